@@ -2,8 +2,9 @@
 
 Contract. The rows of a query are those of its runs that its filter selects. They belong to runs (each a gas
 and a process of its own) or, if they are predictions or numbers of several gases, to gases. Of several runs
-the answer is the mean of the logarithms with Student's t interval (95 %), of several gases the median and the
-range. One run or gas gives its median and the range of its rounds, and is called so.
+the answer is the mean of the logarithms with Student's t interval (95 %), of several gases, and of runs whose
+numbers are not all above 0, the median and the range. One run or gas gives its median and the range of its
+rounds, and is called so.
 """
 
 import functools
@@ -42,6 +43,7 @@ class Answer:
         runs: how many runs or gases it rests on.
         unit: "run" or "gas".
         rounds: the fewest rounds of a run.
+        is_range: whether `low` and `high` are a range.
         case: the case that was picked among several; empty for one case.
     """
 
@@ -51,14 +53,22 @@ class Answer:
     runs: int
     unit: str
     rounds: int
+    is_range: bool
     case: str = ""
 
     @property
+    def support(self) -> str:
+        """How many runs or gases the answer rests on, such as "one run" or "3 gases"."""
+        if self.runs == 1:
+            return f"one {self.unit}"
+        return f"{self.runs} {'gases' if self.unit == GAS else 'runs'}"
+
+    @property
     def interval(self) -> str:
-        """What `low` and `high` are, and how many runs or gases the answer rests on."""
-        if self.runs > 1:
-            return f"95 % over {self.runs} runs" if self.unit == RUN else f"range over {self.runs} gases"
-        return f"range of {self.rounds} rounds of one {self.unit}" if self.rounds > 1 else f"one {self.unit}"
+        """What `low` and `high` are."""
+        if self.runs == 1:
+            return f"range of {self.rounds} rounds of {self.support}" if self.rounds > 1 else self.support
+        return f"{'range' if self.is_range else '95 %'} over {self.support}"
 
 
 @dataclass(frozen=True)
@@ -127,7 +137,7 @@ def evaluate(query: Query, root: Path = REFERENCE) -> Answer:
     kind = STATISTICS[query.statistic]
     rows = _selected(table, "where", query.where, query)
     over = _selected(table, "over", query.over, query) if kind.has_baseline else rows.iloc[:0]
-    unit = _unit_of(table)
+    unit = _unit_of(table, len(query.run))
     answers = []
     for case, own, baseline in _groups(rows, over, query, kind):
         try:
@@ -151,11 +161,9 @@ def _table(runs: tuple[str, ...], root: Path) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _unit_of(table: pd.DataFrame) -> str:
-    """Return whether rows belong to runs or to gases: older tables of times are one run, with one gas."""
-    if "run" in table or ("time_ms" in table and table["_unit"].nunique() == 1):
-        return RUN
-    return GAS
+def _unit_of(table: pd.DataFrame, folders: int) -> str:
+    """Return whether rows belong to runs or gases; older tables of times are one run if they have one gas."""
+    return RUN if "run" in table or ("time_ms" in table and table["_unit"].nunique() == folders) else GAS
 
 
 def _selected(table: pd.DataFrame, name: str, condition: str, query: Query) -> pd.DataFrame:
@@ -258,7 +266,7 @@ def _answer(rows: pd.DataFrame, over: pd.DataFrame, kind: Statistic, unit: str, 
     """Take the statistic in each run or gas, and combine them.
 
     Raises:
-        ValueError: runs that cannot be paired, a statistic that is no finite number, or not above 0 over runs.
+        ValueError: runs that cannot be paired, or a statistic that is no finite number.
     """
     numbers = {
         name: kind.reduce(own, over[over["_unit"] == name]) for name, own in rows.groupby("_unit", sort=False)
@@ -266,16 +274,12 @@ def _answer(rows: pd.DataFrame, over: pd.DataFrame, kind: Statistic, unit: str, 
     medians = np.array([np.median(values) for values in numbers.values()], float)
     if not np.isfinite(medians).all():
         raise checks.refuse_value("statistic", medians.tolist(), "finite numbers")
-    rounds = min(map(len, numbers.values()))
+    rounds, is_range = min(map(len, numbers.values())), True
     if len(medians) == 1:
         (values,) = numbers.values()
         low, value, high = np.min(values), medians[0], np.max(values)
-    elif unit == GAS:
+    elif unit == GAS or (medians <= 0).any():
         low, value, high = np.min(medians), np.median(medians), np.max(medians)
     else:
-        if (medians <= 0).any():
-            raise checks.refuse_value(
-                "statistic", medians.tolist(), "numbers above 0, whose logarithms are averaged"
-            )
-        value, low, high = statistics.interval(medians)
-    return Answer(float(value), float(low), float(high), len(medians), unit, rounds, case)
+        (value, low, high), is_range = statistics.interval(medians), False
+    return Answer(float(value), float(low), float(high), len(medians), unit, rounds, is_range, case)

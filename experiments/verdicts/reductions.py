@@ -125,7 +125,10 @@ def half(rows: pd.DataFrame, over: pd.DataFrame) -> np.ndarray:
         )
     k = int(below[0])
     if along[k - 1] <= 0:
-        raise ValueError(f"a half is passed before place {along[k]:g}, the first above 0; allowed: a later one")
+        raise ValueError(
+            f"half of the first value is lost before place {along[k]:g}, the first above 0; allowed: a curve "
+            "that falls below a half later; take rows of earlier places"
+        )
     place = np.interp(-HALF, -left[k - 1 : k + 1], np.log(along[k - 1 : k + 1]))
     return np.array([np.exp(place)])
 

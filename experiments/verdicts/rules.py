@@ -27,10 +27,21 @@ _OPERATORS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
 class Answered(Protocol):
     """Answer of a query, as a rule reads it."""
 
-    value: float
-    low: float
-    high: float
-    runs: int
+    @property
+    def value(self) -> float:
+        """The number."""
+
+    @property
+    def low(self) -> float:
+        """Lower end of its interval."""
+
+    @property
+    def high(self) -> float:
+        """Upper end of its interval."""
+
+    @property
+    def runs(self) -> int:
+        """How many runs or gases it rests on."""
 
 
 @dataclass(frozen=True)
