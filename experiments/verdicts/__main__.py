@@ -37,11 +37,13 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         claims = read()
         chosen = [checks.word("claim", name, claims) for name in options.id]
+        if chosen and (options.write or options.run_commands):
+            raise checks.refuse_value("id", chosen, "none beside --write and --run-commands, which take all")
         if options.run_commands:
             return _run(commands.distinct(every(claims)))
         judgements = [judge(claims[name]) for name in chosen or claims]
         if options.write:
-            page.write(page.markdown([judge(claim) for claim in claims.values()]), PAGE)
+            page.write(page.markdown(judgements), PAGE)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
