@@ -1,7 +1,6 @@
 """Command lines of the claims: parse them, and run them small."""
 
 import importlib
-import pkgutil
 import shlex
 import subprocess
 import sys
@@ -9,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 
-import experiments
 from experiments.core.cli import parsed
 from experiments.core.settings import Settings, UsageError
 from experiments.verdicts.claims import COMMAND, Claim
@@ -17,6 +15,7 @@ from md import BackendUnavailableError
 from md import backend as backends
 from sfc import checks
 
+EXPERIMENTS = Path(__file__).parents[1]
 CUDA = "cuda"
 LAST_LINES = 3  # of a run that failed
 
@@ -91,9 +90,9 @@ def _split(line: str) -> tuple[ModuleType, list[str]]:
         UsageError: an unknown experiment.
     """
     name, *arguments = shlex.split(checks.text("line", line).removeprefix(COMMAND))
-    known = [info.name for info in pkgutil.iter_modules(experiments.__path__) if not info.ispkg]
+    known = sorted(path.stem for path in EXPERIMENTS.glob("*.py") if not path.stem.startswith("_"))
     if name not in known or not line.startswith(COMMAND):
-        allowed = ", ".join(one for one in known if not one.startswith("_"))
+        allowed = ", ".join(known)
         raise UsageError(
             f"unknown experiment {name!r} in {line!r}; allowed: {COMMAND}<name>, one of {allowed}"
         )
