@@ -59,17 +59,8 @@ def run_small(lines: Iterable[str], results: Path) -> Iterator[tuple[str, str]]:
         if parse(line).backend == CUDA and not _has_device():
             yield line, "skipped: no CUDA device"
             continue
-        _, arguments = _split(line)
-        name = line.removeprefix(COMMAND).split()[0]
-        whole = [
-            sys.executable,
-            "-m",
-            f"experiments.{name}",
-            *arguments,
-            "--quick",
-            "--results",
-            str(results),
-        ]
+        module, arguments = _split(line)
+        whole = [sys.executable, "-m", module.__name__, *arguments, "--quick", "--results", str(results)]
         ended = subprocess.run(whole, capture_output=True, text=True, check=False)
         end = " / ".join((ended.stderr or ended.stdout).strip().splitlines()[-LAST_LINES:])
         yield line, "done" if ended.returncode == 0 else f"failed: exit status {ended.returncode}: {end}"

@@ -25,11 +25,7 @@ from sfc import checks
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
 RUN, GAS = "run", "gas"
 LOWEST, HIGHEST = "lowest", "highest"
-_ROUNDS = (
-    "round",
-    "sample",
-    "block",
-)  # columns that number the rounds of a run; older tables have the others
+_ROUNDS = ("round", "sample", "block")  # columns that number rounds; older tables have the others
 
 
 @dataclass(frozen=True)

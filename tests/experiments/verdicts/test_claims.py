@@ -4,8 +4,10 @@ import re
 
 import pytest
 
+from experiments.core.record import read_provenance
 from experiments.verdicts import claims
 from experiments.verdicts.claims import FILE, IDS, every, read, words
+from experiments.verdicts.queries import REFERENCE
 
 pytestmark = pytest.mark.quick
 
@@ -113,3 +115,20 @@ def test_a_query_without_a_use_is_refused(tmp_path):
 def test_a_claim_with_parts_has_their_common_verdict_or_depends():
     assert claims.common(("refuted", "refuted")) == "refuted"
     assert claims.common(("refuted", "confirmed", "refuted")) == "depends"
+
+
+MEASURED = [claim for claim in every(read()) if claim.queries]
+
+
+@pytest.mark.parametrize("claim", MEASURED, ids=lambda claim: claim.id)
+def test_device_and_commit_are_those_of_the_runs(claim):
+    commits = re.findall(r"\b[0-9a-f]{7}\b", claim.commit)
+    assert commits
+    for run in {run for query in claim.queries.values() for run in query.run}:
+        origin = read_provenance(REFERENCE / run)
+        device = origin["backend"]["device"]
+        cpu = origin["machine"]["cpu"].replace("(R)", "").split()[0]
+        named = device.split()[1] if device.startswith("NVIDIA") else cpu
+        assert named in claim.device or "any machine" in claim.device
+        if not origin["code"]["dirty"]:  # else its tree is that of the commit
+            assert any(origin["code"]["commit"].startswith(commit) for commit in commits)

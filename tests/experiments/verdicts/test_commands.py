@@ -45,6 +45,7 @@ def test_a_command_is_understood_by_its_experiment(line, also, a_large_machine):
         ("python -m experiments.decay --size x", "decay --size x is not understood; allowed: flags of"),
         ("python -m experiments.decay --sizes 3", "decay --sizes 3 is not understood"),
         ("python -m experiments.decay --size -3", "size"),
+        ("python -m experiments.decay --repeats 99999999", "cases; allowed: up to"),
     ],
 )
 def test_a_wrong_command_is_refused(line, message):
