@@ -27,6 +27,8 @@ RUN, GAS = "run", "gas"
 LOWEST, HIGHEST = "lowest", "highest"
 _ROUNDS = ("round", "sample", "block")  # columns that number rounds; older tables have the others
 
+_BROKEN = (SyntaxError, ValueError, TypeError, LookupError, AttributeError, NotImplementedError, NameError)
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -104,11 +106,8 @@ class Query:
         for name in ("over", "along", "pick"):
             checks.instance(name, getattr(self, name), str, "a str")
         kind = STATISTICS[checks.word("statistic", self.statistic, STATISTICS)]
-        for name, needed in (
-            ("over", kind.has_baseline),
-            ("along", kind.has_second),
-            ("pick", bool(self.each)),
-        ):
+        uses = {"over": kind.has_baseline, "along": kind.has_second, "pick": bool(self.each)}
+        for name, needed in uses.items():
             if needed != bool(getattr(self, name)):
                 of = "with `each` alone" if name == "pick" else f"statistic {self.statistic!r}"
                 allowed = f"{'one' if needed else 'none'} ({of})"
@@ -174,7 +173,7 @@ def _selected(table: pd.DataFrame, name: str, condition: str, query: Query) -> p
         raise ValueError(
             f"{where} selects no row; allowed: a filter that selects some; {_values(table, condition)}"
         )
-    found = rows[["_unit", *_known(table, query.each, where)]].assign(round=_rounds(rows))
+    found = rows[["_unit", *_known(table, query.each, where)]].assign(round=_rounds(rows, query.each))
     for column, expression in (("value", query.value), ("along", query.along)):
         if expression:
             numbers = _expression(rows, expression, f"{column} = {expression!r} of {where}")
@@ -190,15 +189,7 @@ def _expression(rows: pd.DataFrame, expression: str, where: str) -> Any:
     """
     try:
         found = rows.eval(expression, engine="python")
-    except (
-        SyntaxError,
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        NotImplementedError,
-        NameError,
-    ) as error:
+    except _BROKEN as error:
         raise ValueError(
             f"{where} cannot be evaluated: {error}; allowed: an expression of "
             f"{', '.join(map(str, rows.columns[:-1]))}"
@@ -226,12 +217,12 @@ def _values(table: pd.DataFrame, condition: str) -> str:
     return "; ".join(f"{name} is one of {checks.shown(table[name].unique().tolist())}" for name in named)
 
 
-def _rounds(rows: pd.DataFrame) -> Any:
+def _rounds(rows: pd.DataFrame, each: tuple[str, ...]) -> Any:
     """Return the number of the round of each row; older tables of times have their samples in order."""
     for name in _ROUNDS:
         if name in rows and rows[name].notna().all():
             return rows[name]
-    return rows.groupby("_unit").cumcount() if "time_ms" in rows else 0
+    return rows.groupby(["_unit", *each]).cumcount() if "time_ms" in rows else 0
 
 
 def _groups(

@@ -74,6 +74,23 @@ def test_samples_of_an_old_table_are_the_rounds_of_one_run(folder, number):
     assert (found.value, found.low, found.high, found.support) == (2, 2, 2, "one run")
 
 
+def test_samples_in_order_are_numbered_in_each_group(folder):
+    slow = {
+        "a": (DRIFT, DRIFT[:2]),
+        "b": (DRIFT[:2], DRIFT),
+    }  # a has more samples in one group, b in the other
+    rows = [
+        {"case": case, "repeat": 0, "n": n, "time_ms": ms * (2 if case == "b" else 1)}
+        for n in (0, 1)
+        for case in "ab"
+        for ms in slow[case][n]
+    ]
+    root = folder(rows)
+    for pick in ("lowest", "highest"):
+        found = evaluate(query("gain", over="case == 'b'", each=("n",), pick=pick), root)
+        assert (found.value, found.low, found.high, found.rounds) == (2, 2, 2, 2)
+
+
 def test_several_gases_have_their_median_and_range(folder):
     rows = [{"case": "a", "repeat": k, "hit_ratio": h} for k, h in enumerate((0.5, 0.1, 0.2))]
     found = evaluate(query(value="hit_ratio"), folder(rows))
