@@ -34,7 +34,8 @@ ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("experiments.processes", "experiments.analysis"),
     ("experiments.drawing",),
     ("experiments.core",),
-    ("experiments.measurement", "experiments.prediction", "experiments.peers", "experiments.reference"),
+    ("experiments.measurement", "experiments.prediction", "experiments.peers"),
+    ("experiments.reference", "experiments.verdicts"),
     ("experiments.*",),  # each command is a room of its own
 ]
 REGISTRIES = (

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, make_dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any
 
 import pandas as pd
@@ -179,6 +180,32 @@ def _run(
         _fail(f"interrupted; {summary}", 130)
 
 
+def parsed(experiment: ModuleType, arguments: Sequence[str]) -> Settings:
+    """Parse and check a command line of an experiment, without measuring or writing anything.
+
+    Args:
+        experiment: its module, with `Config` and `QUICK`.
+        arguments: the command line after the name of the module.
+
+    Returns:
+        Its settings.
+
+    Raises:
+        UsageError: an unknown flag, or a value that has not the form of its flag.
+        ValueError: settings that are not allowed.
+    """
+    name = experiment.__name__.rpartition(".")[2]
+    try:
+        config, _ = _parse(experiment.Config, experiment.QUICK, list(arguments), name, experiment.__doc__)
+    except SystemExit as error:
+        raise UsageError(
+            f"{name} {' '.join(arguments)} is not understood; allowed: flags of "
+            f"python -m experiments.{name} --help"
+        ) from error
+    cases(config)
+    return config
+
+
 def _register_curves(arguments: Sequence[str]) -> dict[str, str]:
     """Register the curves of `--curve-file` and of a given run, before the Config is checked.
 
@@ -317,4 +344,4 @@ def _fail(reason: object, status: int) -> None:
     sys.exit(status)
 
 
-__all__ = ["Draw", "Options", "UsageError", "main"]
+__all__ = ["Draw", "Options", "UsageError", "main", "parsed"]

@@ -1,0 +1,70 @@
+"""Print the verdicts on all claims, evaluated on the committed tables: `python -m experiments.verdicts`."""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from experiments.verdicts import commands, page
+from experiments.verdicts.claims import RESULTS, every, read
+from experiments.verdicts.judgement import judge
+from sfc import checks
+
+PAGE = RESULTS / "README.md"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print, write or check the verdicts.
+
+    Args:
+        arguments: the command line, `sys.argv[1:]` if not given.
+
+    Returns:
+        0; 1 if a verdict or sentence of the file does not follow from the tables, or a command failed; 2 for
+        wrong input.
+    """
+    parser = argparse.ArgumentParser(prog="python -m experiments.verdicts", description=__doc__)
+    parser.add_argument("id", nargs="*", help="claims to print in full, with their queries: T7 L8")
+    parser.add_argument(
+        "--write", action="store_true", help=f"put the table into {PAGE.name}, between its marks"
+    )
+    parser.add_argument(
+        "--run-commands",
+        action="store_true",
+        help="run each command of the file with --quick, in a temporary folder",
+    )
+    options = parser.parse_args(arguments)
+    try:
+        claims = read()
+        chosen = [checks.word("claim", name, claims) for name in options.id]
+        if chosen and (options.write or options.run_commands):
+            raise checks.refuse_value("id", chosen, "none beside --write and --run-commands, which take all")
+        if options.run_commands:
+            return _run(commands.distinct(every(claims)))
+        judgements = [judge(claims[name]) for name in chosen or claims]
+        if options.write:
+            page.write(page.markdown(judgements), PAGE)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    shown = [line for one in judgements for line in page.details(one)] if chosen else page.lines(judgements)
+    print("\n".join(shown))
+    faults = [fault for one in judgements for fault in one.faults]
+    for fault in faults:
+        print(f"error: {fault}; allowed: what the tables say; change results/verdicts.toml", file=sys.stderr)
+    return 1 if faults else 0
+
+
+def _run(lines: list[str]) -> int:
+    """Run command lines small; return 1 if one of them failed."""
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for line, outcome in commands.run_small(lines, Path(folder)):
+            print(f"{outcome}\n  {line}", flush=True)
+            failed += outcome.startswith("failed")
+    print(f"{len(lines)} commands, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

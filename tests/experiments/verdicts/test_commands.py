@@ -1,0 +1,84 @@
+"""Command lines of the claims are understood by their experiments, and run small."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from experiments.core.settings import Settings
+from experiments.peers import PEERS
+from experiments.verdicts import __main__ as command
+from experiments.verdicts import commands
+from experiments.verdicts.claims import every, read
+
+LINES = commands.distinct(every(read()))
+SMALL = "python -m experiments.curves --backend cpu"
+ON_DEVICE = "python -m experiments.decay --backend cuda"
+
+
+@pytest.fixture
+def a_large_machine(monkeypatch):
+    """One that has room for all of them, and the peers."""
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(total=2**40))
+    for peer in PEERS.values():
+        monkeypatch.setattr(peer, "require", lambda: None)
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("also", ["", " --quick"], ids=["as written", "small"])
+def test_a_command_is_understood_by_its_experiment(line, also, a_large_machine):
+    settings = commands.parse(line + also)
+    assert isinstance(settings, Settings)
+    assert settings.backend == ("cuda" if "--backend cuda" in line else "auto")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "python -m experiments.nothing --n 3",
+            "unknown experiment 'nothing' in .*; allowed: .* one of cache_hit",
+        ),
+        ("python -m experiments.core", "unknown experiment 'core'"),
+        ("rm -r results", "unknown experiment 'rm'"),
+        ("python -m experiments.decay --size x", "decay --size x is not understood; allowed: flags of"),
+        ("python -m experiments.decay --sizes 3", "decay --sizes 3 is not understood"),
+        ("python -m experiments.decay --size -3", "size"),
+        ("python -m experiments.decay --repeats 99999999", "cases; allowed: up to"),
+    ],
+)
+def test_a_wrong_command_is_refused(line, message):
+    with pytest.raises(ValueError, match=message):
+        commands.parse(line)
+
+
+def test_each_line_is_run_once():
+    assert len(LINES) == len(set(LINES)) > 10
+
+
+def test_commands_run_with_quick_in_another_folder_and_failures_are_told(tmp_path, monkeypatch):
+    called = []
+
+    def run(arguments, **_):
+        called.append(arguments)
+        return subprocess.CompletedProcess(arguments, len(called) - 1, "", "warning\nerror: no room\n")
+
+    monkeypatch.setattr(commands.subprocess, "run", run)
+    monkeypatch.setattr(commands, "_has_device", lambda: False)
+    found = dict(commands.run_small([SMALL, ON_DEVICE, f"{SMALL} --seed 1"], tmp_path))
+    assert list(found.values()) == [
+        "done", "skipped: no CUDA device", "failed: exit status 1: warning / error: no room",
+    ]  # fmt: skip
+    end = ["--quick", "--results", str(tmp_path)]
+    assert called[0] == [sys.executable, "-m", "experiments.curves", "--backend", "cpu", *end]
+    assert len(called) == 2
+
+
+def test_the_status_counts_failures(monkeypatch, capsys):
+    outcomes = [(SMALL, "done"), (ON_DEVICE, "skipped: no CUDA device")]
+    monkeypatch.setattr(commands, "run_small", lambda lines, folder: iter(outcomes))
+    assert command.main(["--run-commands"]) == 0
+    outcomes.append((SMALL, "failed: exit status 1: error"))
+    assert command.main(["--run-commands"]) == 1
+    assert "1 failed" in capsys.readouterr().out

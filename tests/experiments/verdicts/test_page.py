@@ -1,0 +1,90 @@
+"""The table of the verdicts in a terminal and on a page."""
+
+import re
+
+import pytest
+
+from experiments.verdicts import __main__ as command
+from experiments.verdicts import page
+from experiments.verdicts.claims import IDS, read
+from experiments.verdicts.judgement import judge
+
+
+@pytest.fixture(scope="module")
+def judgements():
+    return [judge(claim) for claim in read().values()]
+
+
+def test_a_terminal_gets_a_line_a_claim_and_a_count(judgements):
+    found = page.lines(judgements)
+    assert len(found) == len(IDS) + 1
+    assert max(map(len, found)) <= 100
+    assert [line.split()[0] for line in found[:-1]] == list(IDS)
+    counts = [int(count) for count in re.findall(r"\d+", found[-1])]
+    assert counts[0] == sum(counts[1:]) == len(IDS)
+
+
+def test_the_table_has_a_row_a_claim_whose_figures_exist(judgements):
+    rows = page.markdown(judgements).splitlines()
+    assert len(rows) == len(IDS) + 2
+    assert {row.count(" | ") for row in rows if "---" not in row} == {5}
+    links = re.findall(r"\]\((reference/[^)]+)\)", "\n".join(rows))
+    assert len(links) == sum(bool(one.claim.figure) for one in judgements)
+    for row, one in zip(rows[2:], judgements, strict=True):
+        assert f"| {one.word} |" in row
+        assert one.claim.short in row
+        assert one.here in row
+
+
+def test_all_of_a_claim_is_shown_in_full(judgements):
+    text = "\n".join(line for one in judgements for line in page.details(one))
+    for one in judgements:
+        assert one.claim.claim in text
+        for query in one.claim.queries.values():
+            assert query.where in text
+
+
+def test_the_table_stands_between_the_marks(tmp_path):
+    path = tmp_path / "README.md"
+    path.write_text(f"before\n{page.BEGIN}\nold\n{page.END}\nafter\n")
+    page.write("| new |", path)
+    page.write("| newer |", path)
+    assert path.read_text() == f"before\n{page.BEGIN}\n| newer |\n{page.END}\nafter\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["no marks", page.BEGIN, f"{page.END}\n{page.BEGIN}", f"{page.BEGIN}\n{page.BEGIN}\n{page.END}"],
+)
+def test_a_page_without_the_marks_is_refused_and_kept(tmp_path, text):
+    path = tmp_path / "README.md"
+    path.write_text(text)
+    with pytest.raises(ValueError, match="allowed: one of each, in this order; add both lines"):
+        page.write("| new |", path)
+    assert path.read_text() == text
+
+
+def test_the_command_prints_writes_and_fails(tmp_path, monkeypatch, capsys, judgements):
+    path = tmp_path / "README.md"
+    path.write_text(f"{page.BEGIN}\n{page.END}\n")
+    monkeypatch.setattr(command, "PAGE", path)
+    found = {one.claim.id: one for one in judgements}
+    monkeypatch.setattr(command, "judge", lambda claim: found[claim.id])
+    assert command.main(["--write"]) == 0
+    assert capsys.readouterr().out.splitlines() == page.lines(judgements)
+    assert page.markdown(judgements) in path.read_text()
+    path.write_text("no marks")
+    assert command.main(["--write"]) == 2
+    assert "has 0 marks" in capsys.readouterr().err
+    assert command.main(["T1", "--write"]) == 2
+    assert "id = ['T1']; allowed: none beside --write" in capsys.readouterr().err
+    assert command.main(["T99"]) == 2
+    assert "unknown claim 'T99'; allowed: one of T1" in capsys.readouterr().err
+    assert command.main(["L5"]) == 0
+    assert capsys.readouterr().out.startswith("L5: ")
+
+
+def test_a_verdict_that_does_not_follow_ends_with_status_1(monkeypatch, capsys):
+    monkeypatch.setattr(command, "judge", lambda claim: page.Judgement(claim, "refuted", {}))
+    assert command.main(["L5"]) == 1
+    assert "L5: the file says 'not measured', the rules 'refuted'" in capsys.readouterr().err
