@@ -129,8 +129,8 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     figures.median_lines(far, table, "filling_fraction", "slots_apart_90", look, legend=True)
     memory.set(ylabel="bytes per particle", yscale="log")
     lists.set(ylabel="particles", yscale="log")
-    apart.set(ylabel="particles between partners, median", yscale="log")
-    far.set(ylabel="particles between partners, 90th percentile", yscale="log")
+    apart.set(ylabel="particles between, median", yscale="log")
+    far.set(ylabel="particles between, 90th percentile", yscale="log")
     for panel in (memory, lists, apart, far):
         panel.set(xscale="log", xlabel="filling fraction")
         panel.legend(title=None, fontsize=7)
