@@ -16,8 +16,16 @@ _Runs = Annotated[tuple[Path, ...], tyro.conf.Positional]
 _Name = Annotated[str, tyro.conf.Positional]
 
 
-def keep(run: _Run, name: _Name, /, about: str, runs: int = keeping.FEWEST_RUNS, films: bool = False) -> None:
-    """Copy a complete run into results/reference/<experiment>/<name>, and list it in results/RUNS.md.
+def keep(
+    run: _Run,
+    name: _Name,
+    /,
+    about: str,
+    runs: int = keeping.FEWEST_RUNS,
+    films: bool = False,
+    interrupted: bool = False,
+) -> None:
+    """Copy a run into results/reference/<experiment>/<name>, and list it in results/RUNS.md.
 
     Args:
         run: Its folder, results/<experiment>/<utc>-<hash>.
@@ -25,8 +33,9 @@ def keep(run: _Run, name: _Name, /, about: str, runs: int = keeping.FEWEST_RUNS,
         about: One line: what was measured.
         runs: Smallest number of runs of a table of times.
         films: Whether films are kept.
+        interrupted: Whether the run may have ended before its last case.
     """
-    print(keeping.keep(run, name, about, ROOT, runs, films))
+    print(keeping.keep(run, name, about, ROOT, runs, films, interrupted))
     list_runs()
 
 

@@ -1,10 +1,10 @@
 """Copy a complete run into `results/reference/<experiment>/<name>/`, if it can stand as a reference.
 
-Contract. A kept run is complete, its table is as it was written, its sources are those of a commit, and its
-times come from enough runs. Its provenance has the entry `reference`: `commit`, which introduced the
-sources; `runs`, counted in the table; `fewest_runs`, the number that was required. A kept run has its table,
-provenance, figures and summaries, and `about.toml`, which describes it. Journals and reports of profilers are
-not copied, and films only if wanted.
+Contract. A kept run is complete, or its description says after how many cases it was interrupted. Its table
+is as it was written, its sources are those of a commit, and its times come from enough runs. Its provenance
+has the entry `reference`: `commit`, which introduced the sources; `runs`, counted in the table;
+`fewest_runs`, the number that was required. A kept run has its table, provenance, figures and summaries, and
+`about.toml`, which describes it. Journals and reports of profilers are not copied, and films only if wanted.
 """
 
 import json
@@ -37,11 +37,18 @@ ABOUT = "about.toml"
 ABOUT_KEYS = ("what", "code", "where")  # the last two replace what the provenance says
 REFERENCE = "reference"  # key of the provenance
 FEWEST_RUNS = 3  # of times
+INTERRUPTED = ("interrupted", "terminated")  # status of a run that can be resumed, and did not fail
 _NAME = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 
 
 def keep(
-    run: Path, name: str, what: str, root: Path, fewest_runs: int = FEWEST_RUNS, films: bool = False
+    run: Path,
+    name: str,
+    what: str,
+    root: Path,
+    fewest_runs: int = FEWEST_RUNS,
+    films: bool = False,
+    interrupted: bool = False,
 ) -> Path:
     """Copy a run into the references of a checkout.
 
@@ -52,6 +59,7 @@ def keep(
         root: the top of the checkout, whose history has the run's sources.
         fewest_runs: smallest number of runs of a table of times.
         films: whether films are copied too.
+        interrupted: whether the run may have ended before its last case; its description then says so.
 
     Returns:
         The new folder.
@@ -68,7 +76,7 @@ def keep(
             f"name {name!r}; allowed: lower-case letters and digits, in words joined by _, such as h200_512"
         )
     origin = read_provenance(run)
-    table = _check_complete(run, origin)
+    table = _check_complete(run, origin, interrupted)
     commit = _commit_of(root, run, origin)
     runs = count_runs(table)
     if is_timed(table) and runs < fewest_runs:
@@ -80,7 +88,10 @@ def keep(
     if folder.exists():
         raise UsageError(f"{folder} exists; allowed: a new name; to replace that run, remove it first")
     entry = {"commit": commit, "runs": runs, "fewest_runs": fewest_runs}
-    _copy(run, folder, origin | {REFERENCE: entry}, checks.text("what", what), films)
+    what = checks.text("what", what)
+    if origin["status"] != "complete":
+        what += f"; interrupted after {origin['finished']} of {origin['cases']} cases"
+    _copy(run, folder, origin | {REFERENCE: entry}, what, films)
     return folder
 
 
@@ -122,14 +133,19 @@ def read_about(folder: Path) -> dict[str, str]:
     return found
 
 
-def _check_complete(run: Path, origin: dict) -> pd.DataFrame:
-    """Return the table of a run that is complete and undamaged."""
+def _check_complete(run: Path, origin: dict, interrupted: bool) -> pd.DataFrame:
+    """Return the table of a run that is undamaged, and complete unless it may be interrupted."""
     if "experiment" not in origin or "code" not in origin:
         raise UsageError(f"{run} has no {PROVENANCE} of a run; allowed: results/<experiment>/<utc>-<hash>")
+    allowed = ("complete", *(INTERRUPTED if interrupted else ()))
+    is_complete = origin.get("status") == "complete"
     left = [name for name in (JOURNAL, ERROR) if (run / name).exists()]
-    if origin.get("status") != "complete" or left:
+    if origin.get("status") not in allowed or ERROR in left or (is_complete and left):
         found = f"{origin.get('status')!r}" + (f", with {' and '.join(left)}" if left else "")
-        raise UsageError(f"{run} is {found}; allowed: a complete run; take --resume {run} to complete it")
+        raise UsageError(
+            f"{run} is {found}; allowed: a complete run; take --resume {run} to complete it, or "
+            "--interrupted if it was terminated"
+        )
     if TABLE_CRC not in origin:
         raise UsageError(
             f"{run} has no CRC-32 of its table; allowed: a run of code that records one; take --from {run}"

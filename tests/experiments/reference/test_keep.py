@@ -55,6 +55,31 @@ def test_a_film_is_kept_if_it_is_wanted(checkout, run):
     assert (keep(run, "h200", "a film", checkout.root, films=True) / "film.mp4").read_bytes() == b"film"
 
 
+@pytest.mark.parametrize("status", ["interrupted", "terminated"])
+def test_an_interrupted_run_is_kept_if_that_is_allowed_and_says_so(checkout, run, status):
+    changed(run, status=status, finished=2, cases=3)
+    (run / "rows.jsonl").write_text("{}\n")
+    with pytest.raises(UsageError, match="allowed: a complete run"):
+        keep(run, "h200", "times", checkout.root)
+    folder = keep(run, "h200", "times", checkout.root, interrupted=True)
+    assert read_about(folder) == {"what": "times; interrupted after 2 of 3 cases"}
+    assert not (folder / "rows.jsonl").exists()
+
+
+@pytest.mark.parametrize("change", [{"status": "failed: OSError: x"}, {"status": "running"}])
+def test_a_run_that_failed_is_not_kept_as_an_interrupted_one(checkout, run, change):
+    changed(run, **change)
+    with pytest.raises(UsageError, match="allowed: a complete run"):
+        keep(run, "h200", "times", checkout.root, interrupted=True)
+
+
+def test_an_interrupted_run_with_an_error_is_not_kept(checkout, run):
+    changed(run, status="terminated", finished=2, cases=3)
+    (run / "error.txt").write_text("x")
+    with pytest.raises(UsageError, match=r"with error.txt; allowed"):
+        keep(run, "h200", "times", checkout.root, interrupted=True)
+
+
 REFUSED = {
     "interrupted": (lambda run: changed(run, status="interrupted"), "is 'interrupted'; allowed: a complete"),
     "failed": (lambda run: changed(run, status="failed: OSError: x"), "is 'failed: OSError: x'; allowed"),
