@@ -380,7 +380,7 @@ def _gains(rows: pd.DataFrame) -> plt.Figure:
     figures.gain_axis(panels[0][0], every, others=_thesis(parts))
     figures.legend_outside(panels[0][-1], "memory order")
     band = "; grey: noise (the same case measured twice)" if found["noise_floor"].notna().any() else ""
-    figure.suptitle(f"{_box(rows)}\n{statistics.caption(found)}{band}", fontsize=9)
+    figure.suptitle(f"{_box(rows)}\n{statistics.caption(found)}{band}", fontsize=9, wrap=True)
     return figure
 
 

@@ -56,9 +56,10 @@ def test_a_film_is_kept_if_it_is_wanted(checkout, run):
 
 
 @pytest.mark.parametrize("status", ["interrupted", "terminated"])
-def test_an_interrupted_run_is_kept_if_that_is_allowed_and_says_so(checkout, run, status):
-    changed(run, status=status, finished=2, cases=3)
-    (run / "rows.jsonl").touch()
+def test_an_interrupted_run_is_kept_if_that_is_allowed_and_says_so(checkout, tmp_path, status):
+    ended = {"status": status, "finished": 2, "cases": 3}
+    run = complete_run(tmp_path / "runs", code_of(checkout.root), THREE_RUNS, **ended)
+    assert (run / "rows.jsonl").stat().st_size
     with pytest.raises(UsageError, match="allowed: a complete run"):
         keep(run, "h200", "times", checkout.root)
     folder = keep(run, "h200", "times", checkout.root, interrupted=True)
