@@ -8,6 +8,7 @@
 #include <vector>
 using std::isfinite, std::max, std::min;
 #define __device__
+#define __host__
 #define __forceinline__ inline
 #define __noinline__
 #define __global__
