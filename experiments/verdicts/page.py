@@ -56,18 +56,18 @@ def details(judgement: Judgement) -> list[str]:
 
 
 def markdown(judgements: Iterable[Judgement], reference: str = "reference") -> str:
-    """Return the table of claims in markdown.
+    """Return the table of claims in markdown, without spaces beside the bars, which count as words.
 
     Args:
         judgements: of the claims.
         reference: folder of the runs, as seen from the page.
     """
-    rows = ["| id | claim | verdict | here (with interval) | there | figure |", "|---|---|---|---|---|---|"]
+    rows = ["|id|claim|verdict|here (with interval)|there|figure|", "|---|---|---|---|---|---|"]
     for one in judgements:
         claim = one.claim
         figure = f"[figure]({reference}/{claim.figure})" if claim.figure else ""
         cells = (claim.id, claim.short, one.word, one.here, f"{claim.there} [{claim.source}]", figure)
-        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        rows.append("|" + "|".join(cell.replace("|", "\\|") for cell in cells) + "|")
     return "\n".join(rows)
 
 
