@@ -4,7 +4,7 @@ This is chapter 6 of [thesis]: spheres between two walls 10 d apart that are sha
 sideways, reordered every 500 steps, compared with the same box without reorders. What [thesis] does not state
 is chosen as follows: time in seconds, d = m = 1, no gravity, amplitude 1.8 d at 50 Hz, contacts of 2e-4 s in
 50 steps. The box is shaken before it is timed. `temperature`, m <v^2> / 3 in d^2 / s^2 after each sample,
-shows whether it was steady: in a steady box it repeats with the shakes. `temperature_start` and
+shows whether it was steady: in a steady box it is the same shake after shake. `temperature_start` and
 `temperature_end` are those at the ends of the timing.
 
 Two entries of the `ordering` axis reorder nothing: `shuffled` memory, and `aged` memory, which was in the

@@ -119,13 +119,16 @@ TOO_MUCH = {
     "cavity": "--n 9999999",
     "cavity_flow": "--n 99999999",
     "cooling": "--n 9999999999999",
+    "contacts": "--n 9999999999999",
     "counters": "--n 9999999999999",
     "decay": "--size 9000000",
     "encode": "--n 9999999999999",
+    "fence": "--n 9999999999999",
     "flock_decay": "--n 9999999999999",
     "flock_order": "--n 9999999999999",
     "flocking": "--n 9999999999999",
     "gas_ladder": "--n 9999999999999",
+    "grid_limits": "--n 9999999999999",
     "interval": "--n 1024 9999999999999",
     "ladder": "--n 9999999999999",
     "lift": "--chord 1e200",
@@ -137,7 +140,10 @@ TOO_MUCH = {
     "speed_up": "--height 1e300",
     "timing": "--n 9999999999999",
 }
+WITHOUT_PARTICLES = ("curves", "wear")  # `wear` reads runs
 TOO_MUCH_ELSE = [
+    ("fence", "--builds 9999999999999"),
+    ("grid_limits", "--filling-fraction 1e-12"),
     ("cavity_flow", "--pictures 99999999999"),
     ("cooling", "--observations 9999999999999"),
     ("decay", "--looks 9999999999999"),
@@ -148,7 +154,8 @@ TOO_MUCH_ELSE = [
 
 
 @pytest.mark.parametrize(
-    ("name", "flags"), [*((n, TOO_MUCH.get(n)) for n in listing() if n != "curves"), *TOO_MUCH_ELSE]
+    ("name", "flags"),
+    [*((n, TOO_MUCH.get(n)) for n in listing() if n not in WITHOUT_PARTICLES), *TOO_MUCH_ELSE],
 )
 def test_no_experiment_begins_what_the_machine_has_no_memory_for(name, flags, tmp_path, capsys):
     module = importlib.import_module(f"experiments.{name}")
