@@ -86,5 +86,5 @@ def test_the_command_prints_writes_and_fails(tmp_path, monkeypatch, capsys, judg
 
 def test_a_verdict_that_does_not_follow_ends_with_status_1(monkeypatch, capsys):
     monkeypatch.setattr(command, "judge", lambda claim: page.Judgement(claim, "refuted", {}))
-    assert command.main(["L5"]) == 1
-    assert "L5: the file says 'not measured', the rules 'refuted'" in capsys.readouterr().err
+    assert command.main(["L8"]) == 1
+    assert "L8: the file says 'depends', the rules 'refuted'" in capsys.readouterr().err
