@@ -58,7 +58,7 @@ def radix_sort(
         count: (parts, 256) int32 or int64 scratch.
     """
     run = radix_pass if len(keys) >= MANY else radix_pass.alone
-    order[:] = np.arange(len(keys))
+    order[:] = np.arange(len(keys), dtype=order.dtype)
     pair, other = (keys, order), (other_keys, other_order)
     for digit in range(passes):
         shift = np.uint64(DIGIT * digit)

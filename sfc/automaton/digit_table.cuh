@@ -20,7 +20,6 @@ constexpr int PART = most_groups(DIGITS);               // look-ups of a part of
 constexpr int PARTS = (GROUPS + PART - 1) / PART;       // of an index; the last has the highest digits
 constexpr int LAST_PART = GROUPS - PART * (PARTS - 1);  // look-ups of the last part
 constexpr unsigned IN_PART = power(DIGITS, PART), IN_LAST_PART = power(DIGITS, LAST_PART);  // numbers
-constexpr int FIELD = SPAN <= 4 ? 2 : SPAN <= 8 ? 3 : SPAN <= 16 ? 4 : SPAN <= 32 ? 5 : 6;   // bits of a coordinate in an entry
 
 __device__ __forceinline__ unsigned address_of(unsigned row) { return row * DIGITS << (2 + COPY_BITS); }
 

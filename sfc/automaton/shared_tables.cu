@@ -1,7 +1,7 @@
 // Encode and decode of device arrays with a table in shared memory, several levels a look-up; see shared_tables.py.
 //
 // Contract. The loader defines DIM (2, 3 or 4), BASE, GROUPS (look-ups of a point), STATES, COPY_BITS, TABLE_BYTES, THREADS,
-// and the integers cell_t and index_t; and with binary_table.cuh or digit_table.cuh the functions fill, first_entry, index_of
+// FIELD (bits of a coordinate in an entry to decode, for digit_table.cuh), and the integers cell_t and index_t; and with binary_table.cuh or digit_table.cuh the functions fill, first_entry, index_of
 // and cell_of. A chunk is the cells of EACH points, 8 * DIM bytes. Cells are aligned to a chunk's vectors, indices to 16 bytes.
 
 #define EACH (8 / (int)sizeof(cell_t))

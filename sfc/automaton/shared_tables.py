@@ -89,6 +89,8 @@ def shared_tables(curve: Curve, order: int, room: int) -> SharedTables | None:
         "COPY_BITS": fitting[-1],
         "TABLE_BYTES": sizes[fitting[-1]],
     }
+    if base != 2:
+        constants["FIELD"] = field
     header = BY_BITS if base == 2 else BY_DIGITS
     return SharedTables(header, tuple(constants.items()), start, sizes[fitting[-1]], *tables)
 

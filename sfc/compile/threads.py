@@ -24,6 +24,9 @@ def in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Re
         work: the function; it may be called on several threads at once.
         items: its arguments.
 
+    Returns:
+        What `work` returned for each item.
+
     Raises:
         Exception: what `work` raised for the first of the items for which it raised something.
     """

@@ -116,10 +116,11 @@ def test_a_wrong_word_and_a_sentence_that_no_longer_holds_are_faults():
 def test_faults_of_parts_are_those_of_their_claim():
     whole = CLAIMS["L8"]
     parts = tuple(
-        replace(part, verdict=CONFIRMED) if part.verdict == REFUTED else part for part in whole.parts
+        replace(part, verdict=CONFIRMED) if part.id.endswith("far_in_memory") else part
+        for part in whole.parts
     )
     assert judge(replace(whole, parts=parts)).faults == [
-        "L8 far_in_memory: the file says 'confirmed', the rules 'refuted'"
+        "L8 far_in_memory: the file says 'confirmed', the rules 'depends'"
     ]
 
 
