@@ -10,7 +10,7 @@ The law holds while the gas is homogeneous. Therefore tau is also fitted in each
 measured collision rate, and two measures on a grid of cells with about 32 particles each. One is the variance
 of the number of particles in a cell over that of an ideal gas; it grows with clusters. The other is the
 energy of the flow, that is of the mean velocities of the cells, over its value for the same energy in
-velocities without correlation; it is 1 at first and grows as neighbours move alike. tau over that of theory
+velocities without correlation; it is 1 at first, and grows with the correlation. tau over that of theory
 with the measured collision rate tells whether a slow decade has fewer collisions, or collisions that take
 less energy. The rate is that of touching pairs, which has a bias of some percent, the same in all decades
 (`md.observe.Observation.collision_rate_by_touching`): compare it with that of the first decade.

@@ -12,7 +12,7 @@ blocks of 256 leaves, as the search does; the others are merged in shared memory
 fence the same kernel is compiled with NO_FENCE. The right boxes are computed on the host, as bounds of ranges
 of leaves. A CPU merges the boxes above its parts in one thread, so that it has no race to find.
 
-A row is a trial: `wrong_boxes`, and `races`, the wrong boxes whose children are both right after the build.
+A row is a trial: `wrong_boxes`, and `races`, the wrong boxes with two right children after the build.
 If no tree is wrong, the summary gives the largest share of wrong trees in agreement with that at 95 %.
 """
 

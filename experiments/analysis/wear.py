@@ -22,7 +22,7 @@ from experiments.analysis.tables import table_of
 
 CASE = ["n", "filling_fraction", "speed", "ordering", "search", "precision"]
 PREDICTION = ["model", "cache_particles"]
-LEAST_LOSS = 0.05  # of the time of a fresh step; smaller full losses are not told from noise
+LEAST_LOSS = 0.05  # of the time of a fresh step; a smaller full loss is lost in noise
 HARD = 0.1  # contact time over the time between two collisions, at most, of nearly hard spheres
 
 
@@ -55,7 +55,7 @@ def predicted_curves(table: pd.DataFrame) -> pd.DataFrame:
     """Read the curves of predicted misses of elastic gases in cubes off a table of `decay`.
 
     Returns:
-        A curve for each gas, model and capacity in whose shuffled memory there are more misses.
+        A curve for each gas, model and capacity with more misses in shuffled memory.
     """
     rows = table[(table["interaction"] == "elastic") & (table["geometry"] == "cubes")]
     found = rows.assign(

@@ -8,7 +8,7 @@ __host__ __device__ constexpr u64 power(u64 base, int exponent) {
     return exponent ? base * power(base, exponent - 1) : 1;
 }
 
-// Look-ups whose digits are a number up to 2^31; no fewer than one, for a digit has at most 14 bits.
+// Most look-ups with digits that together make a number up to 2^31; at least one, for a digit has at most 14 bits.
 __host__ __device__ constexpr int most_groups(u64 digits, int groups = 1) {
     return power(digits, groups + 1) <= 1ull << 31 ? most_groups(digits, groups + 1) : groups;
 }

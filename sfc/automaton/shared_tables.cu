@@ -1,8 +1,9 @@
 // Encode and decode of device arrays with a table in shared memory, several levels a look-up; see shared_tables.py.
 //
 // Contract. The loader defines DIM (2, 3 or 4), BASE, GROUPS (look-ups of a point), STATES, COPY_BITS, TABLE_BYTES, THREADS,
-// FIELD (bits of a coordinate in an entry to decode, for digit_table.cuh), and the integers cell_t and index_t; and with binary_table.cuh or digit_table.cuh the functions fill, first_entry, index_of
-// and cell_of. A chunk is the cells of EACH points, 8 * DIM bytes. Cells are aligned to a chunk's vectors, indices to 16 bytes.
+// the integers cell_t and index_t, and for digit_table.cuh FIELD (bits of a coordinate in an entry to decode); and with
+// binary_table.cuh or digit_table.cuh the functions fill, first_entry, index_of and cell_of. A chunk is the cells of EACH
+// points, 8 * DIM bytes. Cells are aligned to a chunk's vectors, indices to 16 bytes.
 
 #define EACH (8 / (int)sizeof(cell_t))
 
@@ -39,8 +40,8 @@ __device__ __forceinline__ u64 checked_index(const u64* cell, long long i, u64 s
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) encode(long long n, const cell_t* cells, u64 side,
-                                                             const unsigned* entries, unsigned start, index_t* index,
-                                                             u64* bad) {
+                                                                const unsigned* entries, unsigned start,
+                                                                index_t* index, u64* bad) {
     extern __shared__ uint4 memory[];
     char* table = (char*)memory;
     fill(entries, table);
@@ -77,8 +78,8 @@ __device__ __forceinline__ void checked_cell(index_t index, long long i, u64 las
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) decode(long long n, const index_t* index, u64 last,
-                                                             const unsigned* entries, unsigned start, cell_t* cells,
-                                                             u64* bad) {
+                                                                const unsigned* entries, unsigned start,
+                                                                cell_t* cells, u64* bad) {
     extern __shared__ uint4 memory[];
     char* table = (char*)memory;
     fill(entries, table);

@@ -27,7 +27,7 @@ def hindex(dim: int = 2) -> BitwiseCurve:
         dim: 2.
 
     Returns:
-        A continuous, closed curve of base 2 from (0, 0), whose orders do not refine each other.
+        A continuous, closed curve of base 2 from (0, 0); its orders do not refine each other.
 
     Raises:
         TypeError: a dim that is no integer.
