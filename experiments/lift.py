@@ -221,7 +221,10 @@ def draw(table: pd.DataFrame, out: Path) -> None:
 
 
 def _summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Average each case: lift and drag with standard errors over blocks, pressures below and above."""
+    """Average each case: lift and drag with standard errors over blocks, pressures below and above.
+
+    Density before the nose is the largest of a cell, as the mean over the gases.
+    """
     blocks = table[table["what"] == "block"].groupby([*_GROUP, "angle"], sort=False)
     found = blocks[["lift_coefficient", "drag_coefficient"]].agg(["mean", "sem"])
     found.columns = ["_".join(column) for column in found.columns]
@@ -232,8 +235,8 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
         sums = weighed.groupby([*_GROUP, "angle"], sort=False)[["push", "length_d"]].sum()
         found[f"pressure_{side}"] = sums["push"] / sums["length_d"]
     ahead = table[(table["what"] == "cell") & (table["x_d"] < table["length_d"] * AHEAD / LENGTH)]
-    cells = ahead.groupby([*_GROUP, "angle"], sort=False)
-    found["density_at_nose_over_stream"] = cells["density_over_stream"].max()
+    cells = ahead.groupby([*_GROUP, "angle", "y_d", "x_d"], sort=False)["density_over_stream"].mean()
+    found["density_at_nose_over_stream"] = cells.groupby([*_GROUP, "angle"], sort=False).max()
     found["particles"] = blocks["n"].first()
     return found.reset_index()
 
@@ -309,7 +312,8 @@ def _map(rows: pd.DataFrame, every: pd.DataFrame) -> tuple[plt.Figure, Flow]:
 
 
 def _grid(rows: pd.DataFrame) -> np.ndarray:
-    return rows.pivot(index="y_d", columns="x_d", values="pressure_coefficient").to_numpy()
+    """Return the pressure of the cells, (rows, columns), as the mean over the gases."""
+    return rows.pivot_table("pressure_coefficient", index="y_d", columns="x_d", dropna=False).to_numpy()
 
 
 def _film(frames: pd.DataFrame, path: Path) -> None:

@@ -24,6 +24,7 @@ def keep(
     runs: int = keeping.FEWEST_RUNS,
     films: bool = False,
     interrupted: bool = False,
+    without: tuple[str, ...] = (),
 ) -> None:
     """Copy a run into results/reference/<experiment>/<name>, and list it in results/RUNS.md.
 
@@ -34,8 +35,9 @@ def keep(
         runs: Smallest number of runs of a table of times.
         films: Whether films are kept.
         interrupted: Whether the run may have ended before its last case.
+        without: Values of the column `what` whose rows are left out, such as the pictures of a film.
     """
-    print(keeping.keep(run, name, about, ROOT, runs, films, interrupted))
+    print(keeping.keep(run, name, about, ROOT, runs, films, interrupted, without))
     list_runs()
 
 

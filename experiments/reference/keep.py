@@ -12,6 +12,7 @@ import re
 import shutil
 import tempfile
 import tomllib
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ def keep(
     fewest_runs: int = FEWEST_RUNS,
     films: bool = False,
     interrupted: bool = False,
+    without: tuple[str, ...] = (),
 ) -> Path:
     """Copy a run into the references of a checkout.
 
@@ -60,13 +62,15 @@ def keep(
         fewest_runs: smallest number of runs of a table of times.
         films: whether films are copied too.
         interrupted: whether the run may have ended before its last case; its description then says so.
+        without: values of the column `what` whose rows are left out, such as the pictures of a film; the
+            description then says so.
 
     Returns:
         The new folder.
 
     Raises:
         UsageError: a run that is incomplete, failed, damaged, of sources of no commit or of too few runs; a
-            name that is taken or not allowed.
+            name that is taken or not allowed; rows to leave out that the table has not.
         OSError: a file cannot be copied; nothing is left then.
     """
     run, root = as_path("run", run), as_path("root", root)
@@ -91,8 +95,20 @@ def keep(
     what = checks.text("what", what)
     if origin["status"] != "complete":
         what += f"; interrupted after {origin['finished']} of {origin['cases']} cases"
-    _copy(run, folder, origin | {REFERENCE: entry}, what, films)
+    if without:
+        what += f"; without its rows {', '.join(without)}"
+    _copy(run, folder, origin | {REFERENCE: entry}, what, films, _rest(run, table, without))
     return folder
+
+
+def _rest(run: Path, table: pd.DataFrame, without: tuple[str, ...]) -> pd.DataFrame | None:
+    """Return the rows that are kept; None for all of them."""
+    if not without:
+        return None
+    there = set(table["what"]) if "what" in table else set()
+    if set(without) - there:
+        raise UsageError(f"{run} has no rows {', '.join(without)} to leave out; allowed: {sorted(there)}")
+    return table[~table["what"].isin(without)]
 
 
 def is_timed(table: pd.DataFrame) -> bool:
@@ -175,8 +191,8 @@ def _commit_of(root: Path, run: Path, origin: dict) -> str:
     return commit
 
 
-def _copy(run: Path, folder: Path, origin: dict, what: str, films: bool) -> None:
-    """Copy what a reference needs beside its place, shrink it, and move it there whole."""
+def _copy(run: Path, folder: Path, origin: dict, what: str, films: bool, table: pd.DataFrame | None) -> None:
+    """Copy what a reference needs beside its place, or another table, shrink it, and move it there whole."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     endings = (*ENDINGS, *((FILM,) if films else ()))
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as place:
@@ -185,6 +201,10 @@ def _copy(run: Path, folder: Path, origin: dict, what: str, films: bool) -> None
         for path in sorted(run.iterdir()):
             if path.is_file() and (path.name == TABLE or path.suffix in endings):
                 shutil.copyfile(path, made / path.name)
+        if table is not None:
+            write_bytes(made / TABLE, table.to_parquet(index=False))
+            origin = origin | {TABLE_CRC: zlib.crc32((made / TABLE).read_bytes())}
+            (made / "table.csv").unlink(missing_ok=True)
         write_bytes(made / PROVENANCE, (json.dumps(origin, indent=2) + "\n").encode())
         line = f"what = {json.dumps(what, ensure_ascii=False)}\n"  # a JSON string is one of TOML too
         write_bytes(made / ABOUT, line.encode())

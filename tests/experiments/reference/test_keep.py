@@ -55,6 +55,18 @@ def test_a_film_is_kept_if_it_is_wanted(checkout, run):
     assert (keep(run, "h200", "a film", checkout.root, films=True) / "film.mp4").read_bytes() == b"film"
 
 
+def test_rows_are_left_out_only_by_name_and_the_description_says_so(checkout, tmp_path):
+    rows = [row | {"what": what} for row in THREE_RUNS for what in ("cell", "frame")]
+    run = complete_run(tmp_path / "runs", code_of(checkout.root), rows)
+    with pytest.raises(UsageError, match=r"no rows disc to leave out; allowed: \['cell', 'frame'\]"):
+        keep(run, "h200", "a wing", checkout.root, without=("disc",))
+    folder = keep(run, "h200", "a wing", checkout.root, without=("frame",))
+    rest = read_table(run).query("what == 'cell'").reset_index(drop=True)
+    pd.testing.assert_frame_equal(read_table(folder), rest, check_exact=True)
+    assert read_about(folder) == {"what": "a wing; without its rows frame"}
+    assert not (folder / "table.csv").exists()
+
+
 @pytest.mark.parametrize("status", ["interrupted", "terminated"])
 def test_an_interrupted_run_is_kept_if_that_is_allowed_and_says_so(checkout, tmp_path, status):
     ended = {"status": status, "finished": 2, "cases": 3}
