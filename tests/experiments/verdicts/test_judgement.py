@@ -1,5 +1,6 @@
 """Every verdict follows from the committed tables, and would be another if they contradicted the claim."""
 
+import ast
 import math
 import random
 from dataclasses import replace
@@ -47,7 +48,9 @@ def shifted(answer: Answer, places: list[float], generator: random.Random) -> An
 
 def parts_of(rule: Rule) -> list[Rule]:
     """Conditions that a rule joins by `and`."""
-    return [rule] if " or " in rule.text else [Rule(text) for text in rule.text.split(" and ")]
+    tree = ast.parse(rule.text, mode="eval").body
+    joined = isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And)
+    return [Rule(ast.unparse(part)) for part in tree.values] if joined else [rule]
 
 
 def reachable(claim: Claim, answers: dict[str, Answer]) -> set[str]:
