@@ -72,7 +72,7 @@ class Config(Settings):
         self.check_above_zero({"filling_fraction": 0.5, "softness": SOFTEST, "decades": 8.0})
         self.check("restitution", above=0, below=1, remedy="at 1 nothing cools")
         self.check_particles()
-        self.check_memory(f"--observations {self.observations}", self.observations, "looks")
+        self.check_memory(f"--observations {self.observations}", self.observations, "observations")
 
 
 QUICK = {
@@ -292,8 +292,8 @@ def _cooling(table: pd.DataFrame) -> plt.Figure:
     names = list(dict.fromkeys(table["gas"]))
     look = style.lines_in_turn(names, "gas") | {"markersize": 4}
     # Each repeat has its own cooling time, so that its observations are at slightly different times.
-    looks = table.groupby(["gas", "n", "repeat"]).cumcount()
-    joined = table.assign(passed=table.groupby(["gas", "n", looks])["passed"].transform("median"))
+    number = table.groupby(["gas", "n", "repeat"]).cumcount()
+    joined = table.assign(passed=table.groupby(["gas", "n", number])["passed"].transform("median"))
     figures.median_lines(falls, joined, "passed", "left", look, legend=True)
     figures.median_lines(line, joined, "passed", "slowed", look)
     first = table.loc[table["passed"] > 0, "passed"].min()
