@@ -79,8 +79,9 @@ QUICK = {
     "n": (1024,),
     "filling_fraction": (0.1,),
     "decades": 1.0,
-    "observations": 30,
-    "steps_per_contact": 30,
+    "observations": 15,
+    "steps_per_contact": 20,
+    "contact_counts": 2,
 }
 
 
