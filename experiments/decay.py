@@ -199,13 +199,13 @@ def half_lives(table: pd.DataFrame) -> pd.DataFrame:
         largest residual as a part of the gain, and `fit_scale_steps` and `fit_exponent` of
         2^-(steps / scale)^exponent if there is one. The scale may lie beyond `last_step`: it is no half-life.
     """
-    rows = []
+    summary = []
     for key, rows in table.groupby(_LINE, sort=False):
         gases = [gas for _, gas in rows.groupby("repeat")]
         steps = np.array([crossing(gas["step"].to_numpy(), gas["left"].to_numpy()) for gas in gases])
         flown = [flown_at(gas, step) for gas, step in zip(gases, steps, strict=True)]
         ends = rows[rows["step"] == rows["step"].max()]
-        rows.append(
+        summary.append(
             dict(zip(_LINE, key, strict=True))
             | {
                 "gases": len(gases),
@@ -220,7 +220,7 @@ def half_lives(table: pd.DataFrame) -> pd.DataFrame:
             | _spread("half_life_crossing_flown_d", np.array(flown))
             | _fitted(rows)
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(summary)
 
 
 def flown_at(gas: pd.DataFrame, step: float) -> float:

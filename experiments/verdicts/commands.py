@@ -43,7 +43,7 @@ def parse(line: str) -> Settings:
 
 
 def run_small(lines: Iterable[str], results: Path) -> Iterator[tuple[str, str]]:
-    """Run command lines with `--quick`, whose numbers replace those of the lines.
+    """Run command lines with `--quick` and without the numbers that it sets itself.
 
     Args:
         lines: command lines.

@@ -11,6 +11,7 @@ from experiments.peers import PEERS
 from experiments.verdicts import __main__ as command
 from experiments.verdicts import commands
 from experiments.verdicts.claims import every, read
+from tests.tiers import nightly
 
 LINES = commands.distinct(every(read()))
 SMALL = "python -m experiments.curves --backend cpu"
@@ -26,7 +27,7 @@ def a_large_machine(monkeypatch):
 
 
 @pytest.mark.parametrize("line", LINES)
-@pytest.mark.parametrize("also", ["", " --quick"], ids=["as written", "small"])
+@pytest.mark.parametrize("also", ["", nightly(" --quick")])
 def test_a_command_is_understood_by_its_experiment(line, also, a_large_machine):
     settings = commands.parse(line + also)
     assert isinstance(settings, Settings)

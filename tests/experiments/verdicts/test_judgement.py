@@ -15,7 +15,7 @@ from experiments.verdicts.rules import CONFIRMED, DEPENDS, NOT_MEASURED, REFUTED
 
 CLAIMS = {claim.id: claim for claim in (*every(read()), read()["L8"])}
 JUDGED = [claim.id for claim in CLAIMS.values() if claim.confirmed_if is not None]
-TRIALS = 1500
+TRIALS = 700
 
 
 @cache
