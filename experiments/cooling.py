@@ -72,15 +72,16 @@ class Config(Settings):
         self.check_above_zero({"filling_fraction": 0.5, "softness": SOFTEST, "decades": 8.0})
         self.check("restitution", above=0, below=1, remedy="at 1 nothing cools")
         self.check_particles()
-        self.check_memory(f"--observations {self.observations}", self.observations, "looks")
+        self.check_memory(f"--observations {self.observations}", self.observations, "observations")
 
 
 QUICK = {
     "n": (1024,),
     "filling_fraction": (0.1,),
     "decades": 1.0,
-    "observations": 30,
-    "steps_per_contact": 30,
+    "observations": 15,
+    "steps_per_contact": 20,
+    "contact_counts": 2,
 }
 
 
@@ -292,8 +293,8 @@ def _cooling(table: pd.DataFrame) -> plt.Figure:
     names = list(dict.fromkeys(table["gas"]))
     look = style.lines_in_turn(names, "gas") | {"markersize": 4}
     # Each repeat has its own cooling time, so that its observations are at slightly different times.
-    looks = table.groupby(["gas", "n", "repeat"]).cumcount()
-    joined = table.assign(passed=table.groupby(["gas", "n", looks])["passed"].transform("median"))
+    number = table.groupby(["gas", "n", "repeat"]).cumcount()
+    joined = table.assign(passed=table.groupby(["gas", "n", number])["passed"].transform("median"))
     figures.median_lines(falls, joined, "passed", "left", look, legend=True)
     figures.median_lines(line, joined, "passed", "slowed", look)
     first = table.loc[table["passed"] > 0, "passed"].min()

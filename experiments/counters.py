@@ -9,12 +9,12 @@ particles at a time. `L1` is the share of loads that the first level serves, `ch
 memory outside the chip. Rank correlations over the orders show which model predicts the ranking, mean
 differences which model predicts the ratio. There is a row for each run.
 
-All orders are timed in turns, round by round, in random order. The first of them is timed twice (`shuffled
-again`): the difference of the two is noise. A sample starts with a reorder, if the order has one, and a step
-that is not timed, so that an order is at most `age_steps` old; the age of lattice memory is the number of
-steps since the gas was made. Before that the forces are compared with those of another search. Predictions
-and counters follow after all rounds and belong to no round. `kernel` is the time of the force kernel alone
-that Nsight Compute reports, one order after the other.
+All orders are timed once a round, in random order. The first of them is timed twice (`shuffled again`): the
+difference of the two is noise. A sample starts with a reorder, if the order has one, and a step that is not
+timed, so that an order is at most `age_steps` old; the age of lattice memory is the number of steps since the
+gas was made. Before that the forces are compared with those of another search. Predictions and counters
+follow after all rounds and belong to no round. `kernel` is the time of the force kernel alone that Nsight
+Compute reports, one order after the other.
 """
 
 from collections.abc import Iterator

@@ -78,7 +78,7 @@ class Config(Settings):
     contact_steps: float = 0.0
     """Duration of a contact in steps at every speed: one kind of spheres at several temperatures. 0 for a
     tenth of the time between two collisions of a particle, which becomes shorter with speed."""
-    looks: int = 30
+    observations: int = 30
     """Observations, at equal distances in the logarithm of the steps."""
     restitution: float = 0.8
     """Coefficient of restitution of inelastic collisions."""
@@ -95,12 +95,12 @@ class Config(Settings):
         }
         self.check_known(known)
         check_models(self.model, self.cache)
-        self.check_least({"size": 2, "steps": 1, "looks": 3})
+        self.check_least({"size": 2, "steps": 1, "observations": 3})
         self.check("speed", above=0, high=1, unit="d per step")
         self.check("restitution", above=0, below=1)
         self.check("path", low=0, unit="d")
         self.check("contact_steps", low=0, high=1e6, unit="steps")
-        self.check_memory(f"--looks {self.looks}", self.looks, "looks")
+        self.check_memory(f"--observations {self.observations}", self.observations, "observations")
         for kind in values(self.geometry):
             self.check("filling_fraction", above=0, high=GEOMETRIES[kind].densest, remedy=f"these are {kind}")
             for size in values(self.size):
@@ -114,7 +114,7 @@ QUICK = {
     "speed": (0.01,),
     "cache": (64, SHOWN),
     "steps": 400,
-    "looks": 12,
+    "observations": 12,
 }
 
 
@@ -140,9 +140,9 @@ def measure(case: Config) -> Iterator[dict]:
     }
     common |= {"contact_steps": contact, "free_steps": free, "integrator_steps_per_step": parts}
     sim = _simulation(case, geometry.in_order(gas, case.ordering, case.seed), law, parts)
-    looks = np.unique(np.rint(np.geomspace(1, _last(case), case.looks)).astype(int))
+    later = np.unique(np.rint(np.geomspace(1, _last(case), case.observations)).astype(int))
     generator = np.random.default_rng([case.seed, 3])
-    for step in (0, *looks.tolist()):
+    for step in (0, *later.tolist()):
         sim.run(step * parts - sim.step, phases=False)
         state = sim.state
         speed = math.sqrt(2 * md.observe.kinetic_energy(state))
@@ -199,28 +199,28 @@ def half_lives(table: pd.DataFrame) -> pd.DataFrame:
         largest residual as a part of the gain, and `fit_scale_steps` and `fit_exponent` of
         2^-(steps / scale)^exponent if there is one. The scale may lie beyond `last_step`: it is no half-life.
     """
-    rows = []
-    for key, looks in table.groupby(_LINE, sort=False):
-        gases = [gas for _, gas in looks.groupby("repeat")]
+    summary = []
+    for key, rows in table.groupby(_LINE, sort=False):
+        gases = [gas for _, gas in rows.groupby("repeat")]
         steps = np.array([crossing(gas["step"].to_numpy(), gas["left"].to_numpy()) for gas in gases])
         flown = [flown_at(gas, step) for gas, step in zip(gases, steps, strict=True)]
-        ends = looks[looks["step"] == looks["step"].max()]
-        rows.append(
+        ends = rows[rows["step"] == rows["step"].max()]
+        summary.append(
             dict(zip(_LINE, key, strict=True))
             | {
                 "gases": len(gases),
                 "gases_at_half": int(np.isfinite(steps).sum()),
-                "last_step": int(looks["step"].max()),
-                "hit_ratio_first": looks.loc[looks["step"] == 0, "hit_ratio"].median(),
+                "last_step": int(rows["step"].max()),
+                "hit_ratio_first": rows.loc[rows["step"] == 0, "hit_ratio"].median(),
                 "hit_ratio_last": ends["hit_ratio"].median(),
-                "hit_ratio_shuffled": looks["hit_ratio_shuffled"].median(),
+                "hit_ratio_shuffled": rows["hit_ratio_shuffled"].median(),
                 "left_last": ends["left"].median(),
             }
             | _spread("half_life_crossing_steps", steps)
             | _spread("half_life_crossing_flown_d", np.array(flown))
-            | _fitted(looks)
+            | _fitted(rows)
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(summary)
 
 
 def flown_at(gas: pd.DataFrame, step: float) -> float:
@@ -234,9 +234,9 @@ def _spread(name: str, values: np.ndarray) -> dict[str, float]:
     return dict(zip((name, f"{name}_low", f"{name}_high"), median_and_range(values), strict=True))
 
 
-def _fitted(looks: pd.DataFrame) -> dict[str, Any]:
+def _fitted(rows: pd.DataFrame) -> dict[str, Any]:
     """Return the columns of the fit to the median over gases."""
-    middle = looks.groupby("step")["left"].median()
+    middle = rows.groupby("step")["left"].median()
     scale, b, residual = fit(middle.index.to_numpy(), middle.to_numpy())
     near = is_fitted(residual)
     return {

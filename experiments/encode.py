@@ -15,8 +15,8 @@ Before anything is timed, cells are encoded and decoded: all must be the same as
 walk through the curve's automaton, level by level in numpy, if it has one. Keys of other packages in 2D must
 be ours, up to a symmetry of the square; those in other dimensions must decode to their cells.
 
-All curves and packages of a case are sampled in turns, round by round, in random order: a call that is not
-timed, and `calls` timed calls. The copy is measured twice: the difference of the two is noise.
+All curves and packages of a case are sampled once a round, in random order: a call that is not timed, and
+`calls` timed calls. The copy is measured twice: the difference of the two is noise.
 """
 
 import math

@@ -73,8 +73,8 @@ class Config(TimedSettings):
     """Steps of the flock before the sort, in which it leaves its random start."""
     last: int = 640
     """Largest age of the order, in steps."""
-    looks: int = 9
-    """Ages after the first at which steps are timed; fewer if they would be less than `steps` apart."""
+    ages: int = 9
+    """Number of ages after the first at which steps are timed; fewer if they were less than `steps` apart."""
     steps: int = 5
     """Timed steps at each age. Take 20 on a GPU."""
     predicted_n: int = 2**14
@@ -93,7 +93,7 @@ class Config(TimedSettings):
         })  # fmt: skip
         check_models(self.model, self.cache)
         self.check_least({
-            "n": 1000, "age": 0, "last": 1, "looks": 1, "steps": 1, "predicted_n": 1000,
+            "n": 1000, "age": 0, "last": 1, "ages": 1, "steps": 1, "predicted_n": 1000,
         })  # fmt: skip
         if self.cache and max(self.cache) >= self.predicted_n:
             raise ValueError(
@@ -103,7 +103,7 @@ class Config(TimedSettings):
         self.check_particles(2 * len(self.system) * len(self.search) + 2)
 
 
-QUICK = {"n": (4000,), "predicted_n": 2000, "search": ("linked",), "last": 80, "looks": 5,
+QUICK = {"n": (4000,), "predicted_n": 2000, "search": ("linked",), "last": 80, "ages": 5,
          "cache": (64, 1024), "rounds": 3, "runs": 1}  # fmt: skip
 
 
@@ -156,7 +156,7 @@ def _simulation(case: Config, system: str, state: md.State, search: str, place: 
 def _ages(case: Config) -> list[int]:
     """Return the numbers of steps before each sample, in growing distances of at least a sample."""
     ages = [0]
-    for age in np.rint(np.geomspace(case.steps, max(case.last, case.steps), case.looks)).astype(int).tolist():
+    for age in np.rint(np.geomspace(case.steps, max(case.last, case.steps), case.ages)).astype(int).tolist():
         if age >= ages[-1] + case.steps:
             ages.append(age)
     return ages

@@ -66,7 +66,7 @@ class Config(Settings):
     """Boids per unit of volume (in 2D of area); 1/8 in [flock]."""
     steps: int = 1000
     """Steps of 0.2 time units after the start. Take 20000 on a GPU."""
-    looks: int = 25
+    observations: int = 25
     """Observations of the structure besides the start, at equal distances in the logarithm of the steps;
     fewer where these are closer than a step."""
     pictures: int = 60
@@ -82,25 +82,25 @@ class Config(Settings):
         self.check_known({"rules": tuple(RULES), "start": STARTS, "precision": PRECISIONS})
         self.check("dim", low=2, high=3)
         self.check_above_zero({"density": 1e3})
-        self.check_least({"n": 1000, "steps": 1, "looks": 2, "pictures": 0, "shown": 10})
+        self.check_least({"n": 1000, "steps": 1, "observations": 2, "pictures": 0, "shown": 10})
         self.check_particles()
         self.check_memory(f"--pictures {self.pictures}", self.pictures * self.shown, "boids in pictures")
 
 
-QUICK = {"n": (3000,), "rules": ("weak_separation",), "steps": 300, "looks": 8, "pictures": 12}
+QUICK = {"n": (3000,), "rules": ("weak_separation",), "steps": 300, "observations": 8, "pictures": 12}
 
 
 def measure(case: Config) -> Iterator[dict]:
     """Yield a row for each observation, and for each boid of a picture."""
     flock = Flock(case.n, case.start, case.rules, case.seed, case.dim, case.density)
     aging, cutoff = Aging(flock, case.backend, case.precision), flock.law.cutoff
-    looks = {0, *np.rint(np.geomspace(1, case.steps, case.looks)).astype(int).tolist()}
+    observed = {0, *np.rint(np.geomspace(1, case.steps, case.observations)).astype(int).tolist()}
     films = set(np.rint(np.linspace(case.steps, 0, case.pictures)).astype(int).tolist())
     if case.dim == 3:
         films &= {case.steps}
-    for step in sorted(looks | films):
+    for step in sorted(observed | films):
         state = aging.at(step)
-        if step in looks:
+        if step in observed:
             yield {"what": "structure", "step": step} | structure(state, cutoff)._asdict()
         if step in films:
             yield from _picture(case, state, step, cutoff)

@@ -1,16 +1,16 @@
 """How fast is a step of a flock by every search, in every memory order, and does that change with its age?
 
-Boids follow the rules of [flock] at its density. A flock starts with uniform positions or in clusters, and
-is aged once a run by the search `tensor`. Every search in every memory order then starts each sample from
-the same aged state: a step that is not timed, and `steps` timed steps, in turns and in random order. Searches
-that do not sort the boids are measured in shuffled memory, in memory that was just sorted along an ordering
-(fresh), and in memory that was sorted `order_age` steps before. Beside the times are the structure of the
-flock and the predicted hits of the reads.
+Boids follow the rules of [flock] at its density. A flock starts with uniform positions or in clusters, and is
+aged once a run by the search `tensor`. Every search in every memory order is then sampled once a round, in
+random order, from the same aged state: a step that is not timed, and `steps` timed steps. Searches that do
+not sort the boids are measured in shuffled memory, in memory that was just sorted along an ordering (fresh),
+and in memory that was sorted `order_age` steps before. Beside the times are the structure of the flock and
+the predicted hits of the reads.
 
 Before anything is timed, every search is compared with another one: after one step in float32, after ten in
-float64. Claim B1 of [flock] has four rungs: `naive`, `scattered` in shuffled memory, `coherent` and `tiles`.
-Each but the first is judged over the one before. `coherent` is measured twice: the difference of the two is
-noise.
+float64. Claim B1 of [flock] compares four searches, each with the one before (its rungs): `naive`,
+`scattered` in shuffled memory, `coherent` and `tiles`. Each but the first is judged over the one before.
+`coherent` is measured twice: the difference of the two is noise.
 
 `--peers numpy` measures the same rules in vectorised numpy with scipy's cKDTree in the same rounds, in
 shuffled memory and in memory sorted along Hilbert's curve. Gains are over the faster of the two. numpy and

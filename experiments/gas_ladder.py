@@ -1,10 +1,11 @@
 """What does each change of the code gain in a gas: memory order, layout, sorted cells, lists, fused steps?
 
-The gas is `md.scenes.shared_gas` in shuffled memory. The first rung is the search of [thesis]: linked lists,
-arrays axis by axis, a kick and drift apart from the forces. Each further rung changes one choice of the rung
-in `over`, with two exceptions. A search that sorts the particles itself takes no reorder, so `cells sorted`
-replaces the reorder by a sort along the same curve at every step. `linked, fused` is a rung aside: the rungs
-after it are not fused until `lists, fused`, so that each changes one choice.
+The gas is `md.scenes.shared_gas` in shuffled memory. The variants of the code are a ladder, and each is a
+rung. The first rung is the search of [thesis]: linked lists, arrays axis by axis, a kick and drift apart from
+the forces. Each further rung changes one choice of the rung in `over`, with two exceptions. A search that
+sorts the particles itself takes no reorder, so `cells sorted` replaces the reorder by a sort along the same
+curve at every step. `linked, fused` is a rung aside: the rungs after it are not fused until `lists, fused`,
+so that each changes one choice.
 
 Some rungs need a device. Fused steps with neighbour lists read and write packed rows there, in the layout
 aos4 alone. So the lists are measured with rows of three numbers (aos), not fused and fused, and then with
@@ -15,13 +16,13 @@ out, and so is padding to rows of four, which the CPU does not use.
 
 Before a rung is timed, its positions after 100 steps are compared by id with those of the first rung, and so
 is the kinetic energy: they differ by less than 1e-9 (2e-4 and rounding of a coordinate in float32) in d, and
-of the whole. A stiffness that is wrong by a thousandth differs by more. Then all rungs are sampled in turns,
-round by round, in random order: a step that is not timed, and `steps` timed steps, rebuilds included. The
-memory of `memory sorted` and the two rungs after it is reordered every 500 steps. With --steps 500, or a
-multiple, each sample holds as many reorders; with fewer steps most samples hold none, and their cost is left
-out. The first rung is measured twice (`linked lists again`): the difference of the two is noise. In the last
-round each sample is followed by as many steps that are timed phase by phase. If a rung is not measured, the
-gains of the next are over the rung before it.
+of the whole. A stiffness that is wrong by a thousandth differs by more. Then all rungs are sampled once a
+round, in random order: a step that is not timed, and `steps` timed steps, rebuilds included. The memory of
+`memory sorted` and the two rungs after it is reordered every 500 steps. With --steps 500, or a multiple, each
+sample holds as many reorders; with fewer steps most samples hold none, and their cost is left out. The first
+rung is measured twice (`linked lists again`): the difference of the two is noise. In the last round each
+sample is followed by as many steps that are timed phase by phase. If a rung is not measured, the gains of the
+next are over the rung before it.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,15 +1,15 @@
 """How many steps should lie between two reorders, can a model predict it, and does `md.Decayed` find it?
 
 An elastic gas in equilibrium is reordered every k steps, for many k. The time of a step is measured with the
-cost of all reorders. All k are sampled in turns, round by round, in random order. One k is sampled a second
-time in a second gas (`reordered every 160 again`): the difference of the two is noise. The trigger
-`md.Decayed("auto")` runs in the same rounds. A model is compared with them: the cost of a reorder, divided by
-k, plus the mean time of the steps 0, 1 .. k - 1 after a reorder. These times are measured in the same rounds
-and the same gas, left without reorders after one. The model's minimum is the predicted k. If the time of a
-step grew by s with each step of age, it would be at sqrt(2 C / s), for a reorder of cost C. The table has
-this for s of the ages up to the best interval, and for s of all ages. The same gas is timed in shuffled
-memory in the same rounds, for the full loss of an order (`wear`). The best interval is chosen from the same
-rounds in which the others are compared with it, so their distance from it is rather overestimated.
+cost of all reorders. All k are sampled once a round, in random order. One k is sampled a second time in a
+second gas (`reordered every 160 again`): the difference of the two is noise. The trigger `md.Decayed("auto")`
+runs in the same rounds. A model is compared with them: the cost of a reorder, divided by k, plus the mean
+time of the steps 0, 1 .. k - 1 after a reorder. These times are measured in the same rounds and the same gas,
+left without reorders after one. The model's minimum is the predicted k. If the time of a step grew by s with
+each step of age, it would be at sqrt(2 C / s), for a reorder of cost C. The table has this for s of the ages
+up to the best interval, and for s of all ages. The same gas is timed in shuffled memory in the same rounds,
+for the full loss of an order (`wear`). The best interval is chosen from the same rounds in which the others
+are compared with it, so their distance from it is rather overestimated.
 
 A step lasts one time unit, so speeds are in d per step; a contact lasts 25 steps. A sample starts with a step
 that is not timed, then a reorder that is. Before anything is timed, the forces are compared with those of
@@ -342,7 +342,7 @@ def _linear_wear(rows: pd.DataFrame, best: int) -> dict[str, float]:
     for name, oldest in (("best", best), ("oldest", ages["age"].max())):
         s = wear.slope(ages, oldest)
         found[f"wear_us_per_step_to_{name}"] = 1000 * s
-        found[f"interval_sqrt_2C_over_s_to_{name}"] = wear.interval_of_linear_wear(cost, s)
+        found[f"interval_sqrt_2C_over_s_to_{name}"] = wear.interval_of_linear_loss(cost, s)
     return found
 
 

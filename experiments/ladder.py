@@ -1,14 +1,15 @@
-"""What does each rung of [lift]'s ladder gain: reordering, stacks, lists, atomics, ropes, a grid?
+"""What does each variant of [lift]'s search gain: reordering, stacks, lists, atomics, ropes, a grid?
 
 The case is that of [lift], discs that fly at a wing, on its own search (`md.search.Reflexive`) at each step
-of its development, and then on later searches of this package. Before a rung is timed, its forces are
-compared with those of the grid in the same positions.
+of its development, and then on later searches of this package. These variants are a ladder, and each is a
+rung: it changes one choice of another. Before a rung is timed, its forces are compared with those of the grid
+in the same positions.
 
-All rungs are sampled in turns, round by round, in random order: a step that is not timed, and `steps` timed
-steps, so that all rungs take the same steps of the flow in a round (`step` and `time` give the end of a
-sample). The first rung is measured twice (`no reorder again`): the difference of the two is noise. Gains are
-over the first rung, and over the rung named in `over`. In the last round each sample is followed by as many
-steps that are timed phase by phase.
+All rungs are sampled once a round, in random order: a step that is not timed, and `steps` timed steps, so
+that all rungs take the same steps of the flow in a round (`step` and `time` give the end of a sample). The
+first rung is measured twice (`no reorder again`): the difference of the two is noise. Gains are over the
+first rung, and over the rung named in `over`. In the last round each sample is followed by as many steps that
+are timed phase by phase.
 """
 
 from collections.abc import Callable, Iterator

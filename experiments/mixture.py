@@ -7,9 +7,9 @@ the octants of the gas are moved apart. The gas starts in shuffled memory; `cohe
 `verlet_tree` and the trees sort it themselves. Before anything is timed, touching pairs are compared with
 those that another search finds.
 
-All searches of a case are sampled in turns, round by round, in random order: a step that is not timed, and
-`steps` timed steps. The baseline of the gains is the first search on a grid. It is measured twice: the
-difference of the two is noise.
+All searches of a case are sampled once a round, in random order: a step that is not timed, and `steps` timed
+steps. The baseline of the gains is the first search on a grid. It is measured twice: the difference of the
+two is noise.
 """
 
 from collections.abc import Iterator, Sequence

@@ -5,10 +5,10 @@ mode "data"). Before it, `shuffled` memory is in no order, `fresh` memory has ju
 memory was reordered before the particles moved by a tenth of a diameter. `one thread` and `all threads` are
 on the CPU. `device` is on the GPU. `host and back` copies the particles to the CPU, reorders them there on
 all threads, and copies them back, as the program of [thesis] does. All places and memories of a case are
-sampled in turns, round by round, in random order. The first place is sampled twice in each memory (`one
-thread again`): the difference of the two is noise. Every reorder of a case starts from the same particles in
-the same memory, which is restored before each. Before the reorders are timed, their order is compared with a
-sort of the cells' ranks by numpy.
+sampled once a round, in random order. The first place is sampled twice in each memory (`one thread again`):
+the difference of the two is noise. Every reorder of a case starts from the same particles in the same memory,
+which is restored before each. Before the reorders are timed, their order is compared with a sort of the
+cells' ranks by numpy.
 """
 
 from collections.abc import Callable, Iterator

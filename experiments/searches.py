@@ -6,10 +6,10 @@ particles itself has them sorted once, before the first step; its memory ages fr
 After the warm-up the touching pairs of each search are compared with those that a new `linked` finds in the
 same positions.
 
-Then all searches are sampled in turns, round by round, in random order: a step that is not timed, and `steps`
-timed steps. The baseline of the gains is `linked`, or the first search if `linked` is not measured. It is
-measured twice (`linked again`): the difference of the two is noise. Each time has a column with the floor:
-the time this memory takes to read and write every position and velocity once, which every step needs.
+Then all searches are sampled once a round, in random order: a step that is not timed, and `steps` timed
+steps. The baseline of the gains is `linked`, or the first search if `linked` is not measured. It is measured
+twice (`linked again`): the difference of the two is noise. Each time has a column with the floor: the time
+this memory takes to read and write every position and velocity once, which every step needs.
 
 `--peers lammps` measures LAMMPS in the same rounds, on as many cores, from the same start and over the same
 steps. Before that its result is compared with that of our `verlet`, the search of the same kind. A gain over

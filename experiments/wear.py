@@ -1,10 +1,11 @@
-"""Does a memory order wear out in measured step times as fast as its predicted hits decay?
+"""Does the gain of a memory order decay in measured step times as fast as in predicted hits?
 
 Two kinds of kept runs are read, and nothing is simulated. Runs of `interval` have the time of a step by the
-age of the order. Runs of `decay` predict the hits of the same elastic gas at the same ages. The loss is the
-growth of either since the reorder. Its half-life is the age at which half of the full loss is reached. The
-full loss is the one to shuffled memory, if the run of `interval` has rows of it; if not, both half-lives are
-those of the loss up to the oldest age that was timed.
+age of the order. Runs of `decay` predict the hits of the same elastic gas at the same ages. The loss of the
+gain is the growth of a step's time, or of the misses, since the reorder; `wear`, in the name of this
+experiment and of its columns, is the measured loss. Its half-life is the age at which half of the full loss
+is reached. The full loss is the one to shuffled memory, if the run of `interval` has rows of it; if not, both
+half-lives are those of the loss up to the oldest age that was timed.
 
 A prediction of another speed is scaled to the same path flown. Whether the path alone decides is a second
 table: losses at two speeds after the same path. Make the prediction with the contact time of `interval`:

@@ -75,7 +75,9 @@ inline unsigned lane_ballot(int yes) {
 }
 inline unsigned lane_max(unsigned own) {
     auto all = of_all_lanes(own);
-    return *std::max_element(all.begin(), all.end());
+    unsigned most = 0;
+    for (unsigned one : all) most = max(most, one);
+    return most;
 }
 #define __reduce_max_sync(lanes, own) lane_max(own)
 #define __shfl_sync(lanes, own, lane) lane_shfl(own, lane)

@@ -123,7 +123,7 @@ template <class T> std::array<T, 32> told_by_all(T own) {
     std::array<T, 32> heard{};
     told[threadIdx.x % 32] = own;
     if (lanes_at_once > 1) pthread_barrier_wait(&all_lanes);
-    std::copy(told, told + lanes_at_once, heard.begin());
+    for (int lane = 0; lane < lanes_at_once; ++lane) heard[lane] = told[lane];
     if (lanes_at_once > 1) pthread_barrier_wait(&all_lanes);
     return heard;
 }

@@ -2,7 +2,6 @@
 // Each thread is a fiber; fibers take turns where they wait.
 #include <setjmp.h>
 #include <ucontext.h>
-#include <memory>
 #define __syncwarp of_one_lane  // those of the header are for one lane
 #include "cuda_on_host.h"
 #undef __syncwarp
@@ -27,7 +26,7 @@ struct Fiber {
 static std::vector<Block> blocks_at_once;
 static std::vector<Fiber> fibers;
 static jmp_buf turn_of_others;  // a context is entered once: later switches need no call of the system
-static std::vector<std::unique_ptr<char[]>> stacks;
+static std::vector<std::vector<char>> stacks;
 static int fiber_now, first_block;
 const size_t STACK = 1 << 16;
 
@@ -122,10 +121,10 @@ inline void run_blocks(int first, int blocks, int threads, size_t shared_bytes, 
     blockDim.x = threads;
     blocks_at_once.assign(blocks, Block{std::vector<uint4>(shared_bytes / 16 + 1, uint4{~0u, ~0u, ~0u, ~0u}), threads});
     fibers = std::vector<Fiber>(blocks * threads);
-    while (stacks.size() < fibers.size()) stacks.emplace_back(new char[STACK]);
+    while (stacks.size() < fibers.size()) stacks.emplace_back(STACK);
     for (size_t k = 0; k < fibers.size(); ++k) {
         getcontext(&fibers[k].context);
-        fibers[k].context.uc_stack.ss_sp = stacks[k].get();
+        fibers[k].context.uc_stack.ss_sp = stacks[k].data();
         fibers[k].context.uc_stack.ss_size = STACK;
         makecontext(&fibers[k].context, (void (*)())run_fiber, 1, k);
     }

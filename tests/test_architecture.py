@@ -301,7 +301,7 @@ def long_functions(path: Path) -> list[str]:
     lines, found = code_of(path), []
     for node in nodes_of(path.read_text()):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            count = len(lines & set(range(node.lineno, node.end_lineno + 1)))
+            count = len(lines.intersection(range(node.lineno, node.end_lineno + 1)))
             if count > LONGEST_FUNCTION:
                 found.append(f"{node.name} has {count} lines of code; allowed: {LONGEST_FUNCTION}")
     return found
@@ -309,9 +309,14 @@ def long_functions(path: Path) -> list[str]:
 
 def code_of(path: Path) -> set[int]:
     """Numbers of the lines that are neither blank nor comments nor in a docstring."""
-    text = path.read_text()
+    return lines_of_text(path.read_text(), path.suffix == ".py")
+
+
+@cache
+def lines_of_text(text: str, is_python: bool) -> set[int]:
+    """Numbers of the lines of code of a source."""
     described = set()
-    for node in nodes_of(text) if path.suffix == ".py" else ():
+    for node in nodes_of(text) if is_python else ():
         if (
             isinstance(node, ast.Expr)
             and isinstance(node.value, ast.Constant)

@@ -1,7 +1,8 @@
 """Times and gains of the rungs of a ladder: over the first rung, and over the one that each changes.
 
-Tables have the columns `n`, `rung`, `run`, `round` and `time_ms`. A ladder is a mapping of the name of each
-rung, in order, to the name of the rung that it is compared with (None for none).
+A rung is one variant of a code, a ladder all of them. Tables have the columns `n`, `rung`, `run`, `round` and
+`time_ms`. A ladder is a mapping of the name of each rung, in order, to the name of the rung that it is
+compared with (None for none).
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,8 @@
-"""Measured wear of a memory order beside the predicted decay of its hits.
+"""Measured loss of the gain of a memory order beside the predicted decay of its hits.
 
-Contract. A curve is a cost over the age of an order, of one repeat: the time of a step in ms, or the
-predicted misses as a part of all reads. Its rows have the columns of `CASE`, `what` ("measured" or
+Contract. Wear, in the names of this file and of its columns, is the measured loss: the growth of a step's
+time since the reorder. A curve is a cost over the age of an order, of one repeat: the time of a step in ms,
+or the predicted misses as a part of all reads. Its rows have the columns of `CASE`, `what` ("measured" or
 "predicted"), `model` and `cache_particles` (of a prediction), `repeat`, `spread_over` (what the repeats are),
 `age` in steps, `cost`, `cost_shuffled` (NaN if not measured), `contact_over_free`. The fresh order is the age
 of least cost, because the first steps after a reorder may hold other work, such as the capture of graphs. The
@@ -106,7 +107,7 @@ def _lost(curve: pd.DataFrame, oldest: float, to_shuffled: bool) -> tuple[np.nda
 
 
 def compare(curves: pd.DataFrame) -> pd.DataFrame:
-    """Set the half-life of the measured wear of each case beside that of each prediction.
+    """Set the half-life of the measured loss of each case beside that of each prediction.
 
     A prediction is that of the same filling fraction and order and of the nearest speed; its ages are scaled
     to the same path flown.
@@ -257,7 +258,7 @@ def slope(ages: pd.DataFrame, oldest: float = math.inf) -> float:
     return float(np.polyfit(use["age"], use["time_ms"], 1, w=np.sqrt(use["steps"]))[0])
 
 
-def interval_of_linear_wear(reorder_ms: float, slope_ms: float) -> float:
+def interval_of_linear_loss(reorder_ms: float, slope_ms: float) -> float:
     """Compute the best interval between reorders, sqrt(2 C / s), if the time of a step grows with its age.
 
     Args:

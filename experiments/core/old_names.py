@@ -32,6 +32,9 @@ class OldNames:
 TIMED = OldNames(fields={"samples": "rounds", "repeats": "runs"})  # of every experiment that measures times
 NAMES: dict[str, OldNames] = {  # by experiment
     "timing": OldNames(fields={"warmup": None}),
+    "decay": OldNames(fields={"looks": "observations"}),
+    "flock_order": OldNames(fields={"looks": "observations"}),
+    "flock_decay": OldNames(fields={"looks": "ages"}),
     "reorder_cost": OldNames(values={"memory": {"worn": AGED, "ordered": FRESH}}),
     "speed_up": OldNames(values={"ordering": {LATTICE: AGED}}),
 }

@@ -12,7 +12,8 @@ from experiments.core.settings import Settings
 class TimedSettings(Settings):
     """Base of the Config of every experiment that measures times.
 
-    Cases that are compared form one case of the sweep (`TOGETHER`), because they are sampled in turns.
+    Cases that are compared form one case of the sweep (`TOGETHER`), because they are sampled in the same
+    rounds.
     """
 
     CHANCE: ClassVar[str] = "run"

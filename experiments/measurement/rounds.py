@@ -1,4 +1,4 @@
-"""Sample all compared cases in turns.
+"""Sample all compared cases in rounds.
 
 A round samples every case once, in random order, so that other work on the machine affects all cases alike.
 Kernels are compiled and graphs recorded before the first round. Each row holds its round and the load of the

@@ -1,4 +1,4 @@
-"""Peers: other codes, timed in turns with ours. A new peer is a file and one line here.
+"""Peers: other codes, timed in the same rounds as ours. A new peer is a file and one line here.
 
 `PEERS` run the same gas as `md`, `ENCODERS` encode the same cells as `sfc`.
 """

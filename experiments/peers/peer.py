@@ -1,8 +1,8 @@
 """Interface of a peer: another code that runs the same gas from the same start and reports its time.
 
 Contract. A peer is created with a start and used as a context manager: its files are in a temporary folder
-that is deleted at the end. Every run starts at the start, so that runs can be made in any order, in turns
-with ours. Only the steps are timed, by the peer's own clock.
+that is deleted at the end. Every run starts at the start, so that runs can be made in any order, in
+the same rounds as ours. Only the steps are timed, by the peer's own clock.
 """
 
 from abc import ABC, abstractmethod

@@ -1,10 +1,11 @@
 """Queries on committed tables: a run, a filter and a statistic give a number with its interval.
 
 Contract. The rows of a query are those of its runs that its filter selects. They belong to runs (each a gas
-and a process of its own) or, if they are predictions or numbers of several gases, to gases. Of several runs
-the answer is the mean of the logarithms with Student's t interval (95 %), of several gases, and of runs whose
-numbers are not all above 0, the median and the range. One run or gas gives its median and the range of its
-rounds, and is called so.
+and a process of its own) or, if they are predictions or numbers of several gases, to gases; a query may name
+another column whose values are independent of each other, such as the scenes of one run. Of several runs the
+answer is the mean of the logarithms with Student's t interval (95 %), of several gases or scenes, and of runs
+whose numbers are not all above 0, the median and the range. One run or gas gives its median and the range of
+its rounds, and is called so.
 """
 
 import functools
@@ -38,8 +39,8 @@ class Answer:
         value: the number.
         low: lower end of the interval.
         high: upper end.
-        runs: how many runs or gases it rests on.
-        unit: "run" or "gas".
+        runs: how many runs, gases or values of `Query.unit` it rests on.
+        unit: "run", "gas" or `Query.unit`.
         rounds: the fewest rounds of a run.
         is_range: whether `low` and `high` are a range.
         case: the case that was picked among several; empty for one case.
@@ -59,7 +60,7 @@ class Answer:
         """How many runs or gases the answer rests on, such as "one run" or "3 gases"."""
         if self.runs == 1:
             return f"one {self.unit}"
-        return f"{self.runs} {'gases' if self.unit == GAS else 'runs'}"
+        return f"{self.runs} {'gases' if self.unit == GAS else self.unit + 's'}"
 
     @property
     def interval(self) -> str:
@@ -82,6 +83,7 @@ class Query:
         along: second column or expression, for statistics that have one; else empty.
         each: columns; the statistic is taken in each of their groups.
         pick: "lowest" or "highest": which of the groups is the answer; empty without `each`.
+        unit: column whose values are independent of each other, such as "scene"; empty: runs or gases.
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -96,6 +98,7 @@ class Query:
     along: str = ""
     each: tuple[str, ...] = ()
     pick: str = ""
+    unit: str = ""
 
     def __post_init__(self) -> None:
         """Check that the arguments fit each other."""
@@ -103,7 +106,7 @@ class Query:
             raise checks.refuse_value("run", self.run, "one folder or more")
         for name in ("where", "value"):
             checks.text(name, getattr(self, name))
-        for name in ("over", "along", "pick"):
+        for name in ("over", "along", "pick", "unit"):
             checks.instance(name, getattr(self, name), str, "a str")
         kind = STATISTICS[checks.word("statistic", self.statistic, STATISTICS)]
         uses = {"over": kind.has_baseline, "along": kind.has_second, "pick": bool(self.each)}
@@ -129,10 +132,13 @@ def evaluate(query: Query, root: Path = REFERENCE) -> Answer:
             cannot be paired.
     """
     table = _table(query.run, root)
+    if query.unit:
+        _known(table, "unit", (query.unit,), ", ".join(query.run))
+        table = table.assign(_unit=table["_unit"] + " " + table[query.unit].astype(str))
     kind = STATISTICS[query.statistic]
     rows = _selected(table, "where", query.where, query)
     over = _selected(table, "over", query.over, query) if kind.has_baseline else rows.iloc[:0]
-    unit = _unit_of(table, len(query.run))
+    unit = query.unit or _unit_of(table, len(query.run))
     answers = []
     for case, own, baseline in _groups(rows, over, query, kind):
         try:
@@ -173,7 +179,7 @@ def _selected(table: pd.DataFrame, name: str, condition: str, query: Query) -> p
         raise ValueError(
             f"{where} selects no row; allowed: a filter that selects some; {_values(table, condition)}"
         )
-    found = rows[["_unit", *_known(table, query.each, where)]].assign(round=_rounds(rows, query.each))
+    found = rows[["_unit", *_known(table, "each", query.each, where)]].assign(round=_rounds(rows, query.each))
     for column, expression in (("value", query.value), ("along", query.along)):
         if expression:
             numbers = _expression(rows, expression, f"{column} = {expression!r} of {where}")
@@ -203,10 +209,10 @@ def _expression(rows: pd.DataFrame, expression: str, where: str) -> Any:
     return found
 
 
-def _known(table: pd.DataFrame, columns: tuple[str, ...], where: str) -> list[str]:
+def _known(table: pd.DataFrame, field: str, columns: tuple[str, ...], where: str) -> list[str]:
     if missing := [name for name in columns if name not in table]:
         raise ValueError(
-            f"each = {missing} of {where}; allowed: columns {', '.join(map(str, table.columns[:-1]))}"
+            f"{field} = {missing} of {where}; allowed: columns {', '.join(map(str, table.columns[:-1]))}"
         )
     return list(columns)
 
@@ -265,7 +271,7 @@ def _answer(rows: pd.DataFrame, over: pd.DataFrame, kind: Statistic, unit: str, 
     if len(medians) == 1:
         (values,) = numbers.values()
         low, value, high = np.min(values), medians[0], np.max(values)
-    elif unit == GAS or (medians <= 0).any():
+    elif unit != RUN or (medians <= 0).any():
         low, value, high = np.min(medians), np.median(medians), np.max(medians)
     else:
         (value, low, high), is_range = statistics.interval(medians), False

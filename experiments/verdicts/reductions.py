@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from experiments.analysis import statistics
 from sfc import checks
 
 HALF = 0.5
@@ -159,10 +158,10 @@ def _ratio(baseline: pd.DataFrame, others: pd.DataFrame) -> np.ndarray:
     Raises:
         ValueError: no round has both.
     """
-    both = pd.concat([baseline.assign(case="baseline"), others.assign(case="others")]).assign(run=0)
-    found = statistics.ratios(both, [], "case", "baseline", "value")["gain"].to_numpy()
-    if not len(found):
+    above, below = (rows.groupby("round", sort=False)["value"].median() for rows in (baseline, others))
+    both = below.index.intersection(above.index, sort=False)
+    if both.empty:
         raise checks.refuse_value(
             "rounds", baseline["round"].tolist(), f"rounds of the other rows, {others['round'].tolist()}"
         )
-    return found
+    return (above[both] / below[both]).to_numpy()

@@ -106,7 +106,7 @@ class TestDecay:
     def test_particles_that_fly_at_a_speed_lose_their_order_in_time(self, tmp_path):
         folder = run(
             decay, tmp_path, "--quick", "--interaction", "ideal", "--speed", "0.02", "0.04", "--steps", "600",
-            "--looks", "20", "--cache", "64",
+            "--observations", "20", "--cache", "64",
         )  # fmt: skip
         table = pd.read_parquet(folder / "table.parquet")
         assert table["speed_d_per_step"].to_numpy() == pytest.approx(table["speed"].to_numpy())
@@ -136,7 +136,8 @@ class TestDecay:
     def test_spheres_are_nearly_hard_however_dense(self):
         for geometry, phi, free in (("cubes", 0.25, 24.7), ("cubes", 0.5, 4.27), ("squares", 0.25, 39.05)):
             case = one(decay, geometry=(geometry,), size=(6,), filling_fraction=(phi,), speed=(0.01,),
-                       interaction=("elastic",), model=("block",), cache=(20,), steps=1, looks=3)  # fmt: skip
+                       interaction=("elastic",), model=("block",), cache=(20,), steps=1,
+                       observations=3)  # fmt: skip
             row = next(decay.measure(case))
             assert row["free_steps"] == pytest.approx(free, rel=0.01)
             assert row["contact_steps"] == pytest.approx(row["free_steps"] / 10)
@@ -144,7 +145,7 @@ class TestDecay:
 
     def test_the_same_spheres_may_be_observed_over_the_same_path_at_any_speed(self):
         fields = {"geometry": ("squares",), "size": (8,), "filling_fraction": (0.1,), "model": ("block",)}
-        fields |= {"interaction": ("elastic",), "cache": (20,), "looks": 3, "path": 0.2}
+        fields |= {"interaction": ("elastic",), "cache": (20,), "observations": 3, "path": 0.2}
         found = []
         for speed in (0.01, 0.04):
             case = one(decay, speed=(speed,), contact_steps=5.0, **fields)
@@ -156,7 +157,7 @@ class TestDecay:
 
     def test_what_is_left_is_seen_beside_the_same_particles_unordered(self):
         case = one(decay, size=(8,), filling_fraction=(0.2,), speed=(0.5,), interaction=("ideal",),
-                   model=("block",), cache=(32,), steps=400, looks=8)  # fmt: skip
+                   model=("block",), cache=(32,), steps=400, observations=8)  # fmt: skip
         rows = pd.DataFrame(decay.measure(case))
         assert rows["hit_ratio"].iloc[0] > 3 * rows["hit_ratio_shuffled"].iloc[0]
         assert rows["hit_ratio"].iloc[-1] == pytest.approx(rows["hit_ratio_shuffled"].iloc[-1], abs=0.03)
@@ -167,7 +168,7 @@ class TestDecay:
         [
             ({"speed": (1.5,)}, "--speed = 1.5; allowed: .* above 0, up to 1 .d per step"),
             ({"geometry": ("cuboids",)}, "unknown geometry 'cuboids'"),
-            ({"looks": 2}, "--looks = 2; allowed: an integer of at least 3"),
+            ({"observations": 2}, "--observations = 2; allowed: an integer of at least 3"),
             ({"path": -1.0}, "--path = -1.0; allowed: .* at least 0 .d"),
             ({"contact_steps": -1.0}, "--contact-steps = -1.0; allowed: .* at least 0"),
             ({"restitution": 1.0}, "--restitution = 1.0; allowed: .* below 1"),

@@ -9,9 +9,7 @@ import md
 from experiments import flock_decay
 from tests.experiments.runs import run
 
-FLAGS = (
-    "--quick --n 1000 --predicted-n 3000 --precision float64 --age 4 --last 60 --looks 3 --steps 2".split()
-)
+FLAGS = "--quick --n 1000 --predicted-n 3000 --precision float64 --age 4 --last 60 --ages 3 --steps 2".split()
 FLAGS += "--rounds 2 --cache 64 512 --model block --search scattered".split()
 
 
@@ -167,7 +165,7 @@ def test_an_order_wears_out_for_a_tree_too(tmp_path):
         ({"search": ("coherent",)}, "unknown search 'coherent'; allowed: one of linked, scattered, tree"),
         ({"system": ("swarm",)}, "unknown system 'swarm'; allowed: one of flock, gas"),
         ({"cache": (0,)}, "--cache = 0; allowed"),
-        ({"looks": 0}, "--looks = 0; allowed: .*at least 1"),
+        ({"ages": 0}, "--ages = 0; allowed: .*at least 1"),
         ({"predicted_n": 4000}, "--cache 4096 beside --predicted-n 4000.*allowed: capacities below"),
     ],
 )

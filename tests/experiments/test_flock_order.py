@@ -23,8 +23,8 @@ def test_boids_gather_under_a_weak_separation_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(flock_order, "measure", interrupted)
     with pytest.raises(SystemExit):
         run(
-            flock_order, tmp_path, "--quick", "--n", "1500", "--dim", "3", "--steps", "80", "--looks", "3",
-            "--rules", "source", "weak_separation", "--precision", "float64",
+            flock_order, tmp_path, "--quick", "--n", "1500", "--dim", "3", "--steps", "80",
+            "--observations", "3", "--rules", "source", "weak_separation", "--precision", "float64",
         )  # fmt: skip
     parts = flock_order.Config, whole, flock_order.draw, {}
     (folder,) = (tmp_path / "flock_order").iterdir()
@@ -51,7 +51,8 @@ def test_boids_gather_under_a_weak_separation_alone(tmp_path, monkeypatch):
 def test_flocks_form_under_a_weak_separation_alone(tmp_path):
     folder = run(
         flock_order, tmp_path, "--quick", "--n", "1500", "--dim", "2", "--rules", "source", "weak_separation",
-        "--steps", "120", "--looks", "4", "--pictures", "2", "--shown", "400", "--precision", "float64",
+        "--steps", "120", "--observations", "4", "--pictures", "2", "--shown", "400",
+        "--precision", "float64",
     )  # fmt: skip
     found = pd.read_csv(folder / "summary.csv").set_index("rules")
     assert found["is_aligned"].to_dict() == {"source": False, "weak_separation": True}

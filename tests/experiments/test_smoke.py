@@ -10,6 +10,7 @@ import pytest
 from experiments.__main__ import listing
 from experiments.core import main
 from experiments.measurement import memory_bandwidth
+from tests.tiers import nightly
 
 KEPT = Path(__file__).parents[2] / "results" / "reference"
 # In double precision and by few searches, so that few kinds of kernels are compiled.
@@ -22,12 +23,12 @@ SMALLER = {
     "contacts": "--n 500 --curve morton --step 1 3 --room 4 8",
     "counters": "--n 1024 --rounds 2 --ordering hilbert row morton zigzag shuffled --precision float64",
     "curves": "--ordering hilbert-2d morton-3d --size 1 4x4 2x2x2",
-    "decay": "--size 6 --steps 40 --looks 5 --model block",
+    "decay": "--size 6 --steps 40 --observations 5 --model block",
     "encode": "--n 1000 --curve hilbert peano --bits 5 --rounds 2",
     "fence": "--n 100 --scenes 1 --builds 2",
-    "flock_decay": "--n 1000 --predicted-n 1000 --cache 64 --precision float64 --age 2 --last 10 --looks 2 "
+    "flock_decay": "--n 1000 --predicted-n 1000 --cache 64 --precision float64 --age 2 --last 10 --ages 2 "
     "--search scattered --rounds 2",
-    "flock_order": "--n 1000 --dim 3 --steps 4 --looks 2 --pictures 2 --precision float64",
+    "flock_order": "--n 1000 --dim 3 --steps 4 --observations 2 --pictures 2 --precision float64",
     "flocking": "--n 1000 --precision float64 --age 4 --order-age 2 --search scattered coherent --rounds 2",
     "gas_ladder": "--n 500 700 --rung 'linked lists' 'cells sorted' --rounds 2 --steps 2 --precision float64",
     "grid_limits": "--n 300 --filling-fraction 0.1 0.4 --order row hilbert",
@@ -46,8 +47,8 @@ SMALLER = {
 PUBLISHED = SMALLER | {
     "cache_hit": "--size 8 16 --filling-fraction 0.2 --ordering hilbert row shuffled",
     "counters": "--n 1024 --rounds 2 --ordering hilbert row morton zigzag shuffled",
-    "flock_decay": "--n 1000 --predicted-n 1000 --cache 64 --age 2 --last 10 --looks 2 --rounds 2",
-    "flock_order": "--n 1000 --dim 2 --steps 20 --looks 3 --pictures 3",
+    "flock_decay": "--n 1000 --predicted-n 1000 --cache 64 --age 2 --last 10 --ages 2 --rounds 2",
+    "flock_order": "--n 1000 --dim 2 --steps 20 --observations 3 --pictures 3",
     "flocking": "--n 1000 --age 4 --order-age 2 --rounds 2",
     "gas_ladder": "--n 500 --rounds 2 --steps 2",
     "interval": "--n 512 --interval 2 6 20 --rounds 1 --least-steps 20",
@@ -92,10 +93,12 @@ def test_it_runs_in_the_precision_and_is_drawn_with_the_layout_that_users_get(na
     check_run(name, PUBLISHED[name], tmp_path)
 
 
+HELP = ("curves", "flocking", "wear")  # a timed one, one of predictions, one of kept runs
+
+
 @pytest.mark.quick
-@pytest.mark.parametrize("name", listing())
+@pytest.mark.parametrize("name", [name if name in HELP else nightly(name) for name in listing()])
 def test_its_help_says_which_question_it_answers(name, capsys):
-    assert "?" in listing()[name], "which question does it answer?"
     module = importlib.import_module(f"experiments.{name}")
     with pytest.raises(SystemExit) as ended:
         main(module.Config, module.measure, module.draw, module.QUICK, ["--help"])
@@ -103,3 +106,8 @@ def test_its_help_says_which_question_it_answers(name, capsys):
     message = " ".join(capsys.readouterr().out.split())
     assert listing()[name] in message
     assert "--quick" in message
+
+
+@pytest.mark.quick
+def test_every_experiment_says_which_question_it_answers():
+    assert [name for name, line in listing().items() if "?" not in line] == []

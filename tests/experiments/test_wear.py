@@ -18,7 +18,7 @@ def runs(tmp_path_factory):
     flags = "--quick --n 1000 --interval 3 30 --rounds 2 --least-steps 9 --precision float64"
     timed = run(interval, tmp_path_factory.mktemp("interval"), *flags.split())
     flags = "--quick --size 8 --filling-fraction 0.2 --interaction elastic --speed 0.008 --model block"
-    flags += " --steps 40 --looks 6 --cache 64 --contact-steps 25"
+    flags += " --steps 40 --observations 6 --cache 64 --contact-steps 25"
     return timed, run(decay, tmp_path_factory.mktemp("decay"), *flags.split())
 
 

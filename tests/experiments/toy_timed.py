@@ -22,7 +22,7 @@ ERRORS = {
 
 @dataclass(frozen=True)
 class Config(TimedSettings):
-    """A toy sweep; the toys of all colours are sampled in turns."""
+    """A toy sweep; the toys of all colours are sampled in the same rounds."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("colour",)
 

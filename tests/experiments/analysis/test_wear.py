@@ -1,4 +1,4 @@
-"""experiments.analysis.wear: the measured wear of an order beside the decay of its predicted hits."""
+"""experiments.analysis.wear: the measured loss of an order's gain beside the decay of its predicted hits."""
 
 import numpy as np
 import pandas as pd
@@ -133,5 +133,5 @@ class TestSlope:
         assert np.isnan(wear.slope(ages, 10))
 
     def test_the_interval_is_that_at_which_wear_costs_as_much_as_reorders(self):
-        assert wear.interval_of_linear_wear(2.0, 0.01) == pytest.approx(20)
-        assert np.isnan(wear.interval_of_linear_wear(2.0, -0.01))
+        assert wear.interval_of_linear_loss(2.0, 0.01) == pytest.approx(20)
+        assert np.isnan(wear.interval_of_linear_loss(2.0, -0.01))

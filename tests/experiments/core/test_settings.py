@@ -146,7 +146,7 @@ TOO_MUCH_ELSE = [
     ("grid_limits", "--filling-fraction 1e-12"),
     ("cavity_flow", "--pictures 99999999999"),
     ("cooling", "--observations 9999999999999"),
-    ("decay", "--looks 9999999999999"),
+    ("decay", "--observations 9999999999999"),
     ("lift", "--cells 99999999"),
     ("lift", "--frames 99999999999"),
     ("cache_hit", f"--size {400 * '9'}"),

@@ -1,4 +1,4 @@
-"""Samples in turns: order, rounds that go on, recording kept outside, what the host did meanwhile."""
+"""Samples in rounds: order, rounds that go on, recording kept outside, what the host did meanwhile."""
 
 import multiprocessing
 import time

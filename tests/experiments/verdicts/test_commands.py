@@ -11,6 +11,7 @@ from experiments.peers import PEERS
 from experiments.verdicts import __main__ as command
 from experiments.verdicts import commands
 from experiments.verdicts.claims import every, read
+from tests.tiers import nightly
 
 LINES = commands.distinct(every(read()))
 SMALL = "python -m experiments.curves --backend cpu"
@@ -26,7 +27,7 @@ def a_large_machine(monkeypatch):
 
 
 @pytest.mark.parametrize("line", LINES)
-@pytest.mark.parametrize("also", ["", " --quick"], ids=["as written", "small"])
+@pytest.mark.parametrize("also", ["", nightly(" --quick")])
 def test_a_command_is_understood_by_its_experiment(line, also, a_large_machine):
     settings = commands.parse(line + also)
     assert isinstance(settings, Settings)
@@ -57,7 +58,7 @@ def test_each_line_is_run_once():
     assert len(LINES) == len(set(LINES)) > 10
 
 
-def test_commands_run_with_quick_in_another_folder_and_failures_are_told(tmp_path, monkeypatch):
+def test_commands_run_at_quick_sizes_in_another_folder_and_failures_are_told(tmp_path, monkeypatch):
     called = []
 
     def run(arguments, **_):
@@ -66,13 +67,17 @@ def test_commands_run_with_quick_in_another_folder_and_failures_are_told(tmp_pat
 
     monkeypatch.setattr(commands.subprocess, "run", run)
     monkeypatch.setattr(commands, "_has_device", lambda: False)
-    found = dict(commands.run_small([SMALL, ON_DEVICE, f"{SMALL} --seed 1"], tmp_path))
+    sized = "python -m experiments.cooling --n 4096 16384 --restitution 0.8 --decades 3 --repeats 3"
+    found = dict(commands.run_small([SMALL, ON_DEVICE, sized], tmp_path))
     assert list(found.values()) == [
         "done", "skipped: no CUDA device", "failed: exit status 1: warning / error: no room",
     ]  # fmt: skip
     end = ["--quick", "--results", str(tmp_path)]
     assert called[0] == [sys.executable, "-m", "experiments.curves", "--backend", "cpu", *end]
-    assert len(called) == 2
+    cooling = [sys.executable, "-m", "experiments.cooling"]
+    assert called[1:] == [
+        [*cooling, "--restitution", "0.8", "--repeats", "3", *end]
+    ]  # sizes are those of --quick
 
 
 def test_the_status_counts_failures(monkeypatch, capsys):

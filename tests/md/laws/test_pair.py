@@ -86,7 +86,6 @@ def test_the_use_of_the_readme_runs(tmp_path):
     (tmp_path / "use.py").write_text(use)
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]),
-        "NUMBA_CACHE_DIR": str(tmp_path / "kernels"),
         "NUMBA_NUM_THREADS": "1",
     }
     command = [sys.executable, "-W", "ignore::RuntimeWarning", str(tmp_path / "use.py")]  # of no device

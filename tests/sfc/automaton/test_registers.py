@@ -162,7 +162,7 @@ def test_a_negative_number_of_all_bits_is_outside():
         sfc.curve("hilbert", 2).encode(np.tile(cells, (registers.FEWEST // 100 + 1, 1)), 8)
 
 
-@pytest.mark.parametrize(("dim", "states"), [(1, 3), (5, 16), (6, 8), (7, 3), (8, 1)])
+@pytest.mark.parametrize(("dim", "states"), [(1, 3), (5, 16), tiers.nightly(6, 8), (7, 3), (8, 1)])
 def test_curves_of_any_tables_give_what_the_walk_gives(instructions, dim, states):
     rng, cells = np.random.default_rng(dim), 2**dim
     rank = np.stack([rng.permutation(cells) for _ in range(states)])

@@ -59,7 +59,7 @@ FINITE = [(name, dim) for name, dim in CURVES if dim < 4 and name not in ("gray"
 @pytest.mark.parametrize(("name", "dim"), FINITE)
 def test_every_order_is_below_the_limit_and_approaches_it(name, dim, norm):
     curve = sfc.curve(name, dim)
-    finest = max(k for k in range(1, 7) if curve.base ** (dim * k) <= sfc.locality.PAIR_CELLS // 2)
+    finest = max(k for k in range(1, 7) if curve.base ** (dim * k) <= sfc.locality.PAIR_CELLS // 16)
     worst = [
         sfc.locality.dilation(sfc.ordering(name, (curve.base**k,) * dim), norm).worst
         for k in range(1, finest + 1)

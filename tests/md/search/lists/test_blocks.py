@@ -7,6 +7,7 @@ import md
 from md.laws.pair import kernel_law
 from md.search.lists import list_search
 from md.search.lists.blocks import BLOCK
+from tests import tiers
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
 BOXES = {
@@ -17,6 +18,7 @@ BOXES = {
     "one block": (md.Box((9.0, 8.0, 7.0)), BLOCK),
     "few": (md.Box((9.0, 8.0, 7.0)), 3),
 }
+IN_BOXES = tiers.product(list(BOXES), ["float32", "float64"], 2)
 
 
 def gas(case: str, speed: float = 3.0, seed: int = 1) -> md.State:
@@ -40,8 +42,7 @@ def assert_same(one: md.Simulation, other: md.Simulation) -> None:
     np.testing.assert_array_equal(found.vel, expected.vel)
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-@pytest.mark.parametrize("case", BOXES)
+@pytest.mark.parametrize(("case", "precision"), IN_BOXES)
 def test_forces_are_those_of_the_kernel_that_takes_all_listed_partners(case, precision):
     run = run_of(gas(case), precision, fused=False)
     run.run(30)
@@ -75,8 +76,7 @@ def test_the_lists_of_a_block_are_contiguous_and_know_their_owners(case):
     assert count.sum() > n
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-@pytest.mark.parametrize("case", BOXES)
+@pytest.mark.parametrize(("case", "precision"), IN_BOXES)
 def test_steps_of_one_call_are_those_taken_one_by_one(case, precision, monkeypatch):
     walls = None if all(BOXES[case][0].periodic) else md.Walls(contact_time=0.02)
     if case == "flat":

@@ -18,7 +18,7 @@ CASES = {  # dim, precision, n, side of the box, whether it is periodic, side of
     "plain": (3, np.float32, 700, 9.0, True, 9.0, False),
     "few": (3, np.float64, 5, 4.0, True, 1.5, False),
     "many partners": (3, np.float64, 500, 6.0, True, 6.0, False),
-    "crowd in a wide box": (3, np.float32, 2300, 40.0, False, 2.0, False),
+    "crowd in a wide box": (3, np.float32, 1100, 40.0, False, 1.6, False),
     "flat": (2, np.float64, 900, 20.0, True, 20.0, False),
     "flat and open": (2, np.float32, 700, 30.0, False, 11.0, False),
     "radii": (3, np.float64, 600, 12.0, True, 12.0, True),
