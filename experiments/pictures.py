@@ -17,13 +17,14 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.collections import EllipseCollection, LineCollection, PatchCollection
 from matplotlib.colors import to_rgba
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.patheffects import Normal, Stroke
 
 import md
 import sfc
 from experiments.core import Axis, Settings, figures, main, save_table, style
-from experiments.drawing import memory
 
 RESTITUTION = 1.0  # an elastic gas, so that it does not freeze
 CONTACT_TIME, STEPS_A_CONTACT = 0.2, 20  # soft discs: several touch at any time
@@ -32,7 +33,7 @@ WHEN = ("before", "after")
 _CASE = ["ordering", "repeat"]
 MAP = "viridis"
 _HIT, _MISS, _CURVE = "#0072B2", "#D55E00", "#D55E00"  # Okabe and Ito (2008)
-_OWN, _REST = "0.15", "0.93"
+_OWN, _REST, _EDGE = "0.15", "0.93", "0.25"
 _RISE = 0.5  # of an arc over the distance of its slots
 _FONT, _SMALL = 14, 12  # points; a figure is 8 inches wide
 
@@ -179,13 +180,13 @@ def _memory(rows: pd.DataFrame) -> plt.Figure:
         inside = rows.sort_values(f"slot_{when}")
         pos = inside[["x_d", "y_d"]].to_numpy()
         colours = plt.get_cmap(MAP)(inside["key"].to_numpy() / (side**2 - 1))
-        memory.draw_discs(gas, pos, colours)
-        memory.draw_way(gas, path, color=_CURVE, width=2.5, label="curve through the cells")
-        memory.draw_way(gas, pos, color="black", width=1.6, label="order of memory")
-        memory.draw_slots(strip, colours, _thickness(rows))
+        _discs(gas, pos, colours)
+        _way(gas, path, color=_CURVE, width=2.5, label="curve through the cells")
+        _way(gas, pos, color="black", width=1.6, label="order of memory")
+        _slots(strip, colours, _thickness(rows))
         slots = rows.set_index("particle")[f"slot_{when}"]
         ends = np.column_stack([slots[pairs[name]].to_numpy() for name in ("particle", "other")])
-        memory.draw_arcs(strip, ends, 0, _RISE, colors=_OWN, linewidths=1.2)
+        _arcs(strip, ends, 0, _RISE, _OWN)
         apart = f"contacts {pairs[f'distance_{when}'].median():g} slots apart (median)"
         strip.set_xlabel(f"memory: {apart if len(pairs) else 'no contacts'}", fontsize=_SMALL)
     _titles(rows, panels)
@@ -211,11 +212,11 @@ def _reads(rows: pd.DataFrame) -> plt.Figure:
         own, missed = slots // block == chosen, np.isin(slots, reads[when][~hits, 1])
         colours = np.select([own[:, None], missed[:, None]], [in_cache, outside], unread)
         pos = inside[["x_d", "y_d"]].to_numpy()
-        memory.draw_discs(gas, pos, colours)
+        _discs(gas, pos, colours)
         gas.plot(*pos[own].T, linestyle="", marker="o", color="white", markersize=4, zorder=4)
-        memory.draw_slots(strip, colours, _thickness(rows))
-        memory.draw_arcs(strip, reads[when][~hits], 0, _RISE, colors=_MISS, linewidths=1.2)
-        memory.draw_arcs(strip, reads[when][hits], -_thickness(rows), -_RISE, colors=_HIT, linewidths=1.2)
+        _slots(strip, colours, _thickness(rows))
+        _arcs(strip, reads[when][~hits], 0, _RISE, _MISS)
+        _arcs(strip, reads[when][hits], -_thickness(rows), -_RISE, _HIT)
         strip.set_xlabel(f"memory: {hits.sum()} of {len(hits)} reads in the cache", fontsize=_SMALL)
     _titles(rows, panels)
     marks = [Patch(facecolor=colour, edgecolor=_OWN, label=label) for label, colour in looks.items()]
@@ -244,6 +245,36 @@ def _panels(
         for spine in (*gas.spines.values(), *strip.spines.values()):
             spine.set(visible=spine in gas.spines.values(), color="0.3")
     return figure, [(gas, strip) for gas, strip in grid.T]
+
+
+def _discs(panel: plt.Axes, pos: np.ndarray, colours: np.ndarray) -> None:
+    """Draw discs of diameter 1 at their places (n, 2), each in its colour (n, 4)."""
+    size = np.ones(len(pos))
+    discs = EllipseCollection(
+        size, size, np.zeros(len(pos)), units="xy", offsets=pos, offset_transform=panel.transData,
+        facecolors=colours, edgecolors=_EDGE, linewidths=0.6, zorder=2,
+    )  # fmt: skip
+    panel.add_collection(discs)
+
+
+def _way(panel: plt.Axes, points: np.ndarray, color: str, width: float, label: str) -> None:
+    """Draw a line through points (n, 2) in their order; its white edge sets it off from any colour."""
+    (line,) = panel.plot(*points.T, color=color, linewidth=width, label=label, zorder=3)
+    line.set_path_effects([Stroke(linewidth=width + 1.4, foreground="white"), Normal()])
+
+
+def _slots(panel: plt.Axes, colours: np.ndarray, thickness: float) -> None:
+    """Draw slot k in its colour (n, 4) from k to k + 1, and from 0 down to minus the thickness."""
+    slots = [Rectangle((k, -thickness), 1, thickness) for k in range(len(colours))]
+    panel.add_collection(PatchCollection(slots, facecolors=colours, edgecolors=_EDGE, linewidths=0.4))
+
+
+def _arcs(panel: plt.Axes, pairs: np.ndarray, base: float, rise: float, colour: str) -> None:
+    """Draw half an ellipse on a base between the slots of each pair (p, 2); below 0 of `rise` it hangs."""
+    angle = np.linspace(0, np.pi, 40)
+    middle, reach = pairs.mean(axis=1)[:, None] + 0.5, np.abs(np.diff(pairs, axis=1)) / 2
+    arcs = [middle - reach * np.cos(angle), base + 2 * rise * reach * np.sin(angle)]
+    panel.add_collection(LineCollection(list(np.stack(arcs, axis=2)), colors=colour, linewidths=1.2))
 
 
 def _titles(rows: pd.DataFrame, panels: list[tuple[plt.Axes, plt.Axes]]) -> None:

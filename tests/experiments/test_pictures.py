@@ -7,7 +7,6 @@ import pytest
 import md
 import sfc
 from experiments import pictures
-from experiments.drawing import memory
 from tests.experiments.runs import one, run
 
 pytestmark = pytest.mark.quick
@@ -101,7 +100,7 @@ def test_a_gas_without_contacts_is_drawn(tmp_path):
 
 def test_arcs_stand_on_the_middles_of_their_slots_and_rise_with_the_distance():
     panel = pictures.plt.figure().add_subplot()
-    memory.draw_arcs(panel, np.array([[2, 6], [5, 4]]), base=1.0, height=0.5)
+    pictures._arcs(panel, np.array([[2, 6], [5, 4]]), base=1.0, rise=0.5, colour="black")
     far, near = panel.collections[0].get_segments()
     assert far[[0, -1]] == pytest.approx(np.array([[2.5, 1], [6.5, 1]]))
     assert near[:, 0].min() == pytest.approx(4.5)
