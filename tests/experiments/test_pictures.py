@@ -1,5 +1,7 @@
 """experiments.pictures: slots, keys and contacts of a gas, against its places and the reads of a search."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -122,3 +124,19 @@ def test_arcs_stand_on_the_middles_of_their_slots_and_rise_with_the_distance():
 def test_what_cannot_be_drawn_is_refused(fields, message):
     with pytest.raises(ValueError, match=message):
         pictures.Config(**fields)
+
+
+def test_the_pages_say_what_the_kept_run_shows():
+    root = Path(__file__).parents[2]
+    (row,) = pd.read_csv(root / "results/reference/pictures/cpu/summary.csv").to_dict("records")
+    page, readme = (
+        " ".join((root / name).read_text(encoding="utf-8").split())
+        for name in ("results/details/thesis.md", "README.md")
+    )
+    slots = {when: f"{row[f'median_distance_{when}']:g} slots" for when in pictures.WHEN}
+    assert f"falls from {slots['before']} to {slots['after'].split()[0]}" in page
+    shares = [f"{100 * row[f'hit_ratio_{when}']:.0f} %" for when in pictures.WHEN]
+    assert f"rises from {' to '.join(shares)}" in page
+    assert f"run of {row['particles']} discs" in page
+    assert f"a median of {slots['before']} apart" in readme
+    assert f"{slots['after']} apart" in readme
