@@ -191,7 +191,7 @@ def _memory(rows: pd.DataFrame) -> plt.Figure:
         strip.set_xlabel(f"memory: {apart if len(pairs) else 'no contacts'}", fontsize=_SMALL)
     _titles(rows, panels)
     figure.legend(
-        *panels[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=_SMALL
+        *panels[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize=_SMALL
     )
     return figure
 
@@ -220,7 +220,7 @@ def _reads(rows: pd.DataFrame) -> plt.Figure:
         strip.set_xlabel(f"memory: {hits.sum()} of {len(hits)} reads in the cache", fontsize=_SMALL)
     _titles(rows, panels)
     marks = [Patch(facecolor=colour, edgecolor=_OWN, label=label) for label, colour in looks.items()]
-    figure.legend(handles=marks, loc="outside lower center", ncols=3, fontsize=_SMALL)
+    figure.legend(handles=marks, loc="outside upper center", ncols=3, fontsize=_SMALL)
     return figure
 
 
