@@ -300,7 +300,7 @@ def _draw_times(table: pd.DataFrame, out: Path) -> None:
     figures.legend_outside(panels[-1][0], "precision", [panel for panel, _ in panels])
     best = summary(table).sort_values("share_of_copy").groupby("n").last()
     lines = [
-        f"{n} x {n}: {row['name']} moves {row[BANDWIDTH]:,.0f} GB/s in passes of single sweeps; a copy "
+        f"{n} x {n}: {row['name']} {row[BANDWIDTH]:,.0f} GB/s, if each sweep read and wrote memory; a copy: "
         f"{row['copy_GB_per_s']:,.0f} GB/s"
         for n, row in best.iterrows()
     ]
@@ -319,7 +319,8 @@ def _draw_claims(found: pd.DataFrame, out: Path) -> None:
         figures.dots_by_name(panel, part, names, look, "gain")
         source = part[part["source_gain"].notna()].drop_duplicates("name")
         at = [names.index(name) for name in source["name"]]
-        panel.scatter(source["source_gain"], at, marker="x", color="0.4", label="[cavity]", zorder=3)
+        if at:
+            panel.scatter(source["source_gain"], at, marker="x", color="0.4", label="[cavity]", zorder=3)
         figures.noise_by_name(panel, part, names)
         figures.gain_axis(panel, part, list(source["source_gain"]), horizontal=True)
         panel.set(xlabel="gain of a step")

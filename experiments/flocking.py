@@ -440,23 +440,24 @@ def _draw_times(table: pd.DataFrame, out: Path) -> None:
             each = 1e6 / part["n"].iloc[0]
             figures.dots_by_name(panel, part, names, look, "time_ms", each)
             figures.plain_log_axis(panel, part, "time_ms", each, "time per boid and step (ns)")
-        figures.legend_outside(panels[-1][0], "flock", [panel for panel, _ in panels])
         own = table[table["precision"] == precision]
-        title = "\n".join([f"{precision}; {statistics.caption(rows)}", *_structures(own), *over_target(own)])
+        figures.legend_outside(panels[-1][0], "flock", [panel for panel, _ in panels])
+        neighbours = _neighbours(own)
+        for label in panels[-1][0].get_legend().get_texts():
+            label.set_text(f"{label.get_text()}\n{neighbours[label.get_text()]}")
+        title = "\n".join([f"{precision}; {statistics.caption(rows)}", *over_target(own)])
         _titled(figure, title, out, f"times_{precision}")
 
 
-def _structures(table: pd.DataFrame) -> list[str]:
-    """Describe the largest flocks in a line each, for a title."""
-    shown = with_state(table[table["n"] == table["n"].max()])
-    lines = []
-    for state, rows in shown.groupby("state", sort=False):
-        mean = rows[_STRUCTURE].mean()
-        lines.append(
-            f"{state}: {mean['neighbours_mean']:.0f} neighbours, at most {mean['neighbours_largest']:.0f}; "
-            f"order parameter {mean['order_parameter']:.2f}"
-        )
-    return lines
+def _neighbours(table: pd.DataFrame) -> dict[str, str]:
+    """Describe by state how many neighbours a boid has: the mean, and the most, in the largest flocks."""
+    shown = with_state(table)
+    largest = shown[shown["n"] == shown.groupby("state")["n"].transform("max")]
+    found = largest.groupby("state")[["neighbours_mean", "neighbours_largest"]].mean()
+    return {
+        str(state): f"{mean:.0f} neighbours, at most {most:.0f}"
+        for state, mean, most in found.itertuples(name=None)
+    }
 
 
 def _draw_gains(found: pd.DataFrame, label: str, title: Callable[[str], str], out: Path, name: str) -> None:
@@ -500,7 +501,7 @@ def _draw_memory(gains: pd.DataFrame, out: Path) -> None:
     """Draw the gain of sorted memory over shuffled memory."""
     old = gains["name"].str.endswith("steps old")
     young = set(gains["age"]) - set(gains.loc[old, "age"]) if old.any() else ()
-    empty = "no mark: the flock is younger than the order" if young else ""
+    empty = "no mark where a flock is younger than the order" if young else ""
     _draw_gains(gains, "gain of a step over shuffled memory", lambda _: empty, out, "memory")
 
 

@@ -210,10 +210,11 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     style.save(_polar(blocks), out, "lift_and_drag")
     style.save(_surfaces(table[table["what"] == "segment"]), out, "surface")
     cells, frames = table[table["what"] == "cell"], table[table["what"] == "frame"]
-    for (airfoil, mach, phi, angle), rows in cells.groupby([*_GROUP, "angle"], sort=False):
-        words = Path(str(airfoil)).stem, f"{mach:g}", f"{phi:g}", f"{angle:g}"
-        name = "_".join(words).replace(".", "p")
-        style.save(_map(rows, rows)[0], out, f"map_{name}")
+    for (airfoil, mach, phi), every in cells.groupby(_GROUP, sort=False):
+        for angle, rows in every.groupby("angle", sort=False):  # all angles on one colour scale
+            words = Path(str(airfoil)).stem, f"{mach:g}", f"{phi:g}", f"{angle:g}"
+            name = "_".join(words).replace(".", "p")
+            style.save(_map(rows, every)[0], out, f"map_{name}")
     save_table(_summary(table), out, "summary")
     if len(frames):
         last = frames[frames["case"] == frames["case"].max()]
@@ -292,7 +293,7 @@ def _surfaces(segments: pd.DataFrame) -> plt.Figure:
 
 
 def _map(rows: pd.DataFrame, every: pd.DataFrame) -> tuple[plt.Figure, Flow]:
-    """Draw the pressure of the cells around the wing, with one colour scale for all moments."""
+    """Draw the pressure of the cells around the wing, with the colour scale of `every` row to be compared."""
     place = rows.iloc[0]
     length, height = place["length_d"], place["height_d"]
     figure, panel = plt.subplots(figsize=(6.8, 1.1 + 5.2 * height / length), dpi=144)

@@ -21,7 +21,8 @@ every interval should divide them: with the default contacts `--steps 5000` and 
 sample is launched interval by interval; on a GPU the launches count below some 50 steps.
 
 A row is the time of a step: of its part `force`, of `other` (the rest, with a reorder's share: its cost over
-`reorder_every`), or `total`. A fused step has only `total`. Phases hold only the device's work: the host
+`reorder_every`), or `total`. The parts of `other` have rows too: `build`, which sorts the particles into
+cells, `integrate`, and `reorder`. A fused step has only `total`. Phases hold only the device's work: the host
 launches 25 steps before the device starts the first. `phases_over_step` compares them with whole steps.
 Before a case is timed, its forces after one step are compared with those of another search.
 """
@@ -35,6 +36,7 @@ from typing import ClassVar
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.patches import Patch
 
 import md
 import sfc
@@ -48,6 +50,7 @@ from experiments.analysis.baselines import (
     original,
     with_ages,
 )
+from experiments.analysis.published_gains import TABLE_6_1 as THESIS
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
 from experiments.core.settings import UsageError
 from experiments.measurement.correctness import check_forces
@@ -58,10 +61,13 @@ from md.boundaries import ShakenWalls
 from md.laws import SpringDashpot
 from md.simulation import PRECISIONS
 
-THESIS = pd.DataFrame(  # [thesis], Table 6.1: time without reorders over time with reorders
-    {"filling_fraction": [0.05, 0.2, 0.4], "force": [1.47, 2.97, 3.14], "other": [1.02, 1.25, 1.19],
-     "total": [1.38, 2.74, 3.01]}
-)  # fmt: skip
+SHADES = {  # phase -> colour and hatch; Okabe and Ito (2008)
+    "force": ("#56B4E9", ""), "build": ("#E69F00", "//"), "integrate": ("#009E73", ".."),
+    "reorder": ("#CC79A7", "xx"), "other": ("0.8", "//"),
+}  # fmt: skip
+FIGURE_6_1 = 0.2  # filling fraction
+_LABELLED = 0.06  # smallest phase, over the longest step, whose share is written into its bar
+_PLATE = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
 BASELINES = (SHUFFLED, AGED)
 PARTS = ("force", "other", "total")
 STEPS_A_CONTACT = 50
@@ -183,15 +189,15 @@ def _sample(case: Config, sim: md.Simulation, ordering: str, every: int) -> Iter
     if case.fused:
         sums = {"total": lasted}
     else:
-        force = sum(sum(one["force"]) for one in phases)
-        other = sum(sum(one["build"]) + sum(one["integrate"]) for one in phases)
-        sums = {"force": force, "other": other, "total": force + other}
+        sums = {name: sum(sum(one[name]) for one in phases) for name in ("force", "build", "integrate")}
+        sums |= {"other": sums["build"] + sums["integrate"], "total": sum(sums.values())}
+        sums |= {} if ordering in BASELINES else {"reorder": 0.0}
     common = {"reorder_ms": cost, "age_steps": _age(case, sim, ordering, every)}
     common |= {"temperature": md.observe.look(sim).temperature}
     if not case.fused:
         common["phases_over_step"] = sums["total"] / lasted
     for part, ms in sums.items():
-        share = 0.0 if part == "force" else cost / every
+        share = cost / every if part in ("other", "total", "reorder") else 0.0
         yield common | {"part": part, "time_ms": ms / case.steps + share, "sample_ms": ms}
 
 
@@ -279,6 +285,9 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     for key, rows in table.groupby(keys[2:], sort=False):
         if rows["contact_time"].nunique() > 1 and _baselines(rows):
             style.save(_contacts(rows), out, _file_name("contact_time", table, keys[2:], key))
+    in_phases = table[~table["fused"]]
+    for key, rows in in_phases.groupby(keys[1:], sort=False):
+        style.save(_phases(rows), out, _file_name("phases", in_phases, keys[1:], key))
     if len(keys) > len(_KEYS):
         for key, rows in table.groupby(_KEYS[1:], sort=False):
             style.save(_intervals(rows), out, _file_name("interval", table, _KEYS[1:], key))
@@ -337,6 +346,39 @@ def _file_name(stem: str, table: pd.DataFrame, names: list[str], key: tuple) -> 
     words = {True: "fused", False: "phases"}
     shown = [words[bool(value)] if isinstance(value, (bool, np.bool_)) else value for value in key]
     return figures.file_name(stem, table, names, shown)
+
+
+def _phases(rows: pd.DataFrame) -> plt.Figure:
+    """Draw figure 6.1 of [thesis]: the phases of a step that is not fused, and their shares."""
+    fractions = rows["filling_fraction"].unique()
+    phi = fractions[np.abs(fractions - FIGURE_6_1).argmin()]
+    rows = rows[rows["filling_fraction"] == phi]
+    measured, names = set(rows["part"]), _names(rows)
+    shown = [name for name in SHADES if name in measured and not (name == "other" and "build" in measured)]
+    found = statistics.over_runs(rows, ["ordering", "part"], "time_ms")
+    found = found.join(statistics.bounds(found, "time_ms"))
+    figure, panel = plt.subplots(figsize=(6.8, 0.5 * len(names) + 1.6))
+    for place, name in enumerate(names):
+        own, before = found[found["ordering"] == name].set_index("part"), 0.0
+        total = own.loc[["total"]]
+        for phase in (phase for phase in shown if phase in own.index):
+            (colour, hatch), ms = SHADES[phase], float(own["centre"][phase])
+            panel.barh(place, ms, 0.62, before, color=colour, hatch=hatch, edgecolor="black", linewidth=0.6)
+            if ms > _LABELLED * found["centre"].max():
+                share = f"{ms / total['centre'].iloc[0]:.0%}"
+                at = before + ms / 2
+                panel.text(at, place, share, ha="center", va="center", fontsize=8, bbox=_PLATE)
+            before += ms
+        ends = figures.error_bars(total)  # below the bar, where they hide no share
+        panel.errorbar(total["centre"], [place + 0.4], xerr=ends, color="black", capsize=2, linewidth=1.2)
+    panel.set_yticks(range(len(names)), list(names.values()))
+    panel.invert_yaxis()
+    panel.set_xlabel("time per step (ms)")
+    marks = [Patch(facecolor=SHADES[name][0], hatch=SHADES[name][1], edgecolor="black") for name in shown]
+    panel.legend(marks, shown, title="phase", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
+    title = f"{_box(rows)}, {phi:.0%} filled: phases and their shares"
+    figure.suptitle(f"{title}\nwhole step: {statistics.caption(found)}", fontsize=9)
+    return figure
 
 
 def _names(rows: pd.DataFrame) -> dict[str, str]:

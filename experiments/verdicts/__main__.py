@@ -5,12 +5,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from experiments.verdicts import commands, page
+from experiments.verdicts import commands, page, table_6_1
 from experiments.verdicts.claims import RESULTS, every, read
 from experiments.verdicts.judgement import judge
 from sfc import checks
 
 PAGE = RESULTS / "README.md"
+THESIS = RESULTS / "details" / "thesis.md"  # has Table 6.1
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -26,7 +27,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m experiments.verdicts", description=__doc__)
     parser.add_argument("id", nargs="*", help="claims to print in full, with their queries: T7 L8")
     parser.add_argument(
-        "--write", action="store_true", help=f"put the table into {PAGE.name}, between its marks"
+        "--write",
+        action="store_true",
+        help=f"put the table into {PAGE.name}, and Table 6.1 of [thesis] into {THESIS.name}, between marks",
     )
     parser.add_argument(
         "--run-commands",
@@ -44,6 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
         judgements = [judge(claims[name]) for name in chosen or claims]
         if options.write:
             page.write(page.markdown(judgements), PAGE)
+            page.write(table_6_1.markdown(), THESIS, table_6_1.BEGIN, table_6_1.END)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -1,4 +1,4 @@
-"""Table of the verdicts: lines for a terminal, and markdown between two marks of `results/README.md`."""
+"""Table of the verdicts: lines for a terminal, and markdown; a table is put between two marks of a page."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -71,12 +71,14 @@ def markdown(judgements: Iterable[Judgement], reference: str = "reference") -> s
     return "\n".join(rows)
 
 
-def write(table: str, page: Path) -> None:
+def write(table: str, page: Path, first: str = BEGIN, last: str = END) -> None:
     """Put a table between the two marks of a page.
 
     Args:
         table: in markdown.
         page: file that has the lines of the two marks.
+        first: mark above the table.
+        last: mark below it.
 
     Raises:
         ValueError: a page that cannot be read, or without the two marks, once each and in order.
@@ -85,13 +87,13 @@ def write(table: str, page: Path) -> None:
         text = checks.path("page", page).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{page} cannot be read: {error}; allowed: a page in markdown") from error
-    begin, end = text.find(BEGIN), text.find(END)
-    if text.count(BEGIN) != 1 or text.count(END) != 1 or end < begin:
+    begin, end = text.find(first), text.find(last)
+    if text.count(first) != 1 or text.count(last) != 1 or end < begin:
         raise ValueError(
-            f"{page} has {text.count(BEGIN)} marks {BEGIN} and {text.count(END)} marks {END}; allowed: one "
+            f"{page} has {text.count(first)} marks {first} and {text.count(last)} marks {last}; allowed: one "
             "of each, in this order; add both lines where the table belongs"
         )
-    page.write_text(f"{text[: begin + len(BEGIN)]}\n{table}\n{text[end:]}", encoding="utf-8")
+    page.write_text(f"{text[: begin + len(first)]}\n{table}\n{text[end:]}", encoding="utf-8")
 
 
 def _first(judgement: Judgement) -> str:

@@ -156,10 +156,11 @@ def timed(times: dict, runs: int = 2, **flock) -> pd.DataFrame:
 
 
 def test_figures_of_a_precision_hold_its_own_flocks_and_peers(tmp_path, monkeypatch):
-    titles = {}
+    titles, legends = {}, {}
 
     def keep(figure, title, out, name):
         titles[name] = title.replace("\n", " ")
+        legends[name] = [label.get_text() for label in figure.axes[-1].get_legend().get_texts()]
         plt.close(figure)
 
     monkeypatch.setattr(flocking.figures, "titled", keep)
@@ -168,8 +169,8 @@ def test_figures_of_a_precision_hold_its_own_flocks_and_peers(tmp_path, monkeypa
     flocking.draw(pd.concat([timed(TIMES).assign(neighbours_mean=30.0), double]), tmp_path)
     assert "10 (10 to 10) times as fast as numpy and cKDTree, hilbert (target: 5)" in titles["times_float64"]
     assert "numpy" not in titles["times_float32"]
-    assert "70 neighbours" in titles["times_float64"]
-    assert "30 neighbours" in titles["times_float32"]
+    assert legends["times_float64"] == ["uniform, 9 steps\n70 neighbours, at most 0"]
+    assert legends["times_float32"] == ["uniform, 9 steps\n30 neighbours, at most 0"]
     assert "grey: noise (coherent measured twice)" in titles["memory_float32"]
     memory = pd.read_csv(tmp_path / "memory.csv").set_index(["precision", "name"])
     assert memory.loc[("float32", "scattered, hilbert fresh"), "gain"] == pytest.approx(2)

@@ -21,14 +21,20 @@ class TestSpeedUp:
     def test_parts_add_up_and_a_fused_step_has_one(self, folder):
         table = pd.read_parquet(folder / "table.parquet")
         assert table.groupby("fused")["part"].unique().map(sorted).to_dict() == {
-            False: ["force", "other", "total"],
+            False: ["build", "force", "integrate", "other", "reorder", "total"],
             True: ["total"],
         }
         keys = ["filling_fraction", "contact_time", "ordering", "run", "round"]
         parts = table[~table["fused"]].pivot(index=keys, columns="part", values="time_ms")
         assert len(parts) == 2 * 2 * (3 + 1) * 3
         assert parts["total"].to_numpy() == pytest.approx((parts["force"] + parts["other"]).to_numpy())
+        reorder = parts.pop("reorder")
         assert (parts > 0).all(axis=None)
+        whole = parts["build"] + parts["integrate"] + reorder.fillna(0)
+        assert parts["other"].to_numpy() == pytest.approx(whole.to_numpy())
+        is_reordered = parts.index.get_level_values("ordering") == "pancake"
+        assert (reorder.notna() == is_reordered).all()
+        assert (reorder[is_reordered] > 0).all()
         assert (table.loc[table["ordering"] == "pancake", "reorder_ms"] > 0).all()
         assert (table.loc[table["ordering"] == "aged", "reorder_ms"] == 0).all()
         assert set(table["particles"]) == {round(phi * 16 * 16 * 10 / (np.pi / 6)) for phi in (0.05, 0.2)}
@@ -87,7 +93,34 @@ class TestSpeedUp:
             "gain_0_0004_fused",
             "gain_0_0008_phases",
             "time_0_0004_fused",
+            "phases_0_0004",
         } <= names
+
+    @pytest.mark.parametrize("apart", [False, True])
+    def test_the_bars_of_phases_are_their_times_end_to_end(self, apart):
+        of = {"force": 6.0, "other": 2.0, "total": 8.0} | ({"build": 0.5, "integrate": 1.5} if apart else {})
+        rows = pd.DataFrame(
+            {"filling_fraction": phi, "ordering": name, "part": part, "time_ms": factor * phi * ms,
+             "run": run, "round": 0, "length_d": 8.0, "height_d": 8.0, "search": "linked",
+             "precision": "float32", "fused": False}
+            for phi in (0.05, 0.25)
+            for name, factor in (("shuffled", 40.0), ("shuffled again", 99.0), ("pancake", 20.0))
+            for part, ms in of.items()
+            for run in range(2)
+        )  # fmt: skip
+        figure = speed_up._phases(rows)
+        (panel,) = figure.axes
+        shown = [text.get_text() for text in panel.get_legend().get_texts()]
+        assert shown == (["force", "build", "integrate"] if apart else ["force", "other"])
+        bars = dict(zip(shown, panel.patches, strict=False))  # of shuffled memory, which is drawn first
+        left = 0.0
+        for bar in bars.values():
+            assert bar.get_x() == pytest.approx(left)
+            left += bar.get_width()
+        assert left == pytest.approx(40 * 0.25 * 8)  # at 25 %, the fraction nearest 20 %
+        assert bars["force"].get_width() == pytest.approx(40 * 0.25 * 6)
+        assert panel.texts[0].get_text() == "75%"
+        speed_up.plt.close(figure)
 
     @pytest.mark.parametrize("fused", [False, True])
     def test_what_reorders_cost_is_shared_out_over_the_interval(self, monkeypatch, fused):

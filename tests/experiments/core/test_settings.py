@@ -140,7 +140,7 @@ TOO_MUCH = {
     "speed_up": "--height 1e300",
     "timing": "--n 9999999999999",
 }
-WITHOUT_PARTICLES = ("curves", "wear")  # `wear` reads runs
+WITHOUT_PARTICLES = ("curves", "pictures", "wear")  # `pictures` has few cells, `wear` reads runs
 TOO_MUCH_ELSE = [
     ("fence", "--builds 9999999999999"),
     ("grid_limits", "--filling-fraction 1e-12"),

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from experiments.verdicts import __main__ as command
-from experiments.verdicts import page
+from experiments.verdicts import page, table_6_1
 from experiments.verdicts.claims import IDS, read
 from experiments.verdicts.judgement import judge
 
@@ -67,12 +67,16 @@ def test_a_page_without_the_marks_is_refused_and_kept(tmp_path, text):
 def test_the_command_prints_writes_and_fails(tmp_path, monkeypatch, capsys, judgements):
     path = tmp_path / "README.md"
     path.write_text(f"{page.BEGIN}\n{page.END}\n")
+    other = tmp_path / "thesis.md"
+    other.write_text(f"{table_6_1.BEGIN}\n{table_6_1.END}\n")
     monkeypatch.setattr(command, "PAGE", path)
+    monkeypatch.setattr(command, "THESIS", other)
     found = {one.claim.id: one for one in judgements}
     monkeypatch.setattr(command, "judge", lambda claim: found[claim.id])
     assert command.main(["--write"]) == 0
     assert capsys.readouterr().out.splitlines() == page.lines(judgements)
     assert page.markdown(judgements) in path.read_text()
+    assert other.read_text() == f"{table_6_1.BEGIN}\n{table_6_1.markdown()}\n{table_6_1.END}\n"
     path.write_text("no marks")
     assert command.main(["--write"]) == 2
     assert "has 0 marks" in capsys.readouterr().err
