@@ -31,7 +31,8 @@ def a_large_machine(monkeypatch):
 def test_a_command_is_understood_by_its_experiment(line, also, a_large_machine):
     settings = commands.parse(line + also)
     assert isinstance(settings, Settings)
-    assert settings.backend == ("cuda" if "--backend cuda" in line else "auto")
+    named = [backend for backend in ("cuda", "cpu") if f"--backend {backend}" in line]
+    assert settings.backend == (named or ["auto"])[0]
 
 
 @pytest.mark.parametrize(
