@@ -1,0 +1,236 @@
+"""Answers of experiments in words: a small table, and a sentence with numbers and their intervals.
+
+Contract. A number is followed by its interval over runs, "1.82 (1.76 to 1.88)". A gain without the word
+"slower" or "no difference" is faster, by the verdict of `experiments.analysis.statistics`. One run has no
+verdict: the sentence calls its ranges those of rounds.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.analysis import statistics
+from experiments.analysis.baselines import is_again
+from experiments.analysis.tables import table_of
+from sfc import checks
+
+ONE_RUN = " (ranges of the rounds of one run, without a verdict)"
+MOST = 4  # columns of a table, so that intervals fit a line
+_MIDDLE_AND_ENDS = tuple(f"_{name}" for name in statistics.ONE_RUN)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Answer of an experiment.
+
+    Args:
+        table: a few rows, the most important first. The index labels the rows, the name of the columns stands
+            over the labels; cells are text or numbers.
+        sentence: the answer in plain words.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+    """
+
+    table: pd.DataFrame
+    sentence: str
+
+    def __post_init__(self):
+        table_of("table", self.table)
+        checks.text("sentence", self.sentence)
+
+
+def number(value: float) -> str:
+    """Format a number with the digits that a reader needs: 0.0021, 0.98, 1.82, 40.1, 524,288; - for NaN."""
+    if not math.isfinite(value):
+        return "-"
+    size = abs(value)
+    if size < 0.095:
+        return f"{value:.2g}"
+    return f"{value:,.{2 if size < 9.995 else 1 if size < 99.95 else 0}f}"
+
+
+def percent(share: float) -> str:
+    """Format a share of one as a percentage: 0.05 as "5 %"."""
+    return f"{number(100 * share).removesuffix('.00').removesuffix('.0')} %" if math.isfinite(share) else "-"
+
+
+def listed(words: Iterable[object]) -> str:
+    """Join words by commas, the last two by "and"."""
+    *first, last = map(str, words)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def few(values: Iterable[Any], most: int = MOST) -> list:
+    """Select values evenly, first and last among them.
+
+    Args:
+        values: of a column; each counts once.
+        most: number of values that are selected at most, 2 or more.
+    """
+    every = sorted(set(values))
+    if len(every) <= most:
+        return every
+    return [every[place] for place in np.linspace(0, len(every) - 1, most).round().astype(int)]
+
+
+def estimate(row: Mapping, value: str, show: Callable[[float], str] = number, note: str = "") -> str:
+    """Format a value with its interval over runs, or with the range of one run's rounds.
+
+    Args:
+        row: of `statistics.over_runs` or `statistics.gains`.
+        value: its column.
+        show: format of a number.
+        note: follows the interval, such as "slower".
+    """
+    centre, low, high = bounds(row, value)
+    ends = "" if math.isnan(low) or low == high else f"{show(low)} to {show(high)}"
+    inside = ", ".join(filter(None, (ends, note)))
+    return f"{show(centre)} ({inside})" if inside else show(centre)
+
+
+def bounds(row: Mapping, value: str) -> tuple[float, float, float]:
+    """Return centre, lower and upper end of a value in a row of `statistics.over_runs`; NaN for no ends."""
+    names = ("", "_low", "_high") if math.isfinite(row.get(value, math.nan)) else _MIDDLE_AND_ENDS
+    centre, low, high = (float(row.get(value + name, math.nan)) for name in names)
+    return centre, low, high
+
+
+def spread(values: Iterable[float], show: Callable[[float], str] = number) -> str:
+    """Format the median of values with their range, for repeats of what is not timed."""
+    known = np.asarray([value for value in values if math.isfinite(value)], dtype=float)
+    if not len(known):
+        return "-"
+    middle, low, high = (show(float(end)) for end in (np.median(known), known.min(), known.max()))
+    return middle if low == high else f"{middle} ({low} to {high})"
+
+
+def grid(
+    found: pd.DataFrame,
+    rows: str,
+    columns: str,
+    cell: Callable[[dict], object],
+    title: str,
+    heading: Callable[[Any], str] = str,
+) -> pd.DataFrame:
+    """Arrange a summary as the table of an answer: a row for each value of a column, and a column of another.
+
+    Args:
+        found: one row for each cell; rows of the table keep its order.
+        rows: column that labels the rows.
+        columns: column whose values become columns, at most `MOST` of them.
+        cell: content of a cell, from a row of the summary.
+        title: stands over the labels.
+        heading: words over a column, from its value.
+
+    Raises:
+        TypeError: no table.
+        ValueError: a column that is missing.
+    """
+    table_of("found", found, [rows, columns])
+    chosen = few(found[columns])
+    cells: dict[str, dict] = {heading(value): {} for value in chosen}
+    for row in found[found[columns].isin(chosen)].to_dict("records"):
+        cells[heading(row[columns])].setdefault(row[rows], cell(row))
+    index = list(dict.fromkeys(found[rows]))
+    return pd.DataFrame(cells, index=index).rename_axis(columns=title)
+
+
+def ranked(rows: pd.DataFrame, label: str, value: str = "time_ms") -> list[str]:
+    """List the cases by their mean over runs, least first, without second measurements.
+
+    Args:
+        rows: columns `label`, `run`, `round` and `value`.
+        label: the column that names the cases.
+        value: the column of times.
+    """
+    found = statistics.over_runs(rows[~rows[label].map(is_again)], [label], value)
+    centres = found.assign(centre=statistics.bounds(found, value)["centre"]).sort_values("centre")
+    return list(centres[label])
+
+
+def gains_of(rows: pd.DataFrame, label: str, over: str, value: str = "time_ms") -> dict[str, dict]:
+    """Return name of a case -> its row of `statistics.gains`, of rows that are compared with each other."""
+    return {row[label]: row for row in statistics.gains(rows, [], label, over, value).to_dict("records")}
+
+
+def gain_in_words(row: Mapping) -> str:
+    """Format a gain, with its verdict if it is not faster: "0.90 (0.85 to 0.95, slower)"."""
+    verdict = row.get("difference", "")
+    return estimate(row, "gain", note="" if verdict == statistics.FASTER else verdict)
+
+
+def over(row: Mapping, name: str, other: str) -> str:
+    """Compare a case with another: "row over hilbert 1.02 (0.98 to 1.05): no difference".
+
+    Args:
+        row: of `statistics.gains` over the other.
+        name: of the case.
+        other: name of the other.
+    """
+    verdict = row.get("difference", "")
+    return f"{name} over {other} {estimate(row, 'gain')}" + (f": {verdict}" if verdict else "")
+
+
+def compare(
+    rows: pd.DataFrame,
+    label: str,
+    baselines: Sequence[str],
+    where: str,
+    first: str | None = None,
+    kind: str = "",
+    value: str = "time_ms",
+) -> str:
+    """Say how much faster the best cases are than a baseline, and how they compare with each other.
+
+    Args:
+        rows: of cases that are compared with each other; columns `label`, `run`, `round` and `value`.
+        label: the column that names the cases.
+        baselines: the first of them that was measured is the baseline; the others are no cases.
+        where: the words in front: "At 5 % filled".
+        first: case that is named first, if it was measured; else the fastest.
+        kind: follows the name of a baseline: " memory".
+        value: the column of times in ms.
+
+    Returns:
+        A sentence. Without a baseline it has times, and says that there is none; without another case it says
+        that there is nothing to compare.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a column that is missing.
+    """
+    names = ranked(rows, label, value)
+    measured = [name for name in baselines if name in names]
+    cases = [name for name in names if name not in measured]
+    if not cases:
+        return f"{where}, only {listed(names)} was measured: there is nothing to compare it with."
+    best = first if first in cases else cases[0]
+    second = next((name for name in cases if name != best), None)
+    gains = gains_of(rows, label, measured[0], value) if measured else {}
+    if best in gains:
+        text = f"{where}, {best} is {gain_in_words(gains[best])} times as fast as {measured[0]}{kind}"
+        text += f", {second} {gain_in_words(gains[second])}" if second in gains else ""
+    else:
+        times = statistics.over_runs(rows[rows[label].isin([best, second])], [label], value)
+        by_name = {row[label]: estimate(row, value) for row in times.to_dict("records")}
+        text = f"{where}, {best} takes {by_name[best]} ms"
+        text += f", {second} {by_name[second]} ms" if second else ""
+        text += f", without a baseline ({listed(baselines)} not measured)" if baselines else ""
+    if second:
+        pair = gains_of(rows, label, best, value).get(second)
+        text += f"; {over(pair, second, best)}" if pair else ""
+    elif len(measured) > 1:
+        pair = gains_of(rows, label, measured[1], value).get(best)
+        text += f"; {over(pair, best, measured[1] + kind)}" if pair else ""
+    return text + one_run(rows) + "."
+
+
+def one_run(rows: pd.DataFrame) -> str:
+    """Return the words that call the ranges of one run what they are; empty for several runs, or a round."""
+    several = rows["run"].nunique() > 1
+    return "" if several or rows["round"].nunique() < 2 else ONE_RUN
