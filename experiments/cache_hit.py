@@ -24,7 +24,10 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis.answers import Answer, grid, headline, listed, number, percent, spread
+from experiments.analysis.baselines import SHUFFLED
 from experiments.core import Axis, Settings, figures, main, save_table, style, values
+from experiments.core.terminal import SMALL_SYSTEM
 from experiments.drawing.systems import draw_system
 from experiments.prediction.cache_models import MODELS, check_models, predicted
 from experiments.prediction.systems import GASES, GEOMETRIES, UNORDERED, Geometry, own_side
@@ -291,5 +294,34 @@ def _systems() -> plt.Figure:
     return figure
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Say which share of the reads a cache should serve along each order, and what that is worth."""
+    rows = headline(table, "geometry", "search", "model", "size")
+    rows = rows[rows["cache_particles"] == _nearest(rows["cache_particles"], SHOWN)]
+    phi = _nearest(rows["filling_fraction"], 0.2)
+    at = rows[rows["filling_fraction"] == phi].groupby("ordering", sort=False)
+    middle = at[["hit_ratio", "speed_up"]].median().sort_values("hit_ratio", ascending=False)
+    curves = sorted(middle.index.difference(UNORDERED, sort=False), key=lambda name: name != "hilbert")
+    second = ["row"] if "row" in curves[1:] else curves[1:][-1:]
+    named = [*curves[:1], *second, *(name for name in UNORDERED[:1] if name in middle.index)]
+    found = rows.groupby(["ordering", "filling_fraction"])["hit_ratio"].agg(list)
+    found = found.reindex(named, level="ordering").reset_index()
+    cells: Any = "ordering", "filling_fraction", lambda row: spread(row["hit_ratio"], percent)
+    shares = {name: spread(own, percent) for name, own in at["hit_ratio"]}
+    parts = [
+        f"{shares[name]} {'in shuffled memory' if name == SHUFFLED else f'along {name}'}" for name in named
+    ]
+    first = rows.iloc[0]
+    sentence = (
+        f"Of the reads at {percent(phi)} filled, a cache of {first['cache_particles']:,} particles should serve "
+        f"{listed(parts or ['none of a curve'])} ({first['model']} model, {first['geometry']} of {first['size']} "
+        "boxes a side)"
+    )
+    if curves and SHUFFLED in named:
+        gain = middle.loc[curves[0], "speed_up"] / middle.loc[SHUFFLED, "speed_up"]
+        sentence += f"; {curves[0]} should make reads {number(gain)} times as fast"
+    return Answer(grid(found, *cells, "reads that hit", percent), f"{sentence}.")
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True)
+    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=SMALL_SYSTEM)

@@ -25,6 +25,7 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis.answers import Answer, headline, number, percent, rows_of
 from experiments.analysis.half_life import (
     SMALL_RESIDUAL,
     crossing,
@@ -34,6 +35,7 @@ from experiments.analysis.half_life import (
     stretched_exponential,
 )
 from experiments.core import Axis, Settings, figures, main, save_table, style, values
+from experiments.core.terminal import FEW_PARTICLES
 from experiments.prediction.cache_models import check_models, predicted
 from experiments.prediction.systems import GEOMETRIES, own_side
 from md.laws import SpringDashpot
@@ -357,5 +359,53 @@ def _halves(panel: plt.Axes, rows: pd.DataFrame, look: dict, over_path: bool) ->
     panel.text(0.03, 0.1, text, transform=panel.transAxes, fontsize=6, va="bottom")
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Say after how many steps half of an order's gain over shuffled memory is lost."""
+    rows = headline(table.assign(left=excess(table)), "model")
+    capacities = rows.loc[rows["left"].notna(), "cache_particles"].unique()
+    capacities = capacities if len(capacities) else rows["cache_particles"].unique()
+    capacity = capacities[np.abs(np.log(capacities / SHOWN)).argmin()]
+    lives = half_lives(rows[rows["cache_particles"] == capacity])
+    cells = {
+        "half-life (steps)": lambda row: _life(row, "steps"),
+        "flown by then (d)": lambda row: _life(row, "flown_d"),
+        "left at the end": lambda row: f"{percent(row['left_last'])} after {row['last_step']:,} steps",
+    }
+    first = lives.to_dict("records")[0]
+    where = f"{first['gases']} gases, {percent(first['filling_fraction'])} filled, {first['interaction']}"
+    where += f", {first['speed']:g} d a step"
+    cache = f"{first['model']} model, cache of {capacity:,.0f} particles"
+    sentence = f"{_loss(first)} ({where}; {cache})."
+    reached = lives.loc[lives["gases_at_half"] == lives["gases"], "half_life_crossing_steps"]
+    if len(lives) > 1 and len(reached):
+        ends = " to ".join(dict.fromkeys((number(reached.min()), number(reached.max()))))
+        sentence += f" {len(reached)} of {len(lives)} cases fall to one half, after {ends} steps."
+    elif len(lives) > 1:
+        sentence += f" In none of {len(lives)} cases do all gases reach one half."
+    return Answer(rows_of(lives, _CASE, cells), sentence)
+
+
+def _life(row: dict, unit: str) -> str:
+    """Format the half-life of a case, with its range over gases."""
+    name = f"half_life_crossing_{unit}"
+    if not np.isfinite(row[name]):
+        return "not reached"
+    low, high = (row[f"{name}_{end}"] for end in ("low", "high"))
+    return f"{number(row[name])} ({number(low)} to {number(high) if np.isfinite(high) else 'later'})"
+
+
+def _loss(row: dict) -> str:
+    """Say when half of the gain of a case is lost, or how much is left at the end."""
+    gain = f"the gain of {row['ordering']} over shuffled memory"
+    if not np.isfinite(row["left_last"]):
+        return f"There is nothing to lose: {gain} is below 0.1 % of the reads"
+    if np.isfinite(row["half_life_crossing_steps"]):
+        steps, flown = _life(row, "steps"), _life(row, "flown_d")
+        return f"Half of {gain} in hits is lost {steps} steps, or {flown} d flown, after the reorder"
+    return (
+        f"Of {gain} in hits, {percent(row['left_last'])} is left {row['last_step']:,} steps after the reorder"
+    )
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True)
+    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_PARTICLES)

@@ -35,9 +35,11 @@ import pandas as pd
 
 import md
 from experiments.analysis import rungs
+from experiments.analysis.answers import Answer
 from experiments.analysis.baselines import again, original
 from experiments.analysis.rungs import CASE
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_states
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -263,5 +265,11 @@ def _times(gain: float) -> str:
     return f"{gain:.2f}" if np.isfinite(gain) else ""
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare the fastest rungs with the first one, and name the largest single step, at the largest size."""
+    table = statistics.with_rounds(table, CASE)
+    return rungs.answer(table, compared_with(table), "particles")
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

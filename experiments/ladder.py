@@ -22,9 +22,11 @@ import pandas as pd
 
 import md
 from experiments.analysis import rungs
+from experiments.analysis.answers import Answer
 from experiments.analysis.baselines import again, original
 from experiments.analysis.rungs import CASE
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces_over_largest
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -184,5 +186,10 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     return rungs.summary(table, _OVER)
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare the fastest rungs with the first one, and name the largest single step, at the largest size."""
+    return rungs.answer(statistics.with_rounds(table, CASE), _OVER, "discs")
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

@@ -29,8 +29,10 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis.answers import Answer, compared, headline, number, percent, quoted, ranked
 from experiments.analysis.baselines import again, aged, is_again, original
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import WrongResultError, check_pairs, check_states
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -433,5 +435,19 @@ def _finish(figure: plt.Figure, out: Path, name: str, title: str, looks: list[di
     style.save(figure, out, name)
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare the fastest searches with `linked`, and with what the memory allows, at the largest size."""
+    rows = headline(_named(statistics.with_rounds(table, _CASE)), "precision")
+    rows = rows[rows["filling_fraction"] == rows["filling_fraction"].iloc[0]]
+    rows = rows.sort_values("n", ascending=False, kind="stable")
+    n, phi, precision = (rows[name].iloc[0] for name in ("n", "filling_fraction", "precision"))
+    where = f"At {n:,} particles, {percent(phi)} filled, {precision}"
+    at = rows[rows["n"] == n]
+    best = ranked(at, "name")[0]
+    floors = number(1 / at.loc[at["name"] == best, "share_of_floor"].median())
+    more = f"{quoted(best)} takes {floors} times the floor of memory"
+    return compared(rows, "name", [_baseline(rows)], "n", where, lambda count: f"n {count:,}", more=more)
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

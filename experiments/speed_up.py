@@ -27,7 +27,7 @@ Before a case is timed, its forces after one step are compared with those of ano
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import ClassVar
@@ -38,6 +38,7 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis.answers import Answer, compared, headline, percent
 from experiments.analysis.baselines import (
     AGED,
     LATTICE,
@@ -50,6 +51,7 @@ from experiments.analysis.baselines import (
 )
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
 from experiments.core.settings import UsageError
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -464,5 +466,24 @@ def _box(rows: pd.DataFrame) -> str:
     return f"shaken box of {side:g} x {side:g} x {height:g} d, {what}"
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare the pancake, or the fastest order, with shuffled and aged memory, and with [thesis]."""
+    rows = statistics.with_rounds(table, [*_KEYS, "ordering", "part"])
+    rows = headline(rows[rows["part"] == "total"], "contact_time", "search", "precision", "fused")
+    if "reorder_every" in rows:  # of several intervals the one that was given first
+        is_baseline = rows["ordering"].map(original).isin(BASELINES)
+        rows = rows[is_baseline | (rows["reorder_every"] == rows.loc[~is_baseline, "reorder_every"].min())]
+    in_thesis = rows["filling_fraction"].isin(THESIS["filling_fraction"])
+    rows = rows[in_thesis] if in_thesis.any() else rows
+    spheres, fused = f"{rows['particles'].iloc[0]:,.0f} spheres", "" if rows["fused"].iloc[0] else "not "
+    where = f"At {percent(rows['filling_fraction'].iloc[0])} filled ({spheres}, {fused}fused)"
+    found = compared(rows, "ordering", BASELINES, "filling_fraction", where, percent, "pancake", " memory")
+    gains = {percent(row["filling_fraction"]): row["total"] for row in THESIS.to_dict("records")}
+    if not set(gains) & set(found.table):
+        return found
+    thesis = pd.DataFrame(gains, ["[thesis], over no reorders"], found.table.columns)
+    return replace(found, table=pd.concat([found.table.iloc[:2], thesis]))
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

@@ -27,6 +27,7 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis.answers import Answer, compared, headline, percent
 from experiments.analysis.baselines import (
     BASELINES,
     LATTICE,
@@ -38,6 +39,7 @@ from experiments.analysis.baselines import (
     with_ages,
 )
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import TOLERANCE, check_forces, check_temperature
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -358,5 +360,16 @@ def _draw_sizes(rows: pd.DataFrame, out: Path, name: str) -> None:
     style.save(figure, out, name)
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare Hilbert's curve, or the fastest order, with the baseline and the next order, in the largest gas."""
+    whole = table[table["phase"] == "step with reorder"]
+    whole = headline(
+        statistics.with_rounds(whole, [*_GROUP, "ordering"]), "n", "search", "precision", "fused"
+    )
+    n, search, phi = (whole[name].iloc[0] for name in ("n", "search", "filling_fraction"))
+    where = f"At {percent(phi)} filled ({n:,} particles, {search})"
+    return compared(whole, "ordering", BASELINES, "filling_fraction", where, percent, "hilbert", " memory")
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

@@ -18,8 +18,8 @@ from experiments.analysis.baselines import is_again
 from experiments.analysis.tables import table_of
 from sfc import checks
 
-ONE_RUN = " (ranges of the rounds of one run, without a verdict)"
-MOST = 4  # columns of a table, so that intervals fit a line
+ONE_RUN = " One run: ranges are of its rounds."
+MOST = 3  # columns of a table, so that intervals fit a line
 _MIDDLE_AND_ENDS = tuple(f"_{name}" for name in statistics.ONE_RUN)
 
 
@@ -65,6 +65,11 @@ def listed(words: Iterable[object]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+def quoted(name: str) -> str:
+    """Quote a name with a comma in it, which would end there."""
+    return f'"{name}"' if "," in name else name
+
+
 def few(values: Iterable[Any], most: int = MOST) -> list:
     """Select values evenly, first and last among them.
 
@@ -78,6 +83,11 @@ def few(values: Iterable[Any], most: int = MOST) -> list:
     return [every[place] for place in np.linspace(0, len(every) - 1, most).round().astype(int)]
 
 
+def evenly(table: pd.DataFrame, most: int = 3) -> pd.DataFrame:
+    """Select rows of a table evenly, first and last among them."""
+    return table.iloc[few(range(len(table)), most)]
+
+
 def estimate(row: Mapping, value: str, show: Callable[[float], str] = number, note: str = "") -> str:
     """Format a value with its interval over runs, or with the range of one run's rounds.
 
@@ -88,7 +98,7 @@ def estimate(row: Mapping, value: str, show: Callable[[float], str] = number, no
         note: follows the interval, such as "slower".
     """
     centre, low, high = bounds(row, value)
-    ends = "" if math.isnan(low) or low == high else f"{show(low)} to {show(high)}"
+    ends = "" if math.isnan(low) or show(low) == show(high) else f"{show(low)} to {show(high)}"
     inside = ", ".join(filter(None, (ends, note)))
     return f"{show(centre)} ({inside})" if inside else show(centre)
 
@@ -101,12 +111,12 @@ def bounds(row: Mapping, value: str) -> tuple[float, float, float]:
 
 
 def spread(values: Iterable[float], show: Callable[[float], str] = number) -> str:
-    """Format the median of values with their range, for repeats of what is not timed."""
+    """Format the median of values with their range, for repeats of what is not timed: "2.51 % (2.50 to 2.64)"."""
     known = np.asarray([value for value in values if math.isfinite(value)], dtype=float)
     if not len(known):
         return "-"
     middle, low, high = (show(float(end)) for end in (np.median(known), known.min(), known.max()))
-    return middle if low == high else f"{middle} ({low} to {high})"
+    return middle if low == high else f"{middle} ({low.removesuffix(' %')} to {high.removesuffix(' %')})"
 
 
 def grid(
@@ -183,6 +193,7 @@ def compare(
     where: str,
     first: str | None = None,
     kind: str = "",
+    more: str = "",
     value: str = "time_ms",
 ) -> str:
     """Say how much faster the best cases are than a baseline, and how they compare with each other.
@@ -194,11 +205,12 @@ def compare(
         where: the words in front: "At 5 % filled".
         first: case that is named first, if it was measured; else the fastest.
         kind: follows the name of a baseline: " memory".
+        more: words at the end of the sentence.
         value: the column of times in ms.
 
     Returns:
-        A sentence. Without a baseline it has times, and says that there is none; without another case it says
-        that there is nothing to compare.
+        A sentence. Without a baseline it has times, and says that there is none; so it does without a case to
+        compare with the baseline.
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -207,30 +219,151 @@ def compare(
     names = ranked(rows, label, value)
     measured = [name for name in baselines if name in names]
     cases = [name for name in names if name not in measured]
+    found = statistics.over_runs(rows[rows[label].isin(names)], [label], value)
+    times = {row[label]: f"{estimate(row, value)} ms" for row in found.to_dict("records")}
     if not cases:
-        return f"{where}, only {listed(names)} was measured: there is nothing to compare it with."
+        only = listed(f"{quoted(name)} ({times[name]})" for name in names)
+        return f"{'; '.join(filter(None, [f'{where}, nothing is compared with {only}', more]))}.{one_run(rows)}"
     best = first if first in cases else cases[0]
     second = next((name for name in cases if name != best), None)
     gains = gains_of(rows, label, measured[0], value) if measured else {}
     if best in gains:
-        text = f"{where}, {best} is {gain_in_words(gains[best])} times as fast as {measured[0]}{kind}"
-        text += f", {second} {gain_in_words(gains[second])}" if second in gains else ""
+        parts = [f"{where}, {quoted(best)} is {gain_in_words(gains[best])} times as fast as "]
+        parts[0] += quoted(measured[0]) + kind
+        parts[0] += f", {quoted(second)} {gain_in_words(gains[second])}" if second in gains else ""
     else:
-        times = statistics.over_runs(rows[rows[label].isin([best, second])], [label], value)
-        by_name = {row[label]: estimate(row, value) for row in times.to_dict("records")}
-        text = f"{where}, {best} takes {by_name[best]} ms"
-        text += f", {second} {by_name[second]} ms" if second else ""
-        text += f", without a baseline ({listed(baselines)} not measured)" if baselines else ""
+        parts = [f"{where}, {quoted(best)} takes {times[best]}"]
+        parts[0] += f", {quoted(second)} {times[second]}" if second else ""
+        parts[0] += f", without a baseline ({listed(baselines)} not measured)" if baselines else ""
     if second:
-        pair = gains_of(rows, label, best, value).get(second)
-        text += f"; {over(pair, second, best)}" if pair else ""
+        faster, slower = sorted((best, second), key=names.index)
+        pair = gains_of(rows, label, slower, value).get(faster)
+        parts += [over(pair, quoted(faster), quoted(slower))] if pair else []
     elif len(measured) > 1:
         pair = gains_of(rows, label, measured[1], value).get(best)
-        text += f"; {over(pair, best, measured[1] + kind)}" if pair else ""
-    return text + one_run(rows) + "."
+        parts += [over(pair, quoted(best), quoted(measured[1]) + kind)] if pair else []
+    return f"{'; '.join(filter(None, [*parts, more]))}.{one_run(rows)}"
 
 
 def one_run(rows: pd.DataFrame) -> str:
-    """Return the words that call the ranges of one run what they are; empty for several runs, or a round."""
+    """Return the sentence that calls the ranges of one run what they are; empty for several runs, or a round."""
     several = rows["run"].nunique() > 1
     return "" if several or rows["round"].nunique() < 2 else ONE_RUN
+
+
+def headline(rows: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Select the rows of one case: the largest number in each column, or the word that stands first.
+
+    Args:
+        rows: of any cases.
+        columns: in the order in which they are fixed.
+
+    Raises:
+        TypeError: no table.
+        ValueError: a column that is missing.
+    """
+    for column in columns:
+        values = table_of("rows", rows, [column])[column]
+        is_number = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+        rows = rows[values == (values.max() if is_number else values.iloc[0])]
+    return rows
+
+
+def compared(
+    rows: pd.DataFrame,
+    label: str,
+    baselines: Sequence[str],
+    column: str,
+    where: str,
+    heading: Callable[[Any], str] = str,
+    first: str | None = None,
+    kind: str = "",
+    more: str = "",
+    value: str = "time_ms",
+) -> Answer:
+    """Answer how much faster cases are than a baseline: a table over one column, and the sentence of one value.
+
+    Args:
+        rows: columns `label`, `column`, `run`, `round` and `value`.
+        label: the column that names the cases.
+        baselines: as in `compare`.
+        column: the column of the table; the sentence is about its first value.
+        where: the words in front of the sentence.
+        heading: words over a column of the table, from its value.
+        first: as in `compare`.
+        kind: as in `compare`.
+        more: as in `compare`.
+        value: the column of times in ms.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a column that is missing.
+    """
+    at = rows[rows[column] == rows[column].iloc[0]]
+    names = sorted(ranked(at, label, value), key=lambda name: name != first)
+    measured = [name for name in baselines if name in names]
+    several = rows[column].nunique() > 1
+    found = statistics.gains(rows, [column], label, measured[0], value) if measured else pd.DataFrame()
+    if several and not found.empty:
+        found = found.sort_values(label, key=lambda column: column.map(names.index), kind="stable")
+        title = f"gain over {measured[0]}"
+        table = grid(found, label, column, lambda row: estimate(row, "gain"), title, heading)
+    else:
+        shown = rows[rows[label].isin(names)]
+        times = statistics.over_runs(shown, [column, label], value)
+        times = times.sort_values(label, key=lambda column: column.map(names.index), kind="stable")
+        title, head = ("time (ms)", heading) if several else (label, lambda _: "time (ms)")
+        table = grid(times, label, column, lambda row: estimate(row, value), title, head)
+        for name in measured if not several else ():
+            gains = {case: estimate(row, "gain") for case, row in gains_of(at, label, name, value).items()}
+            table[f"gain over {name}"] = pd.Series(gains)
+    return Answer(table, compare(at, label, baselines, where, first, kind, more, value))
+
+
+def varying(places: Sequence[Mapping[str, Any]]) -> list[str]:
+    """List the columns in which cases differ, besides their number.
+
+    Args:
+        places: columns of each case; all have the same.
+    """
+    names = places[0] if places else {}
+    return [name for name in names if name != "case" and len({place[name] for place in places}) > 1]
+
+
+def case_in_words(place: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Describe a case by some of its columns: "n 1,024, 5 % filled, hilbert, not fused"."""
+    words = []
+    for name in names:
+        value, spoken = place[name], name.replace("_", " ")
+        if isinstance(value, bool):
+            words.append(spoken if value else f"not {spoken}")
+        elif isinstance(value, str):
+            words.append(value)
+        elif name == "filling_fraction":
+            words.append(f"{percent(value)} filled")
+        else:
+            words.append(f"{spoken} {value:,}" if isinstance(value, int) else f"{spoken} {value:g}")
+    return ", ".join(words)
+
+
+def rows_of(
+    found: pd.DataFrame, case: Sequence[str], cells: Mapping[str, Callable[[dict], object]], most: int = 3
+) -> pd.DataFrame:
+    """Arrange a summary as the table of an answer: a row for each case, evenly selected.
+
+    Args:
+        found: one row for each case.
+        case: columns that identify it; those in which cases differ label the rows.
+        cells: name of a column of the table -> its content, from a row of the summary.
+        most: number of rows at most, 2 or more.
+
+    Raises:
+        TypeError: no table.
+        ValueError: a column that is missing.
+    """
+    every: list[dict] = table_of("found", found, case).to_dict("records")
+    names = varying([{name: row[name] for name in case} for row in every]) or case[:1]
+    chosen = evenly(found, most).to_dict("records")
+    table = [{name: cell(row) for name, cell in cells.items()} for row in chosen]
+    labels = [case_in_words(row, names) for row in chosen]
+    return pd.DataFrame(table, index=labels).rename_axis(columns="case")

@@ -17,16 +17,21 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from experiments.analysis.answers import Answer, number
+from experiments.analysis.answers import Answer, case_in_words, number, varying
 from experiments.core.settings import Case
 
 COLUMNS, LINES = 100, 8
 SENTENCE_LINES, NOTE_LINES = 3, 2  # at most
 _CASE_LETTERS = 40  # of a case beside the bar
 _CUT = " ..."
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 FITS_CACHE = (
     "--quick: this size fits the last cache of most machines, where memory order is worth little; leave "
     "--quick out for the answer."
+)
+SMALL_SYSTEM = (
+    "--quick: a small system of random positions, whose hits are not those of a gas of spheres; leave --quick "
+    "out for these."
 )
 FEW_PARTICLES = "--quick: few particles for a short time, so the numbers scatter; leave --quick out for them."
 
@@ -39,9 +44,15 @@ def answer_lines(answer: Answer, folder: Path, note: str = "") -> list[str]:
         folder: of the figures and of the whole table.
         note: sentence that follows that of the answer; empty for none.
     """
-    words = wrap(answer.sentence, COLUMNS, max_lines=SENTENCE_LINES, placeholder=_CUT)
-    words += wrap(note, COLUMNS, max_lines=NOTE_LINES, placeholder=_CUT)
+    words = _wrapped(answer.sentence, SENTENCE_LINES) + _wrapped(note, NOTE_LINES)
     return [*_table_lines(answer.table, LINES - len(words) - 1), *words, f"figures: {folder}"]
+
+
+def _wrapped(text: str, most: int) -> list[str]:
+    """Wrap a sentence, but not between a number and its percent sign."""
+    kept = text.replace(" %", f"{_NO_BREAK}%")
+    lines = wrap(kept, COLUMNS, max_lines=most, placeholder=_CUT, break_on_hyphens=False)
+    return [line.replace(_NO_BREAK, " ") for line in lines]
 
 
 def _table_lines(table: pd.DataFrame, most: int) -> list[str]:
@@ -106,27 +117,3 @@ class Progress:
         self._bar.set_postfix_str(", ".join(filter(None, parts)), refresh=round_number is not None)
         if round_number is None:
             self._bar.update()
-
-
-def varying(places: Sequence[Mapping[str, Any]]) -> list[str]:
-    """List the columns in which cases differ, besides their number.
-
-    Args:
-        places: columns of each case; all have the same.
-    """
-    names = places[0] if places else {}
-    return [name for name in names if name != "case" and len({place[name] for place in places}) > 1]
-
-
-def case_in_words(place: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Describe a case by some of its columns: "n 1,024, hilbert, not fused"."""
-    words = []
-    for name in names:
-        value, spoken = place[name], name.replace("_", " ")
-        if isinstance(value, bool):
-            words.append(spoken if value else f"not {spoken}")
-        elif isinstance(value, str):
-            words.append(value)
-        else:
-            words.append(f"{spoken} {value:,}" if isinstance(value, int) else f"{spoken} {value:g}")
-    return ", ".join(words)
