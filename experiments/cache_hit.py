@@ -24,7 +24,7 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.analysis.answers import Answer, grid, headline, listed, number, percent, spread
+from experiments.analysis.answers import Answer, grid, headline, listed, rounded, percent, spread
 from experiments.analysis.baselines import SHUFFLED
 from experiments.core import Axis, Settings, figures, main, save_table, style, values
 from experiments.core.terminal import SMALL_SYSTEM
@@ -319,7 +319,7 @@ def answer(table: pd.DataFrame) -> Answer:
     )
     if curves and SHUFFLED in named:
         gain = middle.loc[curves[0], "speed_up"] / middle.loc[SHUFFLED, "speed_up"]
-        sentence += f"; {curves[0]} should make reads {number(gain)} times as fast"
+        sentence += f"; {curves[0]} should make reads {rounded(gain)} times as fast"
     return Answer(grid(found, *cells, "reads that hit", percent), f"{sentence}.")
 
 

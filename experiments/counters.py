@@ -31,8 +31,10 @@ from scipy import stats
 
 import md
 import sfc
+from experiments.analysis.answers import Answer, headline, rounded, percent, rows_of
 from experiments.analysis.baselines import BASELINES, LATTICE, again, is_again, original, with_ages
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces
 from experiments.measurement.hardware_caches import Cache, caches, working_set
 from experiments.measurement.hardware_counters import COUNTERS, MOST, CannotCountError, counted, counter_for
@@ -389,5 +391,37 @@ def _times_over_runs(rows: pd.DataFrame) -> pd.DataFrame:
     return found.join(statistics.bounds(found, "time_ms"))
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Say whether a model ranks the orders like the times, by the rank correlation, and which comes nearest."""
+    gases = statistics.with_rounds(table, [*_KEYS, "what", "ordering", "model", "level"], runs="repeat")
+    found = correlations(headline(gases, *_KEYS))
+    known = found[(found["against"] == "time") & (found["among"] == "curves")] if len(found) else found
+    known = known.dropna(subset="rank_correlation") if len(known) else known
+    if known.empty:
+        sentence = "No model is compared with the times: a rank correlation takes four curves or scans."
+        return Answer(pd.DataFrame(), sentence)
+    ends = known.groupby(["model", "level"])[["rank_correlation", "from", "to"]].median()
+    ends = ends.sort_values("rank_correlation").reset_index()
+    cells = {"rank correlation of hits with time (best: -1)": _correlation}
+    best = ends.iloc[0].to_dict()
+    orders, name = f"{known['orders'].max()} curves and scans", f"{best['model']} in {best['level']}"
+    sentence = f"No model ranks {orders} like the times: the nearest, {name}, has a rank correlation of "
+    if best["to"] < 0:
+        sentence = f"{name} ranks {orders} like the times, with a rank correlation of "
+    sentence += f"{_correlation(best)} between hits and times, where -1 is perfect"
+    counted = found[(found["against"] == "counted") & (found["among"] == "all")]
+    if not counted.empty:
+        off = counted.groupby(["model", "level"])["mean_difference"].median()
+        sentence += (
+            f"; nearest to a counted ratio is {' in '.join(off.idxmin())}, off by {percent(off.min())}"
+        )
+    return Answer(rows_of(ends, ["model", "level"], cells), f"{sentence}.")
+
+
+def _correlation(row: dict) -> str:
+    """Format a rank correlation with its interval over the orders."""
+    return f"{rounded(row['rank_correlation'])} ({rounded(row['from'])} to {rounded(row['to'])})"
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

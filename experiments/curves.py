@@ -19,8 +19,10 @@ import numpy as np
 import pandas as pd
 
 import sfc
+from experiments.analysis.answers import Answer, listed, rounded
 from experiments.analysis.published_dilation import LIMITS, TOLERANCE, beside_published
 from experiments.core import Axis, Settings, main, save_table, style, values
+from experiments.core.terminal import SMALL_BOXES
 from experiments.drawing import heat, layer, plane, solid, tubes, turtle
 from sfc import locality
 
@@ -42,6 +44,12 @@ COMPARED = {  # columns of the heat map; less is better in each
     "edge_stretch_mean_cells": "edge stretch, mean (cells)",
     "edge_stretch_worst_cells": "edge stretch, worst (cells)",
     f"partition_cut_{PIECES}_share": f"share cut by {PIECES} pieces",
+}
+_MEANS = {  # measures that the answer compares
+    "dilation_2_mean": "dilation",
+    "bounding_box_mean": "bounding box",
+    "clusters_2_mean": "clusters",
+    "edge_stretch_mean_cells": "edge stretch",
 }
 
 
@@ -318,5 +326,16 @@ def _signs(rows: pd.DataFrame, column: str) -> list[str]:
     return ["" if exact else heat.BOUND if kind == "worst" else "≈" for exact in rows[f"{stem}_exact"]]
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Name the best ordering by the mean of each measure, in the largest box, of 3D if there is one."""
+    boxes = table[table["order"].isna()] if table["order"].isna().any() else table
+    boxes = boxes[boxes["dim"] == (3 if 3 in set(boxes["dim"]) else boxes["dim"].max())]
+    rows = boxes[boxes["cells"] == boxes["cells"].max()].drop_duplicates("name").set_index("name")
+    numbers = rows[[*_MEANS]].rename(columns=_MEANS).dropna(axis="columns", how="all")
+    parts = [f"{own.idxmin()} has the least {name} ({rounded(own.min())})" for name, own in numbers.items()]
+    sentence = f"Of {len(rows)} orderings of {rows['cells'].iloc[0]:,} cells in {rows['dim'].iloc[0]}D, {listed(parts)}."
+    return Answer(numbers.loc[heat.from_best_to_worst(numbers)].rename_axis(columns="means"), sentence)
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True)
+    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=SMALL_BOXES)

@@ -25,7 +25,7 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.analysis.answers import Answer, headline, number, percent, rows_of
+from experiments.analysis.answers import Answer, headline, rounded, percent, rows_of
 from experiments.analysis.half_life import (
     SMALL_RESIDUAL,
     crossing,
@@ -378,7 +378,7 @@ def answer(table: pd.DataFrame) -> Answer:
     sentence = f"{_loss(first)} ({where}; {cache})."
     reached = lives.loc[lives["gases_at_half"] == lives["gases"], "half_life_crossing_steps"]
     if len(lives) > 1 and len(reached):
-        ends = " to ".join(dict.fromkeys((number(reached.min()), number(reached.max()))))
+        ends = " to ".join(dict.fromkeys((rounded(reached.min()), rounded(reached.max()))))
         sentence += f" {len(reached)} of {len(lives)} cases fall to one half, after {ends} steps."
     elif len(lives) > 1:
         sentence += f" In none of {len(lives)} cases do all gases reach one half."
@@ -391,7 +391,7 @@ def _life(row: dict, unit: str) -> str:
     if not np.isfinite(row[name]):
         return "not reached"
     low, high = (row[f"{name}_{end}"] for end in ("low", "high"))
-    return f"{number(row[name])} ({number(low)} to {number(high) if np.isfinite(high) else 'later'})"
+    return f"{rounded(row[name])} ({rounded(low)} to {rounded(high) if np.isfinite(high) else 'later'})"
 
 
 def _loss(row: dict) -> str:

@@ -20,7 +20,7 @@ timed, and `calls` timed calls. The copy is measured twice: the difference of th
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -33,8 +33,20 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis.answers import (
+    Answer,
+    estimate,
+    grid,
+    headline,
+    listed,
+    rounded,
+    one_run,
+    pair_in_words,
+    quoted,
+)
 from experiments.analysis.baselines import again, is_again
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_decoded, check_keys, check_same_curve
 from experiments.measurement.hardware_caches import caches
 from experiments.measurement.rounds import Entry, take_rounds
@@ -376,5 +388,35 @@ def _arrays(rows: pd.DataFrame) -> str:
     return f"{rows['n'].iloc[0]:,} points, {kinds}"
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare the fastest curves with a copy of the same bytes, and Hilbert's with other packages."""
+    rows = headline(table, *_FIGURE)
+    rows = rows[rows["dim"] == (3 if 3 in set(rows["dim"]) else rows["dim"].max())]
+    found = statistics.over_runs(rows[~rows["encoder"].map(is_again)], ["encoder", "bits"], RATE)
+    found = found.assign(centre=statistics.bounds(found, RATE)["centre"])
+    found = found.sort_values("centre", ascending=False, kind="stable")
+    scale, unit = (1e3, "billion") if found["centre"].max() > 1e4 else (1.0, "million")
+
+    def rate(row: Mapping) -> str:
+        return estimate(row, RATE, lambda points: rounded(points / scale))
+
+    rates = grid(found, "encoder", "bits", rate, f"{unit} points a second", lambda bits: f"{bits} bits")
+    bits, (dim, dtype, direction) = (
+        rows["bits"].max(),
+        (rows[name].iloc[0] for name in ("dim", "dtype", "direction")),
+    )
+    at = found[found["bits"] == bits].set_index("encoder")
+    named = [
+        *[name for name in at.index if name != COPY][:2],
+        *(name for name in (COPY,) if name in at.index),
+    ]
+    parts = [f"{quoted(name)} {rate(at.loc[name].to_dict())}" for name in named]
+    where = f"{unit.capitalize()} points a second in {dim}D with {bits} bits ({direction}, {dtype} integers)"
+    over_packages = gains_over_packages(rows[rows["bits"] == bits])
+    hilbert = over_packages[over_packages["curve"] == "hilbert"].to_dict("records")
+    ours = [f"; {pair_in_words(row, 'our hilbert', row['over'])}" for row in hilbert[:1]]
+    return Answer(rates, f"{where}: {listed(parts)}{''.join(ours)}.{one_run(rows)}")
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

@@ -25,7 +25,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+from experiments.analysis.answers import Answer, listed, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style
+from experiments.core.terminal import FEW_PARTICLES
 from experiments.drawing.film import WITHOUT, can_film, film
 from experiments.drawing.headings import Headings
 from experiments.prediction.flocks import RULES, SOURCE_DENSITY, STARTS, Aging, Flock, densest, structure
@@ -303,5 +305,34 @@ def _film(boids: pd.DataFrame, out: Path, name: str) -> None:
     film(figure, pictures(), out / f"{name}.mp4", rate=RATE)
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Say since which step boids are aligned, clustered and clumped."""
+    found = summary(table[table["what"] == "structure"])
+    cells = {
+        "aligned": lambda row: _since_when(row, "aligned"),
+        "clustered": lambda row: _since_when(row, "clustered"),
+        "clumped": lambda row: _since_when(row, "clumped"),
+        "neighbours": lambda row: rounded(row["neighbours_mean"]),
+        "order parameter": lambda row: rounded(row["order_parameter"]),
+    }
+    row = found.to_dict("records")[0]
+    times = {name: _since_when(row, name) for name in ("aligned", "clustered", "clumped")}
+    states = [f"never {name}" if time == "never" else f"{name} {time}" for name, time in times.items()]
+    flocks = int((found["is_aligned"] & found["is_clustered"]).sum())
+    sentence = (
+        f"In {row['dim']}D with the rules {row['rules']}, {row['n']:,} boids are {listed(states)}, in "
+        f"{row['steps']:,} steps; {flocks} of {len(found)} cases end as flocks, both aligned and clustered."
+    )
+    return Answer(rows_of(found, _CASE, cells), sentence)
+
+
+def _since_when(row: dict, name: str) -> str:
+    """Say since which step a condition holds, until which it held, or that it never held."""
+    if row[f"is_{name}"]:
+        return f"from step {row[f'{name}_from_step']:,.0f} on"
+    until = row[f"{name}_until_step"]
+    return "never" if until is None or pd.isna(until) else f"until step {until:,.0f}"
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True)
+    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_PARTICLES)

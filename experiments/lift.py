@@ -23,7 +23,9 @@ import pandas as pd
 import seaborn as sns
 
 import md
+from experiments.analysis.answers import Answer, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style, values
+from experiments.core.terminal import FEW_PARTICLES
 from experiments.drawing.film import WITHOUT, can_film, film
 from experiments.drawing.flow import Flow
 from md.boundaries import Walls
@@ -214,13 +216,13 @@ def draw(table: pd.DataFrame, out: Path) -> None:
         words = Path(str(airfoil)).stem, f"{mach:g}", f"{phi:g}", f"{angle:g}"
         name = "_".join(words).replace(".", "p")
         style.save(_map(rows, rows)[0], out, f"map_{name}")
-    save_table(_summary(table), out, "summary")
+    save_table(summary(table), out, "summary")
     if len(frames):
         last = frames[frames["case"] == frames["case"].max()]
         _film(last, out / "film.mp4")
 
 
-def _summary(table: pd.DataFrame) -> pd.DataFrame:
+def summary(table: pd.DataFrame) -> pd.DataFrame:
     """Average each case: lift and drag with standard errors over blocks, pressures below and above."""
     blocks = table[table["what"] == "block"].groupby([*_GROUP, "angle"], sort=False)
     found = blocks[["lift_coefficient", "drag_coefficient"]].agg(["mean", "sem"])
@@ -327,5 +329,29 @@ def _film(frames: pd.DataFrame, path: Path) -> None:
     film(figure, pictures(), path)
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """State lift and drag with their standard errors, at the largest angle first."""
+    found = summary(table).sort_values("angle", ascending=False, kind="stable")
+    cells = {
+        "lift": lambda row: _with_error(row, "lift_coefficient"),
+        "drag": lambda row: _with_error(row, "drag_coefficient"),
+        "lift over drag": lambda row: rounded(row["lift_coefficient_mean"] / row["drag_coefficient_mean"]),
+    }
+    row = found.to_dict("records")[0]
+    words = {name: cell(row) for name, cell in cells.items()}
+    sentence = (
+        f"At {row['angle']:g} degrees and Mach {row['mach']:g} ({row['particles']:,.0f} discs) the wing has a lift of "
+        f"{words['lift']} and a drag of {words['drag']} (coefficients, with standard errors over blocks of time), "
+        f"lift over drag {words['lift over drag']}; before the nose the density is "
+        f"{rounded(row['density_at_nose_over_stream'])} times that of the stream."
+    )
+    return Answer(rows_of(found, [*_GROUP, "angle"], cells), sentence)
+
+
+def _with_error(row: dict, name: str) -> str:
+    mean, error = row[f"{name}_mean"], row[f"{name}_sem"]
+    return f"{rounded(mean)} +- {rounded(error)}" if np.isfinite(error) else rounded(mean)
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True)
+    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_PARTICLES)

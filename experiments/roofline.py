@@ -36,7 +36,9 @@ import pandas as pd
 
 import md
 from experiments.analysis import limits
+from experiments.analysis.answers import Answer, headline, rounded, percent, rows_of
 from experiments.core import Axis, TimedSettings, figures, main, save_table
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces, check_states
 from experiments.measurement.cycle_target import CycleJob, simulation, write_start
 from experiments.measurement.hardware_caches import working_set
@@ -438,5 +440,31 @@ def _reasons(rows: pd.DataFrame) -> list[str]:
     return sorted((one for one in waits if waits[one] > 0), key=lambda one: -waits[one])
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Name the kernels, or the phases, that take most of a step, and what limits them."""
+    rows = headline(summary(table), *_FIGURE)
+    rows = rows[rows["filling_fraction"] == rows["filling_fraction"].iloc[0]]
+    step = rows.loc[rows["what"] == "step", "step_us"].sum()
+    counted = (rows["what"] == "kernel").any()
+    parts = rows[rows["what"] == ("kernel" if counted else "phase")].sort_values("step_us", ascending=False)
+    parts = parts.assign(share_of_all=parts["step_us"] / parts["step_us"].sum())
+    cells = {
+        "us a step": lambda row: rounded(row["step_us"]),
+        "share": lambda row: percent(row["share_of_all"]),
+        "limited by": lambda row: row["limit"] if counted else "not counted",
+    }
+    n, search, precision, phi = (rows[name].iloc[0] for name in (*_FIGURE, "filling_fraction"))
+    where = (
+        f"At {n:,} particles, {percent(phi)} filled, a step of {search} ({precision}) takes {rounded(step)} us"
+    )
+    if parts.empty:
+        return Answer(pd.DataFrame(), f"{where}; its parts were not measured.")
+    first = parts.iloc[0]
+    kind = "kernel" if counted else "phase"
+    what = f"the {kind} {first['name']} takes {percent(first['share_of_all'])} of the {kind}s' time"
+    limited = f"and is limited by {first['limit']}" if counted else "and what limits it was not counted"
+    return Answer(rows_of(parts, ["name"], cells), f"{where}; {what} {limited}.")
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

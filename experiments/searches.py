@@ -29,7 +29,7 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.analysis.answers import Answer, compared, headline, number, percent, quoted, ranked
+from experiments.analysis.answers import Answer, compared, headline, rounded, percent, quoted, ranked
 from experiments.analysis.baselines import again, aged, is_again, original
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
 from experiments.core.terminal import FITS_CACHE
@@ -444,7 +444,7 @@ def answer(table: pd.DataFrame) -> Answer:
     where = f"At {n:,} particles, {percent(phi)} filled, {precision}"
     at = rows[rows["n"] == n]
     best = ranked(at, "name")[0]
-    floors = number(1 / at.loc[at["name"] == best, "share_of_floor"].median())
+    floors = rounded(1 / at.loc[at["name"] == best, "share_of_floor"].median())
     more = f"{quoted(best)} takes {floors} times the floor of memory"
     return compared(rows, "name", [_baseline(rows)], "n", where, lambda count: f"n {count:,}", more=more)
 

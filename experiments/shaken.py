@@ -17,7 +17,9 @@ import numpy as np
 import pandas as pd
 
 import md
+from experiments.analysis.answers import Answer, rounded, percent, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style
+from experiments.core.terminal import FEW_PARTICLES
 from experiments.drawing.discs import Discs
 from experiments.drawing.film import WITHOUT, can_film, film
 from md.boundaries import ShakenWalls
@@ -188,12 +190,20 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     style.save(_profiles(slices), out, "profiles")
     for phi, those in shakes.groupby("filling_fraction", sort=False):
         style.save(_balance(those), out, "balance" + (f"_{phi:g}" if several else ""))
-    summary = shakes.groupby(_GROUP, sort=False)[[*_FLOWS, "energy_missing", "temperature"]].median()
-    share = shakes.assign(share=shakes["energy_missing"].abs() / shakes["energy_in"])
-    summary["missing_over_in_most"] = share.groupby(_GROUP)["share"].max()
-    save_table(summary.reset_index(), out, "summary")
+    save_table(summary(shakes), out, "summary")
     for (amplitude, share_filled), discs in table[table["what"] == "disc"].groupby(_GROUP, sort=False):
         _sections(discs, out, f"section_{amplitude:g}" + (f"_{share_filled:g}" if several else ""))
+
+
+def summary(shakes: pd.DataFrame) -> pd.DataFrame:
+    """List the medians over shakes of temperature and energies, and the largest share that is missing.
+
+    Args:
+        shakes: rows of shakes.
+    """
+    found = shakes.groupby(_GROUP, sort=False)[[*_FLOWS, "energy_missing", "temperature"]].median()
+    share = shakes.assign(share=shakes["energy_missing"].abs() / shakes["energy_in"])
+    return found.assign(missing_over_in_most=share.groupby(_GROUP)["share"].max()).reset_index()
 
 
 def _profiles(slices: pd.DataFrame) -> plt.Figure:
@@ -258,5 +268,27 @@ def _sections(discs: pd.DataFrame, out: Path, name: str) -> None:
         plt.close(figure)
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """State the temperature over the walls' speed squared, and where the energy of a shake goes."""
+    shakes = table[table["what"] == "shake"]
+    found = summary(shakes)
+    walls = shakes.groupby(_GROUP, sort=False)["wall_speed_squared"].median().reset_index()
+    found = found.merge(walls, on=_GROUP).sort_values("amplitude", ascending=False, kind="stable")
+    cells = {
+        "temperature over walls": lambda row: rounded(row["temperature"] / row["wall_speed_squared"]),
+        "lost in pairs": lambda row: percent(row["energy_lost_in_pairs"] / row["energy_in"]),
+        "lost at walls": lambda row: percent(row["energy_lost_at_walls"] / row["energy_in"]),
+        "missing at most": lambda row: percent(row["missing_over_in_most"]),
+    }
+    row = found.to_dict("records")[0]
+    words = {name: cell(row) for name, cell in cells.items()}
+    sentence = (
+        f"At {percent(row['filling_fraction'])} filled and an amplitude of {row['amplitude']:g} d the temperature is "
+        f"{words['temperature over walls']} of the walls' speed squared; pairs lose {words['lost in pairs']} of the "
+        f"work of a shake, walls {words['lost at walls']}, and at most {words['missing at most']} is missing."
+    )
+    return Answer(rows_of(found, _GROUP, cells), sentence)
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True)
+    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_PARTICLES)

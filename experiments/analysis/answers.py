@@ -44,7 +44,7 @@ class Answer:
         checks.text("sentence", self.sentence)
 
 
-def number(value: float) -> str:
+def rounded(value: float) -> str:
     """Format a number with the digits that a reader needs: 0.0021, 0.98, 1.82, 40.1, 524,288; - for NaN."""
     if not math.isfinite(value):
         return "-"
@@ -56,7 +56,7 @@ def number(value: float) -> str:
 
 def percent(share: float) -> str:
     """Format a share of one as a percentage: 0.05 as "5 %"."""
-    return f"{number(100 * share).removesuffix('.00').removesuffix('.0')} %" if math.isfinite(share) else "-"
+    return f"{rounded(100 * share).removesuffix('.00').removesuffix('.0')} %" if math.isfinite(share) else "-"
 
 
 def listed(words: Iterable[object]) -> str:
@@ -88,7 +88,7 @@ def evenly(table: pd.DataFrame, most: int = 3) -> pd.DataFrame:
     return table.iloc[few(range(len(table)), most)]
 
 
-def estimate(row: Mapping, value: str, show: Callable[[float], str] = number, note: str = "") -> str:
+def estimate(row: Mapping, value: str, show: Callable[[float], str] = rounded, note: str = "") -> str:
     """Format a value with its interval over runs, or with the range of one run's rounds.
 
     Args:
@@ -110,7 +110,7 @@ def bounds(row: Mapping, value: str) -> tuple[float, float, float]:
     return centre, low, high
 
 
-def spread(values: Iterable[float], show: Callable[[float], str] = number) -> str:
+def spread(values: Iterable[float], show: Callable[[float], str] = rounded) -> str:
     """Format the median of values with their range, for repeats of what is not timed: "2.51 % (2.50 to 2.64)"."""
     known = np.asarray([value for value in values if math.isfinite(value)], dtype=float)
     if not len(known):
@@ -174,7 +174,7 @@ def gain_in_words(row: Mapping) -> str:
     return estimate(row, "gain", note="" if verdict == statistics.FASTER else verdict)
 
 
-def over(row: Mapping, name: str, other: str) -> str:
+def pair_in_words(row: Mapping, name: str, other: str) -> str:
     """Compare a case with another: "row over hilbert 1.02 (0.98 to 1.05): no difference".
 
     Args:
@@ -222,8 +222,9 @@ def compare(
     found = statistics.over_runs(rows[rows[label].isin(names)], [label], value)
     times = {row[label]: f"{estimate(row, value)} ms" for row in found.to_dict("records")}
     if not cases:
-        only = listed(f"{quoted(name)} ({times[name]})" for name in names)
-        return f"{'; '.join(filter(None, [f'{where}, nothing is compared with {only}', more]))}.{one_run(rows)}"
+        every = listed(f"{quoted(name)} takes {times[name]}" for name in names)
+        parts = [f"{where}, {every}, and nothing else was measured", more]
+        return f"{'; '.join(filter(None, parts))}.{one_run(rows)}"
     best = first if first in cases else cases[0]
     second = next((name for name in cases if name != best), None)
     gains = gains_of(rows, label, measured[0], value) if measured else {}
@@ -238,10 +239,10 @@ def compare(
     if second:
         faster, slower = sorted((best, second), key=names.index)
         pair = gains_of(rows, label, slower, value).get(faster)
-        parts += [over(pair, quoted(faster), quoted(slower))] if pair else []
+        parts += [pair_in_words(pair, quoted(faster), quoted(slower))] if pair else []
     elif len(measured) > 1:
         pair = gains_of(rows, label, measured[1], value).get(best)
-        parts += [over(pair, quoted(best), quoted(measured[1]) + kind)] if pair else []
+        parts += [pair_in_words(pair, quoted(best), quoted(measured[1]) + kind)] if pair else []
     return f"{'; '.join(filter(None, [*parts, more]))}.{one_run(rows)}"
 
 

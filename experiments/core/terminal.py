@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from experiments.analysis.answers import Answer, case_in_words, number, varying
+from experiments.analysis.answers import Answer, case_in_words, rounded, varying
 from experiments.core.settings import Case
 
 COLUMNS, LINES = 100, 8
@@ -33,6 +33,8 @@ SMALL_SYSTEM = (
     "--quick: a small system of random positions, whose hits are not those of a gas of spheres; leave --quick "
     "out for these."
 )
+FEW_TRIALS = "--quick: too few trials to see a rare race; leave --quick out for the answer."
+SMALL_BOXES = "--quick: small boxes and few orderings; leave --quick out for all of them."
 FEW_PARTICLES = "--quick: few particles for a short time, so the numbers scatter; leave --quick out for them."
 
 
@@ -59,7 +61,7 @@ def _table_lines(table: pd.DataFrame, most: int) -> list[str]:
     """Format as many rows and columns of a table as fit."""
     if table.empty or most < 2:
         return []
-    shown = table.iloc[: most - 1].map(_cell)
+    shown = table.iloc[: most - 1].map(_cell).rename_axis(index=None)  # whose name would take a line
     while True:
         lines = shown.to_string(na_rep="-").splitlines()
         if max(map(len, lines)) <= COLUMNS or shown.shape[1] < 2:
@@ -72,7 +74,7 @@ def _cell(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, (int, np.integer)):
         return f"{value:,}"
-    return number(value) if isinstance(value, (float, np.floating)) else str(value)
+    return rounded(value) if isinstance(value, (float, np.floating)) else str(value)
 
 
 class Progress:
@@ -110,7 +112,7 @@ class Progress:
             if round_number is None:
                 self._finished += 1
                 words = f": {name}" if name else ""
-                seconds = number(monotonic() - self._begin)
+                seconds = rounded(monotonic() - self._begin)
                 print(f"case {self._finished} of {self._total}{words} ({seconds} s)", file=sys.stderr, flush=True)
             return
         parts = [name, "" if round_number is None else f"round {round_number + 1}"]
