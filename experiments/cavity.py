@@ -27,9 +27,11 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis.answers import Answer, compared, headline
 from experiments.analysis.baselines import again, is_again
-from experiments.analysis.cavity_claims import CAVITY, ROW, TWICE, judged, order_gains, verdict
+from experiments.analysis.cavity_claims import CAVITY, ROW, TWICE, judged, order_gains, with_verdicts
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_error
 from experiments.measurement.memory_bandwidth import copy_bandwidth
 from experiments.measurement.rounds import Entry, take_rounds
@@ -47,6 +49,7 @@ BANDWIDTH = "GB_per_s"  # column
 SWEEPING = tuple(
     name for name, kind in STRATEGIES.items() if "collocated" in kind.grids and "jacobi" in kind.pressures
 )
+_BASELINES = ("serial, structs", "serial, arrays", "cuda, structs", "cuda, arrays")  # the first is taken
 POINT_BYTES = 28  # least bytes of a point in memory
 
 
@@ -250,12 +253,10 @@ def _predicted(case: Config, cavity: Cavity) -> dict[str, Any]:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw times, the claims and the gains of memory orders; write summary and verdict."""
+    """Draw times, the claims and the gains of memory orders; write the tables."""
     found, orders = judged(table), order_gains(table)
     save_table(summary(table), out, "summary")
     save_table(found, out, "claims")
-    for line in verdict(found, table):
-        print(line)
     _draw_times(table, out)
     _draw_claims(found, out)
     if not orders.empty:
@@ -352,5 +353,21 @@ def _draw_orders(orders: pd.DataFrame, table: pd.DataFrame, out: Path) -> None:
     figures.titled(figure, title, out, "orders")
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare the fastest ways with the serial one, or that on a device, and judge the claims of [cavity]."""
+    rows = headline(table, "precision").sort_values("n", ascending=False, kind="stable")
+    n = rows["n"].iloc[0]
+    measured = set(rows.loc[rows["n"] == n, "name"])
+    baseline = [name for name in _BASELINES if name in measured][:1]
+    claims = []
+    for claim, own in with_verdicts(judged(table)).groupby("claim", sort=False):
+        counts = own["verdict"].value_counts(sort=False).items()
+        claims.append(f"{claim} {', '.join(f'{count} {word}' for word, count in counts)}")
+    judges = bool(claims) and table["run"].nunique() > 1
+    more = f"[cavity]'s claims: {'; '.join(claims)}" if judges else ""
+    where = f"At {n:,} points a side ({rows['precision'].iloc[0]})"
+    return compared(rows, "name", baseline, "n", where, lambda points: f"n {points:,}", more=more)
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

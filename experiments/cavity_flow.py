@@ -11,6 +11,7 @@ arrows and streamlines of the steady states are drawn, and the start from rest i
 Lengths are in units of the side, velocities in units of the lid's speed, times in units of side over speed.
 """
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+from experiments.analysis.answers import Answer, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style
+from experiments.core.terminal import COARSE_GRID
 from experiments.drawing.film import WITHOUT, can_film, film
 from md.cavity import Cavity, Sides, Wall
 from md.cavity.scheme import SAFETY, largest_dt, spacing
@@ -164,7 +167,7 @@ def _points(
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw errors, centre lines, the fields of each Reynolds number, and film the start; print verdicts."""
+    """Draw errors, centre lines, the fields of each Reynolds number, and film the start; write the tables."""
     table = table[table["repeat"] == table["repeat"].min()]
     _report_faults(table[table["what"] == "fault"], out)
     if not (table["what"] == "extreme").any():
@@ -172,9 +175,6 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     found = summary(table)
     save_table(found, out, "summary")
     save_table(deviations(table), out, "deviations")
-    print(_printed(found))
-    for line in verdicts(found):
-        print(line)
     _draw_errors(found, out)
     _draw_lines(table[table["what"] == "line"], out)
     fields = table[table["what"] == "field"]
@@ -192,7 +192,7 @@ def _report_faults(faults: pd.DataFrame, out: Path) -> None:
     save_table(faults[[*_CASE, "dt_factor", "fault"]], out, "faults")
     for row in faults.to_dict("records"):
         case = ", ".join(f"{name} {row[name]:g}" for name in ("reynolds", "n", "dt_factor"))
-        print(f"no steady state: {SCHEMES[row['scheme']]}, {case}: {row['fault']}")
+        print(f"no steady state: {SCHEMES[row['scheme']]}, {case}: {row['fault']}", file=sys.stderr)
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -256,36 +256,23 @@ def _order(values: list[float | None]) -> float | None:
         return None
 
 
-def verdicts(found: pd.DataFrame) -> list[str]:
-    """Say of each scheme at its largest n whether all extremes are within `TOLERANCE` of their references.
+def largest_errors(found: pd.DataFrame) -> pd.DataFrame:
+    """List for each scheme, at its largest n, the extreme that is farthest from its reference.
 
     Args:
         found: rows of `summary`; those of the largest time step count.
+
+    Returns:
+        Rows of `summary` with the columns `smallest_error_percent`, and `is_within`: whether all extremes are
+        within `TOLERANCE` of their references.
     """
-    found, lines = found[found["dt_factor"] == found["dt_factor"].max()], []
-    for scheme, own in found.groupby("scheme", sort=False):
-        for n, rows in (own[own["n"] == own["n"].max()]).groupby("n"):
-            errors = rows["error_percent"].abs()
-            true = errors.max() <= TOLERANCE
-            worst = rows.loc[errors.idxmax()]
-            reynolds = ", ".join(map(str, sorted(rows["reynolds"].unique())))
-            lines.append(
-                f"{SCHEMES[str(scheme)]}, {n} x {n}, Re {reynolds}: "
-                f"{'within' if true else 'not within'} {TOLERANCE:g} % of the references; off by "
-                f"{errors.min():.2f} to {errors.max():.2f} % (most: {worst['quantity']} at Re "
-                f"{worst['reynolds']})"
-            )
-    return lines
-
-
-def _printed(found: pd.DataFrame) -> str:
-    """Format errors, changes with the time step and orders: a line for each case."""
-    names = {"error_percent": "error %", "dt_change_percent": "dt change %", "order": "order"}
-    rows = found.pivot_table(
-        index=[*_CASE, "dt_factor"], columns="quantity", values=list(names), sort=False, dropna=True
-    )
-    rows = rows.rename(columns=names)
-    return rows.to_string(float_format=lambda value: f"{value:.2f}", na_rep="")
+    found, rows = found[found["dt_factor"] == found["dt_factor"].max()], []
+    for _, own in found.groupby("scheme", sort=False):
+        largest = own[own["n"] == own["n"].max()]
+        errors = largest["error_percent"].abs()
+        worst = largest.loc[errors.idxmax()].to_dict()
+        rows.append(worst | {"smallest_error_percent": errors.min(), "is_within": errors.max() <= TOLERANCE})
+    return pd.DataFrame(rows)
 
 
 def _draw_errors(found: pd.DataFrame, out: Path) -> None:
@@ -442,5 +429,27 @@ def _film(rows: pd.DataFrame, path: Path) -> None:
     film(figure, pictures(), path, rate=_RATE)
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Say which schemes come within the tolerance of published values, and which value is farthest off."""
+    table = table[table["repeat"] == table["repeat"].min()]
+    if not (table["what"] == "extreme").any():
+        return Answer(pd.DataFrame(), f"None of {table['case'].nunique()} cases has a steady state.")
+    found = largest_errors(summary(table))
+    cells = {
+        "points a side": lambda row: row["n"],
+        f"within {TOLERANCE:g} %": lambda row: row["is_within"],
+        "off by": lambda row: (
+            f"{rounded(row['smallest_error_percent'])} to {rounded(abs(row['error_percent']))} %"
+        ),
+        "most": lambda row: f"{row['quantity']} at Re {row['reynolds']}",
+    }
+    parts = [
+        f"{SCHEMES[row['scheme']]} is {'' if row['is_within'] else 'not '}within {TOLERANCE:g} % (up to "
+        f"{rounded(abs(row['error_percent']))} %)"
+        for row in found.to_dict("records")
+    ]
+    return Answer(rows_of(found, ["scheme"], cells), f"Against published values: {'; '.join(parts)}.")
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True)
+    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=COARSE_GRID)

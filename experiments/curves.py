@@ -327,13 +327,16 @@ def _signs(rows: pd.DataFrame, column: str) -> list[str]:
 
 
 def answer(table: pd.DataFrame) -> Answer:
-    """Name the best ordering by the mean of each measure, in the largest box, of 3D if there is one."""
+    """Name the best ordering by each mean, in the largest box, a cube and of 3D if there is one."""
     boxes = table[table["order"].isna()] if table["order"].isna().any() else table
     boxes = boxes[boxes["dim"] == (3 if 3 in set(boxes["dim"]) else boxes["dim"].max())]
+    cubes = boxes[[len(set(_shape(row))) == 1 for row in _rows(boxes)]]
+    boxes = boxes if cubes.empty else cubes
     rows = boxes[boxes["cells"] == boxes["cells"].max()].drop_duplicates("name").set_index("name")
     numbers = rows[[*_MEANS]].rename(columns=_MEANS).dropna(axis="columns", how="all")
     parts = [f"{own.idxmin()} has the least {name} ({rounded(own.min())})" for name, own in numbers.items()]
-    sentence = f"Of {len(rows)} orderings of {rows['cells'].iloc[0]:,} cells in {rows['dim'].iloc[0]}D, {listed(parts)}."
+    cells, dim = rows["cells"].iloc[0], rows["dim"].iloc[0]
+    sentence = f"Of {len(rows)} orderings of {cells:,} cells in {dim}D, {listed(parts)}, all as means."
     return Answer(numbers.loc[heat.from_best_to_worst(numbers)].rename_axis(columns="means"), sentence)
 
 

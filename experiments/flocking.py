@@ -32,10 +32,12 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis.answers import Answer, compared, headline, pair_in_words, quoted
 from experiments.analysis.baselines import SHUFFLED, again, is_again
 from experiments.analysis.flock_gains import (
     FLOCK,
     PEERS,
+    RUNGS,
     TWICE,
     memory_gains,
     over_peer,
@@ -45,6 +47,7 @@ from experiments.analysis.flock_gains import (
     with_state,
 )
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_flight
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -370,13 +373,11 @@ def _peer(
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw times, the rungs of B1 and the value of a memory order; write summary and verdict."""
+    """Draw times, the rungs of B1 and the value of a memory order; write the tables."""
     judged, memory = rungs(table), memory_gains(table)
     save_table(summary(table), out, "summary")
     save_table(judged, out, "rungs")
     save_table(memory, out, "memory")
-    for line in [*verdict(judged, table), *over_target(table)]:
-        print(line)
     _draw_times(table, out)
     _draw_rungs(judged, table, out)
     _draw_memory(memory, out)
@@ -523,5 +524,20 @@ def _draw_misses(table: pd.DataFrame, out: Path) -> None:
         _titled(figure, title, out, f"misses_{precision}")
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare the fastest searches with the naive one, or with shuffled memory, and name the best order."""
+    rows = headline(table, "n", "start", "rules", "precision")
+    first = rows.iloc[0]
+    at = rows[rows["age"] == first["age"]]
+    baseline = [name for name in RUNGS[:2] if name in set(at["name"])][:1]
+    worth = memory_gains(at)
+    more = ""
+    if not worth.empty:
+        row = worth.loc[statistics.bounds(worth, "gain")["centre"].idxmax()].to_dict()
+        more = f"the best memory order is {pair_in_words(row, quoted(row['name']), quoted(row['over']))}"
+    where = f"At {first['n']:,} boids of {first['age']:,} steps ({first['precision']})"
+    return compared(rows, "name", baseline, "age", where, lambda age: f"age {age:,}", more=more)
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

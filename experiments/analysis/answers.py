@@ -303,16 +303,16 @@ def compared(
     at = rows[rows[column] == rows[column].iloc[0]]
     names = sorted(ranked(at, label, value), key=lambda name: name != first)
     measured = [name for name in baselines if name in names]
-    several = rows[column].nunique() > 1
+    places, several = {name: place for place, name in enumerate(names)}, rows[column].nunique() > 1
     found = statistics.gains(rows, [column], label, measured[0], value) if measured else pd.DataFrame()
     if several and not found.empty:
-        found = found.sort_values(label, key=lambda column: column.map(names.index), kind="stable")
+        found = found.sort_values(label, key=lambda cases: cases.map(places), kind="stable")
         title = f"gain over {measured[0]}"
         table = grid(found, label, column, lambda row: estimate(row, "gain"), title, heading)
     else:
         shown = rows[rows[label].isin(names)]
         times = statistics.over_runs(shown, [column, label], value)
-        times = times.sort_values(label, key=lambda column: column.map(names.index), kind="stable")
+        times = times.sort_values(label, key=lambda cases: cases.map(places), kind="stable")
         title, head = ("time (ms)", heading) if several else (label, lambda _: "time (ms)")
         table = grid(times, label, column, lambda row: estimate(row, value), title, head)
         for name in measured if not several else ():
@@ -343,7 +343,8 @@ def case_in_words(place: Mapping[str, Any], names: Iterable[str]) -> str:
         elif name == "filling_fraction":
             words.append(f"{percent(value)} filled")
         else:
-            words.append(f"{spoken} {value:,}" if isinstance(value, int) else f"{spoken} {value:g}")
+            is_count = isinstance(value, int) or (value >= 1000 and value == round(value))
+            words.append(f"{spoken} {value:,.0f}" if is_count else f"{spoken} {value:g}")
     return ", ".join(words)
 
 

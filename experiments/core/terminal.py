@@ -33,6 +33,8 @@ SMALL_SYSTEM = (
     "--quick: a small system of random positions, whose hits are not those of a gas of spheres; leave --quick "
     "out for these."
 )
+FEW_RUNS = "--quick: one kept run of few densities; leave --quick out for all of them."
+COARSE_GRID = "--quick: grids too coarse for the published values; leave --quick out for the answer."
 FEW_TRIALS = "--quick: too few trials to see a rare race; leave --quick out for the answer."
 SMALL_BOXES = "--quick: small boxes and few orderings; leave --quick out for all of them."
 FEW_PARTICLES = "--quick: few particles for a short time, so the numbers scatter; leave --quick out for them."
