@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 HEADING = (
-    "python -m experiments.<name> runs one of these experiments. --help lists its flags, --quick takes under a "
-    "minute."
+    "python -m experiments.<name> runs one of these experiments. --help lists its flags, --quick takes under "
+    "a minute."
 )
 LIST = ("list", "help", "-h", "--help")  # words that ask for the list
 

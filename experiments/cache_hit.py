@@ -24,7 +24,7 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.analysis.answers import Answer, grid, headline, listed, rounded, percent, spread
+from experiments.analysis.answers import Answer, grid, headline, listed, percent, rounded, spread
 from experiments.analysis.baselines import SHUFFLED
 from experiments.core import Axis, Settings, figures, main, save_table, style, values
 from experiments.core.terminal import SMALL_SYSTEM
@@ -301,26 +301,28 @@ def answer(table: pd.DataFrame) -> Answer:
     phi = _nearest(rows["filling_fraction"], 0.2)
     at = rows[rows["filling_fraction"] == phi].groupby("ordering", sort=False)
     middle = at[["hit_ratio", "speed_up"]].median().sort_values("hit_ratio", ascending=False)
-    curves = sorted(middle.index.difference(UNORDERED, sort=False), key=lambda name: name != "hilbert")
+    curves = sorted(middle.index.difference(list(UNORDERED), sort=False), key=lambda name: name != "hilbert")
     second = ["row"] if "row" in curves[1:] else curves[1:][-1:]
     named = [*curves[:1], *second, *(name for name in UNORDERED[:1] if name in middle.index)]
-    found = rows.groupby(["ordering", "filling_fraction"])["hit_ratio"].agg(list)
-    found = found.reindex(named, level="ordering").reset_index()
-    cells: Any = "ordering", "filling_fraction", lambda row: spread(row["hit_ratio"], percent)
+    keys = "ordering", "filling_fraction"
+    found = rows.groupby([*keys])["hit_ratio"].agg(list).reindex(named, level="ordering").reset_index()
     shares = {name: spread(own, percent) for name, own in at["hit_ratio"]}
     parts = [
         f"{shares[name]} {'in shuffled memory' if name == SHUFFLED else f'along {name}'}" for name in named
     ]
-    first = rows.iloc[0]
+    first, served = rows.iloc[0], listed(parts or ["none of a curve"])
     sentence = (
-        f"Of the reads at {percent(phi)} filled, a cache of {first['cache_particles']:,} particles should serve "
-        f"{listed(parts or ['none of a curve'])} ({first['model']} model, {first['geometry']} of {first['size']} "
-        "boxes a side)"
+        f"Of the reads at {percent(phi)} filled, a cache of {first['cache_particles']:,} particles should "
+        f"serve {served} ({first['model']} model, {first['geometry']} of {first['size']} boxes a side)"
     )
     if curves and SHUFFLED in named:
         gain = middle.loc[curves[0], "speed_up"] / middle.loc[SHUFFLED, "speed_up"]
         sentence += f"; {curves[0]} should make reads {rounded(gain)} times as fast"
-    return Answer(grid(found, *cells, "reads that hit", percent), f"{sentence}.")
+    return Answer(grid(found, *keys, _share, "reads that hit", percent), f"{sentence}.")
+
+
+def _share(row: dict) -> str:
+    return spread(row["hit_ratio"], percent)
 
 
 if __name__ == "__main__":

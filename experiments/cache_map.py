@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -161,17 +161,22 @@ def answer(table: pd.DataFrame) -> Answer:
     rows = mean_hits(table)
     rows = rows[rows["filling_fraction"] == rows["filling_fraction"].iloc[0]]
     found = rows.groupby(["ordering", "cache_particles"], sort=False)["hit_ratio"].agg(list).reset_index()
-    cells: Any = "ordering", "cache_particles", lambda row: spread(row["hit_ratio"], percent)
-    hits = grid(found, *cells, "reads that hit", lambda capacity: f"cache of {capacity:,}")
-    small = hits.iloc[:, 0]
+    keys = "ordering", "cache_particles"
+    hits = grid(found, *keys, _share, "reads that hit", lambda capacity: f"cache of {capacity:,}")
+    phi, model = rows["filling_fraction"].iloc[0], table["model"].iloc[0]
+    small = listed(f"{share} along {name}" for name, share in hits.iloc[:, 0].items())
     sentence = (
-        f"Of the reads at {percent(rows['filling_fraction'].iloc[0])} filled, a {hits.columns[0]} particles should "
-        f"serve {listed(f'{share} along {name}' for name, share in small.items())} ({table['model'].iloc[0]} model)"
+        f"Of the reads at {percent(phi)} filled, a {hits.columns[0]} particles should serve {small} ({model} "
+        "model)"
     )
     if hits.shape[1] > 1:
         large = listed(f"{share} along {name}" for name, share in hits.iloc[:, -1].items())
         sentence += f", one of {max(found['cache_particles']):,} {large}"
     return Answer(hits, f"{sentence}.")
+
+
+def _share(row: dict) -> str:
+    return spread(row["hit_ratio"], percent)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 import md
-from experiments.analysis.answers import Answer, headline, rounded, percent, rows_of
+from experiments.analysis.answers import Answer, headline, percent, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style
 from experiments.core.terminal import FEW_PARTICLES
 from md.search import Reflexive
@@ -169,21 +169,22 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def answer(table: pd.DataFrame) -> Answer:
-    """Say which share of the atomic additions aggregation leaves, and from which room on no list overflows."""
+    """Say which share of the atomic additions aggregation leaves, and which room is enough for all lists."""
     found = headline(summary(table), "n", "curve")
     cells = {
         "contacts a disc": lambda row: rounded(row["contacts_per_disc"]),
         "additions left": lambda row: percent(row["aggregated_over_plain"]),
         "least possible": lambda row: percent(row["least_over_plain"]),
     }
-    row = headline(found, "step").iloc[0].to_dict()
+    row: dict[Any, Any] = headline(found, "step").iloc[0].to_dict()
     rooms = {name.rpartition("_")[2]: row[name] for name in row if name.startswith("overflow_share_")}
     enough = next((room for room, share in rooms.items() if share == 0), None)
     lists = f"no list overflows from room {enough} on" if enough else "lists overflow at every room"
     left, least = percent(row["aggregated_over_plain"]), percent(row["least_over_plain"])
     sentence = (
         f"At step {row['step']} of {row['n']:,} discs along {row['curve']}, aggregation leaves {left} of "
-        f"{rounded(row['plain_per_disc'])} atomic additions a disc, where {least} is the least within a warp; {lists}."
+        f"{rounded(row['plain_per_disc'])} atomic additions a disc, where {least} is the least in a warp; "
+        f"{lists}."
     )
     return Answer(rows_of(found, _CASE, cells), sentence)
 

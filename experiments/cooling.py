@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 import md
-from experiments.analysis.answers import Answer, rounded, percent, rows_of
+from experiments.analysis.answers import Answer, percent, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style
 from experiments.core.terminal import FEW_PARTICLES
 from md.observe import kinetic_theory
@@ -334,9 +334,10 @@ def answer(table: pd.DataFrame) -> Answer:
     row = found.to_dict("records")[0]
     off = (found["over_theory_median"] - 1).abs().max()
     sentence = (
-        f"At {percent(row['filling_fraction'])} filled and restitution {row['restitution']:g}, {row['n']:,} particles cool "
-        f"with {_over_theory(row)} times the cooling time of theory, over {rounded(row['decades'])} decades of energy "
-        f"in {row['repeats']} gases; over all {len(found)} cases the largest difference is {percent(off)}."
+        f"At {percent(row['filling_fraction'])} filled and restitution {row['restitution']:g}, {row['n']:,} "
+        f"particles cool with {_over_theory(row)} times the cooling time of theory, over "
+        f"{rounded(row['decades'])} decades of energy in {row['repeats']} gases; over all {len(found)} "
+        f"cases the largest difference is {percent(off)}."
     )
     return Answer(rows_of(found, _GROUP, cells), sentence)
 

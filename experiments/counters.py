@@ -31,7 +31,7 @@ from scipy import stats
 
 import md
 import sfc
-from experiments.analysis.answers import Answer, headline, rounded, percent, rows_of
+from experiments.analysis.answers import Answer, headline, percent, rounded, rows_of
 from experiments.analysis.baselines import BASELINES, LATTICE, again, is_again, original, with_ages
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
 from experiments.core.terminal import FITS_CACHE
@@ -392,7 +392,7 @@ def _times_over_runs(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def answer(table: pd.DataFrame) -> Answer:
-    """Say whether a model ranks the orders like the times, by the rank correlation, and which comes nearest."""
+    """Say whether a model ranks the orders like the times, and which comes nearest."""
     gases = statistics.with_rounds(table, [*_KEYS, "what", "ordering", "model", "level"], runs="repeat")
     found = correlations(headline(gases, *_KEYS))
     known = found[(found["against"] == "time") & (found["among"] == "curves")] if len(found) else found
@@ -412,9 +412,8 @@ def answer(table: pd.DataFrame) -> Answer:
     counted = found[(found["against"] == "counted") & (found["among"] == "all")]
     if not counted.empty:
         off = counted.groupby(["model", "level"])["mean_difference"].median()
-        sentence += (
-            f"; nearest to a counted ratio is {' in '.join(off.idxmin())}, off by {percent(off.min())}"
-        )
+        nearest: Any = off.idxmin()
+        sentence += f"; nearest to a counted ratio is {' in '.join(nearest)}, off by {percent(off.min())}"
     return Answer(rows_of(ends, ["model", "level"], cells), f"{sentence}.")
 
 

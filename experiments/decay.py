@@ -25,7 +25,7 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.analysis.answers import Answer, headline, rounded, percent, rows_of
+from experiments.analysis.answers import Answer, headline, percent, rounded, rows_of
 from experiments.analysis.half_life import (
     SMALL_RESIDUAL,
     crossing,

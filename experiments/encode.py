@@ -39,10 +39,10 @@ from experiments.analysis.answers import (
     grid,
     headline,
     listed,
-    rounded,
     one_run,
     pair_in_words,
     quoted,
+    rounded,
 )
 from experiments.analysis.baselines import again, is_again
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values

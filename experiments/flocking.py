@@ -32,7 +32,7 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.analysis.answers import Answer, compared, headline, pair_in_words, quoted
+from experiments.analysis.answers import Answer, compared, headline, largest_gain, pair_in_words, quoted
 from experiments.analysis.baselines import SHUFFLED, again, is_again
 from experiments.analysis.flock_gains import (
     FLOCK,
@@ -530,10 +530,10 @@ def answer(table: pd.DataFrame) -> Answer:
     first = rows.iloc[0]
     at = rows[rows["age"] == first["age"]]
     baseline = [name for name in RUNGS[:2] if name in set(at["name"])][:1]
-    worth = memory_gains(at)
+    worth = memory_gains(at[~at["search"].isin(PEERS.values())])
     more = ""
     if not worth.empty:
-        row = worth.loc[statistics.bounds(worth, "gain")["centre"].idxmax()].to_dict()
+        row = largest_gain(worth)
         more = f"the best memory order is {pair_in_words(row, quoted(row['name']), quoted(row['over']))}"
     where = f"At {first['n']:,} boids of {first['age']:,} steps ({first['precision']})"
     return compared(rows, "name", baseline, "age", where, lambda age: f"age {age:,}", more=more)

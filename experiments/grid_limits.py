@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 
 import md
-from experiments.analysis.answers import Answer, headline, listed, rounded, percent, rows_of
+from experiments.analysis.answers import Answer, headline, listed, percent, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style, values
 from experiments.core.terminal import FEW_PARTICLES
 from md.backend import Backend
@@ -169,11 +169,12 @@ def answer(table: pd.DataFrame) -> Answer:
     sparse, dense = one.iloc[0], one.iloc[-1]
     densest = table[table["filling_fraction"] == dense["filling_fraction"]]
     apart = densest.groupby("order", sort=False)["slots_apart_90"].median()
+    far = listed(f"{slots:,.0f} along {name}" for name, slots in apart.items())
     sentence = (
-        f"With {dense['n']:,} particles a grid takes {memory} ({rounded(sparse['grid_bytes'])} bytes a particle "
-        f"against {rounded(sparse['tree_bytes'])} at {percent(sparse['filling_fraction'])}); at "
-        f"{percent(dense['filling_fraction'])} a cell holds up to {dense['most_in_a_cell']:.0f}, and one in ten "
-        f"partners is farther in memory than {listed(f'{slots:,.0f} along {name}' for name, slots in apart.items())}."
+        f"With {dense['n']:,} particles a grid takes {memory} ({rounded(sparse['grid_bytes'])} bytes a "
+        f"particle against {rounded(sparse['tree_bytes'])} at {percent(sparse['filling_fraction'])}); at "
+        f"{percent(dense['filling_fraction'])} a cell holds up to {dense['most_in_a_cell']:.0f}, and one in "
+        f"ten partners is farther in memory than {far}."
     )
     return Answer(rows_of(one, ["filling_fraction"], cells), sentence)
 

@@ -340,9 +340,9 @@ def answer(table: pd.DataFrame) -> Answer:
     row = found.to_dict("records")[0]
     words = {name: cell(row) for name, cell in cells.items()}
     sentence = (
-        f"At {row['angle']:g} degrees and Mach {row['mach']:g} ({row['particles']:,.0f} discs) the wing has a lift of "
-        f"{words['lift']} and a drag of {words['drag']} (coefficients, with standard errors over blocks of time), "
-        f"lift over drag {words['lift over drag']}; before the nose the density is "
+        f"At {row['angle']:g} degrees and Mach {row['mach']:g} ({row['particles']:,.0f} discs) the wing has "
+        f"a lift of {words['lift']} and a drag of {words['drag']} (coefficients, with standard errors over "
+        f"blocks of time), lift over drag {words['lift over drag']}; before the nose the density is "
         f"{rounded(row['density_at_nose_over_stream'])} times that of the stream."
     )
     return Answer(rows_of(found, [*_GROUP, "angle"], cells), sentence)

@@ -36,7 +36,7 @@ import pandas as pd
 
 import md
 from experiments.analysis import limits
-from experiments.analysis.answers import Answer, headline, rounded, percent, rows_of
+from experiments.analysis.answers import Answer, headline, percent, rounded, rows_of
 from experiments.core import Axis, TimedSettings, figures, main, save_table
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces, check_states
@@ -453,10 +453,8 @@ def answer(table: pd.DataFrame) -> Answer:
         "share": lambda row: percent(row["share_of_all"]),
         "limited by": lambda row: row["limit"] if counted else "not counted",
     }
-    n, search, precision, phi = (rows[name].iloc[0] for name in (*_FIGURE, "filling_fraction"))
-    where = (
-        f"At {n:,} particles, {percent(phi)} filled, a step of {search} ({precision}) takes {rounded(step)} us"
-    )
+    n, search, phi = (rows[name].iloc[0] for name in ("n", "search", "filling_fraction"))
+    where = f"At {n:,} particles, {percent(phi)} filled, a step of {search} takes {rounded(step)} us"
     if parts.empty:
         return Answer(pd.DataFrame(), f"{where}; its parts were not measured.")
     first = parts.iloc[0]

@@ -29,7 +29,7 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.analysis.answers import Answer, compared, headline, rounded, percent, quoted, ranked
+from experiments.analysis.answers import Answer, compared, headline, percent, quoted, ranked, rounded
 from experiments.analysis.baselines import again, aged, is_again, original
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
 from experiments.core.terminal import FITS_CACHE

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 import md
-from experiments.analysis.answers import Answer, rounded, percent, rows_of
+from experiments.analysis.answers import Answer, percent, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style
 from experiments.core.terminal import FEW_PARTICLES
 from experiments.drawing.discs import Discs
@@ -283,9 +283,10 @@ def answer(table: pd.DataFrame) -> Answer:
     row = found.to_dict("records")[0]
     words = {name: cell(row) for name, cell in cells.items()}
     sentence = (
-        f"At {percent(row['filling_fraction'])} filled and an amplitude of {row['amplitude']:g} d the temperature is "
-        f"{words['temperature over walls']} of the walls' speed squared; pairs lose {words['lost in pairs']} of the "
-        f"work of a shake, walls {words['lost at walls']}, and at most {words['missing at most']} is missing."
+        f"At {percent(row['filling_fraction'])} filled and an amplitude of {row['amplitude']:g} d the "
+        f"temperature is {words['temperature over walls']} of the walls' speed squared; pairs lose "
+        f"{words['lost in pairs']} of the work of a shake, walls {words['lost at walls']}, and at most "
+        f"{words['missing at most']} is missing."
     )
     return Answer(rows_of(found, _GROUP, cells), sentence)
 

@@ -361,7 +361,7 @@ def _draw_sizes(rows: pd.DataFrame, out: Path, name: str) -> None:
 
 
 def answer(table: pd.DataFrame) -> Answer:
-    """Compare Hilbert's curve, or the fastest order, with the baseline and the next order, in the largest gas."""
+    """Compare Hilbert's curve, or the fastest order, with the baseline and the next order."""
     whole = table[table["phase"] == "step with reorder"]
     whole = headline(
         statistics.with_rounds(whole, [*_GROUP, "ordering"]), "n", "search", "precision", "fused"

@@ -170,11 +170,13 @@ def answer(table: pd.DataFrame) -> Answer:
     }
     ratios = shown["half_wear_over_half_decay"].dropna()
     model = f"{shown['model'].iloc[0]} model, {shown['cache_particles'].iloc[0]:,.0f} particles"
-    sentence = f"In none of {len(shown)} cases have both the measured wear and the predicted hits ({model}) a half-life."
+    sentence = (
+        f"In none of {len(shown)} cases both the measured wear and the predicted hits have a half-life."
+    )
     if len(ratios):
         sentence = (
-            f"The half-life of the measured wear is {spread(ratios)} times that of the predicted hits ({model}), in "
-            f"the {len(ratios)} of {len(shown)} cases that have both."
+            f"The half-life of the measured wear is {spread(ratios)} times that of the predicted hits "
+            f"({model}), in the {len(ratios)} of {len(shown)} cases that have both."
         )
     return Answer(rows_of(shown, list(CASE), cells), sentence)
 

@@ -111,7 +111,7 @@ def bounds(row: Mapping, value: str) -> tuple[float, float, float]:
 
 
 def spread(values: Iterable[float], show: Callable[[float], str] = rounded) -> str:
-    """Format the median of values with their range, for repeats of what is not timed: "2.51 % (2.50 to 2.64)"."""
+    """Format the median of values with their range, for what is not timed: "2.51 % (2.50 to 2.64)"."""
     known = np.asarray([value for value in values if math.isfinite(value)], dtype=float)
     if not len(known):
         return "-"
@@ -166,6 +166,13 @@ def ranked(rows: pd.DataFrame, label: str, value: str = "time_ms") -> list[str]:
 def gains_of(rows: pd.DataFrame, label: str, over: str, value: str = "time_ms") -> dict[str, dict]:
     """Return name of a case -> its row of `statistics.gains`, of rows that are compared with each other."""
     return {row[label]: row for row in statistics.gains(rows, [], label, over, value).to_dict("records")}
+
+
+def largest_gain(gains: pd.DataFrame) -> dict[str, Any]:
+    """Return the row of `statistics.gains` with the largest gain."""
+    centres = statistics.bounds(gains, "gain")["centre"].to_numpy()
+    rows: list[Any] = gains.to_dict("records")
+    return rows[int(centres.argmax())]
 
 
 def gain_in_words(row: Mapping) -> str:
@@ -247,7 +254,7 @@ def compare(
 
 
 def one_run(rows: pd.DataFrame) -> str:
-    """Return the sentence that calls the ranges of one run what they are; empty for several runs, or a round."""
+    """Return the sentence that calls the ranges of one run what they are; empty for several, or a round."""
     several = rows["run"].nunique() > 1
     return "" if several or rows["round"].nunique() < 2 else ONE_RUN
 
@@ -282,7 +289,7 @@ def compared(
     more: str = "",
     value: str = "time_ms",
 ) -> Answer:
-    """Answer how much faster cases are than a baseline: a table over one column, and the sentence of one value.
+    """Answer how much faster cases are than a baseline: a table over a column, a sentence of one value.
 
     Args:
         rows: columns `label`, `column`, `run`, `round` and `value`.
@@ -363,9 +370,9 @@ def rows_of(
         TypeError: no table.
         ValueError: a column that is missing.
     """
-    every: list[dict] = table_of("found", found, case).to_dict("records")
+    every: list[Any] = table_of("found", found, case).to_dict("records")
     names = varying([{name: row[name] for name in case} for row in every]) or case[:1]
-    chosen = evenly(found, most).to_dict("records")
+    chosen: list[Any] = evenly(found, most).to_dict("records")
     table = [{name: cell(row) for name, cell in cells.items()} for row in chosen]
     labels = [case_in_words(row, names) for row in chosen]
     return pd.DataFrame(table, index=labels).rename_axis(columns="case")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from experiments.analysis import statistics
-from experiments.analysis.answers import Answer, compared, headline, pair_in_words, quoted
+from experiments.analysis.answers import Answer, compared, headline, largest_gain, pair_in_words, quoted
 from experiments.analysis.baselines import is_again
 
 CASE = ["n", "rung"]
@@ -84,7 +84,8 @@ def answer(table: pd.DataFrame, ladder: Mapping[str, str | None], what: str) -> 
     rows = table.sort_values("n", ascending=False, kind="stable")
     steps, more = gains_over_compared(headline(rows, "n"), ladder), ""
     if not steps.empty:
-        largest = steps.loc[statistics.bounds(steps, "gain")["centre"].idxmax()].to_dict()
-        more = f"the largest step is {pair_in_words(largest, quoted(largest['rung']), quoted(largest['over']))}"
+        largest = largest_gain(steps)
+        names = quoted(largest["rung"]), quoted(largest["over"])
+        more = f"the largest step is {pair_in_words(largest, *names)}"
     where, first = f"At {rows['n'].iloc[0]:,} {what}", table["rung"].iloc[0]
     return compared(rows, "rung", [first], "n", where, lambda count: f"n {count:,}", more=more)

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import itertools
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -176,7 +177,9 @@ def _run(
             _replot(results, options.replot, folder, experiment, config.CHANCE == "run")
             sys.exit(0)
         if options.out is not None:
-            raise UsageError(f"--out {options.out} without --replot; allowed: beside it; --results is for new runs")
+            raise UsageError(
+                f"--out {options.out} without --replot; allowed: beside it; new runs take --results"
+            )
         # A seed names one gas on each backend, so all cases run on the same, wherever they are measured.
         config = replace(config, backend=backends.get(config.backend).name)
         cases(config)  # raises for a bad value before anything is measured or written
@@ -367,7 +370,7 @@ def _folder_of_replot(run: Path, out: Path | None) -> Path:
             ) from error
         return out
     parts = run.resolve().parts
-    if _REFERENCE in zip(parts, parts[1:], strict=False):
+    if _REFERENCE in itertools.pairwise(parts):
         raise UsageError(
             f"--replot {run} would draw into {'/'.join(_REFERENCE)}, whose files are kept; allowed: with "
             f"--out FOLDER; --out {run} draws there"
@@ -389,7 +392,10 @@ def _replot(results: _Results, run: Path, folder: Path, experiment: str, timed: 
         UsageError: its table cannot be read or drawn, or the folder cannot be written; the error names the
             file.
     """
-    table, quick = table_now(read_table(run), experiment), "--quick" in read_provenance(run).get("command", ())
+    table, quick = (
+        table_now(read_table(run), experiment),
+        "--quick" in read_provenance(run).get("command", ()),
+    )
     if timed and "warning" not in table:  # of an incomplete run, or of older code
         table = reliability.warned(table, quick)
     try:

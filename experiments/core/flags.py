@@ -1,11 +1,12 @@
 """Flags of a Config: integers in any notation, and the words of the help.
 
-Contract. A flag's help is the docstring of its field, in one paragraph that is wrapped to the terminal. What a
-field takes is shown as words: the allowed ones, if the Config checks them (`Settings.check_known`).
+Contract. A flag's help is the docstring of its field, in one paragraph that is wrapped to the terminal. What
+a field takes is shown as words: the allowed ones, if the Config checks them (`Settings.check_known`).
 """
 
 import ast
 import inspect
+import itertools
 import re
 import shutil
 import textwrap
@@ -79,8 +80,9 @@ def description(docstring: str) -> str:
         items = _ITEM.split(paragraph)
         for place, item in enumerate(items):
             dash = "- " if place or paragraph.startswith("- ") else ""
-            indents = {"initial_indent": _INDENT + dash, "subsequent_indent": _INDENT + " " * len(dash)}
-            lines += textwrap.wrap(_one_line(item.removeprefix("- ")), width, **indents)
+            first, others = _INDENT + dash, _INDENT + " " * len(dash)
+            text = _one_line(item.removeprefix("- "))
+            lines += textwrap.wrap(text, width, initial_indent=first, subsequent_indent=others)
         lines.append("")
     return "\n".join(lines).rstrip()
 
@@ -121,7 +123,9 @@ def _fields_with_help(info: StructTypeInfo) -> StructConstructorSpec | None:
     for one in fields(info.type):
         text = _help_of(info.type, one.name)
         shape, more = _shape(hints[one.name], known.get(one.name, ()))
-        kind = hints[one.name] if shape is None else Annotated[hints[one.name], tyro.conf.arg(metavar=shape)]
+        kind: Any = (
+            hints[one.name] if shape is None else Annotated[hints[one.name], tyro.conf.arg(metavar=shape)]
+        )
         default = getattr(given, one.name)
         found.append(StructFieldSpec(one.name, kind, default, helptext=f"{text} {more}".strip()))
     return StructConstructorSpec(info.type, tuple(found))
@@ -161,7 +165,7 @@ def _docstrings_of(kind: type) -> dict[str, str]:
     body = tree.body if isinstance(tree, ast.ClassDef) else []
     return {
         field.target.id: _one_line(text.value.value)
-        for field, text in zip(body, body[1:], strict=False)
+        for field, text in itertools.pairwise(body)
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
         if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
         if isinstance(text.value.value, str)

@@ -30,8 +30,8 @@ FITS_CACHE = (
     "--quick out for the answer."
 )
 SMALL_SYSTEM = (
-    "--quick: a small system of random positions, whose hits are not those of a gas of spheres; leave --quick "
-    "out for these."
+    "--quick: a small system of random positions, whose hits are not those of a gas of spheres; leave "
+    "--quick out for these."
 )
 FEW_RUNS = "--quick: one kept run of few densities; leave --quick out for all of them."
 COARSE_GRID = "--quick: grids too coarse for the published values; leave --quick out for the answer."
@@ -76,7 +76,7 @@ def _cell(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, (int, np.integer)):
         return f"{value:,}"
-    return rounded(value) if isinstance(value, (float, np.floating)) else str(value)
+    return rounded(float(value)) if isinstance(value, (float, np.floating)) else str(value)
 
 
 class Progress:
@@ -115,7 +115,8 @@ class Progress:
                 self._finished += 1
                 words = f": {name}" if name else ""
                 seconds = rounded(monotonic() - self._begin)
-                print(f"case {self._finished} of {self._total}{words} ({seconds} s)", file=sys.stderr, flush=True)
+                line = f"case {self._finished} of {self._total}{words} ({seconds} s)"
+                print(line, file=sys.stderr, flush=True)
             return
         parts = [name, "" if round_number is None else f"round {round_number + 1}"]
         self._bar.set_postfix_str(", ".join(filter(None, parts)), refresh=round_number is not None)
