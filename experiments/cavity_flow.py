@@ -400,7 +400,7 @@ def _grids(rows: pd.DataFrame) -> dict[str, np.ndarray]:
 def _film(rows: pd.DataFrame, path: Path) -> None:
     """Film the start from rest: colours for the speed, arrows for the direction and speed."""
     if not can_film():
-        print(WITHOUT)
+        print(WITHOUT, file=sys.stderr)
         return
     figure, panel = plt.subplots(figsize=(5.6, 4.8), dpi=100)
     between = max(1, rows["x"].nunique() // _ARROWS)

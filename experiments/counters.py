@@ -17,6 +17,7 @@ and counters follow after all rounds and belong to no round. `kernel` is the tim
 that Nsight Compute reports, one order after the other.
 """
 
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -198,7 +199,10 @@ def _counted(case: Config, job: Job) -> Iterator[dict]:
     """Yield rows of counters; print a message if nothing can be counted."""
     counter = counter_for(case.backend, case.n) if case.counter == "auto" else case.counter
     if counter in (None, "none"):
-        print("nothing is counted: " + ("--counter none" if counter else "no ncu, perf or valgrind that can"))
+        print(
+            "nothing is counted: " + ("--counter none" if counter else "no ncu, perf or valgrind that can"),
+            file=sys.stderr,
+        )
         return
     try:
         for row in counted(counter, job):
@@ -218,7 +222,7 @@ def _counted(case: Config, job: Job) -> Iterator[dict]:
             raise ValueError(
                 f"--counter {counter}: {error}; allowed: one that works here, or none"
             ) from error
-        print(f"nothing is counted: {error}")
+        print(f"nothing is counted: {error}", file=sys.stderr)
 
 
 def times(rows: pd.DataFrame) -> pd.DataFrame:

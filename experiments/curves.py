@@ -8,6 +8,7 @@ dilation of each curve's limit beside the published one.
 """
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -200,7 +201,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     is_order = table["order"].notna()
     most = table["dim"].map(ORDER_CELLS).where(is_order, SHEET_CELLS).where(table["dim"] < 4, 0)
     for row in table[table["cells"] > most].itertuples():
-        print(f"measured, not drawn: {row.ordering}, size {row.size}, {row.cells:,} cells")
+        print(f"measured, not drawn: {row.ordering}, size {row.size}, {row.cells:,} cells", file=sys.stderr)
     orders = table[is_order & (table["cells"] <= most)]
     for ordering, rows in orders.groupby("ordering", sort=False):
         style.save(_iterations(rows.sort_values("order")), out, str(ordering))

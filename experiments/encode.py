@@ -20,6 +20,7 @@ timed, and `calls` timed calls. The copy is measured twice: the difference of th
 """
 
 import math
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -217,7 +218,7 @@ def _is_here(name: str) -> bool:
     """Return whether a package is installed; print a message, once in a process, if it is not."""
     if ENCODERS[name].is_installed():
         return True
-    print(f"{name} is not measured: it is not installed; pip install {name}")
+    print(f"{name} is not measured: it is not installed; pip install {name}", file=sys.stderr)
     return False
 
 

@@ -16,6 +16,7 @@ A step lasts 0.2 time units. All rules are increments of velocity a step.
 """
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -287,7 +288,7 @@ def _show(shown: Headings, rows: pd.DataFrame) -> None:
 def _film(boids: pd.DataFrame, out: Path, name: str) -> None:
     """Film a flock."""
     if not can_film():
-        print(WITHOUT)
+        print(WITHOUT, file=sys.stderr)
         return
     figure, panel = plt.subplots(figsize=(6.4, 5.6), dpi=110)
     shown = Headings(panel, boids["window"].iloc[0], boids["window"].iloc[0])

@@ -477,7 +477,7 @@ def answer(table: pd.DataFrame) -> Answer:
         "best": lambda row: f"every {row['interval_best']:,}",
         near: lambda row: f"{row['interval_best_from']:,} to {row['interval_best_to']:,}",
         "predicted": lambda row: f"every {row['interval_foreseen']:,}",
-        "Decayed": lambda row: f"every {row['interval_auto']:,.0f}",
+        "Decayed": lambda row: _interval_in_words(row["interval_auto"]),
         "its time over best": lambda row: estimate(row, "auto_over_best"),
     }
     row = found.to_dict("records")[0]
@@ -489,6 +489,10 @@ def answer(table: pd.DataFrame) -> Answer:
         f"in that range in {inside} of {len(found)} cases; {_decayed(row)}."
     )
     return Answer(rows_of(found, _CASE, cells), sentence + one_run(table))
+
+
+def _interval_in_words(steps: float) -> str:
+    return f"every {steps:,.0f}" if np.isfinite(steps) else "seldom"  # once a sample, or less
 
 
 def _decayed(row: dict) -> str:

@@ -12,6 +12,7 @@ thin that they are an ideal gas of two dimensions, sqrt(2 T / m).
 """
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -317,7 +318,7 @@ def _grid(rows: pd.DataFrame) -> np.ndarray:
 def _film(frames: pd.DataFrame, path: Path) -> None:
     """Film the pictures of a case, 16 steps apart."""
     if not can_film():
-        print(WITHOUT)
+        print(WITHOUT, file=sys.stderr)
         return
     figure, shown = _map(frames[frames["frame"] == 0], frames)
 

@@ -25,6 +25,7 @@ take few steps in a sample.
 """
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -205,7 +206,10 @@ def _counted(
     """Yield a row for each kernel of a cycle; print a message if nothing can be counted."""
     counter = counter_for(place.name, case.n) if case.counter == "auto" else case.counter
     if counter != "nsight":
-        print("nothing is counted: " + ("--counter none" if case.counter == "none" else "no Nsight Compute"))
+        print(
+            "nothing is counted: " + ("--counter none" if case.counter == "none" else "no Nsight Compute"),
+            file=sys.stderr,
+        )
         return
     try:
         with temporary_folder("roofline-") as folder:
@@ -215,7 +219,7 @@ def _counted(
     except CannotCountError as error:
         if case.counter != "auto":
             raise ValueError(f"--counter {counter}: {error}; allowed: none, or a device with ncu") from error
-        print(f"nothing is counted: {error}")
+        print(f"nothing is counted: {error}", file=sys.stderr)
         return
     device: Any = place
     for row in kernels:

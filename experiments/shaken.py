@@ -7,6 +7,7 @@ walls and the increase of stored energy. All quantities are in the frame of the 
 filmed as a section through the box, in the frame of the laboratory.
 """
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -264,7 +265,7 @@ def _sections(discs: pd.DataFrame, out: Path, name: str) -> None:
     if can_film():
         film(figure, pictures(), out / f"{name}.mp4")
     else:
-        print(WITHOUT)
+        print(WITHOUT, file=sys.stderr)
         plt.close(figure)
 
 

@@ -160,7 +160,7 @@ def answer(table: pd.DataFrame) -> Answer:
     """Compare the half-life of the measured wear with that of the predicted hits."""
     found = compare(table.drop(columns="repeat").rename(columns={"sample": "repeat"}))
     if "half_wear_over_half_decay" not in found:
-        sentence = f"None of {len(found)} measured cases has a prediction of its order and filling fraction."
+        sentence = f"Of {len(found)} measured cases none has a prediction of its order and filling fraction."
         return Answer(pd.DataFrame(), sentence)
     shown = found[_is_shown(found.assign(what="predicted"))]
     cells = {

@@ -201,8 +201,7 @@ def _run(
         _fail(error, 2)
     if config.CHANCE == "run":
         record.finish = partial(reliability.warned, quick="--quick" in origin["command"])
-    begin = f"{experiment} on {origin['backend']['device']}; results in {record.folder}"
-    print(begin, file=sys.stderr, flush=True)
+    _announce(f"{experiment} on {origin['backend']['device']}; results in {record.folder}")
     summary = f"the finished cases are in {record.folder}; --resume {record.folder} continues"
     complete, failure = False, None
     progress.message = summary
@@ -414,6 +413,10 @@ def _replot(results: _Results, run: Path, folder: Path, experiment: str, timed: 
             f"the table of {run} cannot be drawn: {reason}; it is damaged, or of older code: see the commit "
             "in its provenance.json"
         ) from error
+
+
+def _announce(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _fail(reason: object, status: int) -> None:

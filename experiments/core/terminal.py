@@ -21,23 +21,18 @@ from experiments.analysis.answers import Answer, case_in_words, rounded, varying
 from experiments.core.settings import Case
 
 COLUMNS, LINES = 100, 8
-SENTENCE_LINES, NOTE_LINES = 3, 2  # at most
+SENTENCE_LINES, NOTE_LINES = 4, 1  # at most
 _CASE_LETTERS = 40  # of a case beside the bar
 _CUT = " ..."
 _NO_BREAK = "\N{NO-BREAK SPACE}"
-FITS_CACHE = (
-    "--quick: this size fits the last cache of most machines, where memory order is worth little; leave "
-    "--quick out for the answer."
-)
-SMALL_SYSTEM = (
-    "--quick: a small system of random positions, whose hits are not those of a gas of spheres; leave "
-    "--quick out for these."
-)
-FEW_RUNS = "--quick: one kept run of few densities; leave --quick out for all of them."
-COARSE_GRID = "--quick: grids too coarse for the published values; leave --quick out for the answer."
-FEW_TRIALS = "--quick: too few trials to see a rare race; leave --quick out for the answer."
+# What the size of --quick cannot show, by the kind of experiment: one line each.
+FITS_CACHE = "--quick: this size fits the last cache, where memory order is worth little; leave --quick out."
+SMALL_SYSTEM = "--quick: small systems of random positions, which hit more than a gas; leave --quick out."
+FEW_PARTICLES = "--quick: few particles for a short time, so that numbers scatter; leave --quick out."
+FEW_RUNS = "--quick: one kept run of one density only; leave --quick out for all of them."
+FEW_TRIALS = "--quick: too few trials to see a race that is rare; leave --quick out."
+COARSE_GRID = "--quick: grids too coarse for the published values; leave --quick out."
 SMALL_BOXES = "--quick: small boxes and few orderings; leave --quick out for all of them."
-FEW_PARTICLES = "--quick: few particles for a short time, so the numbers scatter; leave --quick out for them."
 
 
 def answer_lines(answer: Answer, folder: Path, note: str = "") -> list[str]:

@@ -246,7 +246,7 @@ def interrupting(*arguments, **others):
             "interrupted; the table is in {run}; --replot {run} draws its figures",
         ),
         (
-            "experiments.core.sweep.tqdm",
+            "experiments.core.sweep.Progress",
             "interrupted; the finished cases are in {run}; --resume {run} continues",
         ),
     ],

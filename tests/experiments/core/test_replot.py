@@ -42,7 +42,8 @@ def drawn_again(run: Path, folder: Path) -> Path:
         shutil.copy(run / name, copy)
     experiment = importlib.import_module(f"experiments.{run.parent.name}")
     with pytest.raises(SystemExit) as ended:
-        main(experiment.Config, experiment.measure, experiment.draw, {}, ["--replot", str(copy)])
+        parts = experiment.Config, experiment.measure, experiment.draw, {}
+        main(*parts, ["--replot", str(copy)], answer=experiment.answer)
     assert ended.value.code == 0
     return copy
 
