@@ -45,25 +45,25 @@ class Config(Settings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("cache", "model")
 
     geometry: Axis[str] = THESIS
-    """squares (discs in a plane), cuboids (columns of a flat box), cubes. With the gas of the cuboids:
-    cuboids_boxes (ordered in the plane, boxes of 1 d are read), cuboids_space (ordered in space, boxes of 1 d
-    are read). With the gas of the cubes: cubes_columns (ordered in the plane, columns are read), cubes_boxes
-    (ordered in the plane, boxes of 1 d are read)."""
+    """Geometries: squares (discs in a plane), cuboids (columns of a flat box), cubes. With the gas of the
+    cuboids: cuboids_boxes (ordered in the plane, boxes of 1 d are read), cuboids_space (ordered in space,
+    boxes of 1 d are read). With the gas of the cubes: cubes_columns (ordered in the plane, columns are read),
+    cubes_boxes (ordered in the plane, boxes of 1 d are read)."""
     size: Axis[int] = (64,)
-    """Boxes a side."""
+    """Side of the system in boxes."""
     filling_fraction: Axis[float] = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
     """Volume of the spheres over that of the box."""
     ordering: Axis[str] = ("hilbert", "peano", "morton", "row", "zigzag", "gilbert", "shuffled")
-    """Memory orders: any ordering of `sfc`, used if it exists in that dimension; shuffled; lattice, the order
-    of the lattice sites of the initial state."""
+    """Memory orders: orderings of `sfc`, each used if it exists in that dimension; shuffled; lattice, the
+    order of the lattice sites of the initial state."""
     search: Axis[str] = ("linked",)
-    """Search that reads: any of `md.search` except naive."""
+    """Neighbour searches whose reads are counted."""
     cache: tuple[int, ...] = (64, 128, 256, SHOWN, 1024, 4096, 16384, 33125, 65536, 262144, 1048576)
-    """Capacities in particles; 320 in [thesis]."""
+    """Capacities of the cache in particles; 320 in [thesis]."""
     model: tuple[str, ...] = MODELS
-    """block (that of [thesis]), lru, set_associative."""
+    """Models of the cache; block is that of [thesis]."""
     gas: str = "granular"
-    """granular (no overlaps), ideal (random positions)."""
+    """Positions of the particles: granular (no overlaps) or ideal (random)."""
     height: int = 10
     """Height of the cuboids, in d."""
     miss_cost: float = 100.0

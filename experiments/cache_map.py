@@ -35,17 +35,17 @@ class Config(Settings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("cache",)
 
     ordering: Axis[str] = ("shuffled", "row", "hilbert")
-    """Memory orders: shuffled, lattice, and any 2D ordering of `sfc`."""
+    """Memory orders: shuffled, lattice, or a 2D ordering of `sfc`."""
     cache: tuple[int, ...] = (33125, 256)
-    """Capacities in particles: those of a CPU and a GPU in [thesis]."""
+    """Capacities of the cache in particles: those of a CPU and a GPU in [thesis]."""
     filling_fraction: Axis[float] = (0.4,)
     """Volume of the spheres over that of the boxes, 1 d high."""
     size: int = 512
-    """Boxes a side. A curve gets the nearest power of its base."""
+    """Side of the system in boxes. A curve gets the nearest power of its base."""
     tiles: int = 128
-    """Tiles of the map a side, at most as many as boxes."""
+    """Number of tiles of the map a side, at most as many as boxes."""
     gas: str = "granular"
-    """granular (no overlaps), ideal (random positions)."""
+    """Positions of the particles: granular (no overlaps) or ideal (random)."""
 
     def __post_init__(self):
         super().__post_init__()

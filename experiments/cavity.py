@@ -60,28 +60,29 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("strategy", "layout", "order")
 
     n: Axis[int] = (41, 1000)
-    """Points a side, boundary included. Claims are judged at 41 and 1000."""
+    """Number of points a side, boundary included. Claims are judged at 41 and 1000."""
     precision: Axis[str] = ("float64",)
-    """float64, float32."""
+    """Precision of the fields."""
     strategy: tuple[str, ...] = ("numpy", "serial", "threads", "blocked")
-    """Any strategy of `md.cavity` that sweeps on the source's grid; those of CUDA need a device."""
+    """Strategies of `md.cavity` that sweep on the source's grid; those of CUDA need a device."""
     layout: tuple[str, ...] = LAYOUTS
-    """arrays, structs; a strategy is measured in those that it supports."""
+    """Layouts of the fields in memory; a strategy is measured in those that it supports."""
     order: tuple[str, ...] = (ROW,)
-    """Orders of the points in memory: any 2D ordering of `sfc` that fills the grid, for the strategies that
-    take them."""
+    """Orders of the points in memory: 2D orderings of `sfc` that fill the grid, for the strategies that take
+    them."""
     viscosity: float = 0.1
     """Kinematic viscosity; the time step is the largest stable one times 0.8."""
     sweeps: int = 50
-    """Sweeps over the pressure in a step."""
+    """Number of sweeps over the pressure in a step."""
     updates: int = 4_000_000
-    """Points times steps of a sample on the CPU: the larger the grid, the fewer steps, at least one."""
+    """Number of points times steps of a sample on the CPU: the larger the grid, the fewer steps, at least
+    one."""
     device_steps: int = 500
-    """Steps of a sample on a device, where a step is too short to be timed alone."""
+    """Number of steps of a sample on a device, where a step is too short to be timed alone."""
     predicted_up_to: int = 300
-    """Points a side up to which the hits of a sweep are predicted."""
+    """Largest number of points a side for which the hits of a sweep are predicted."""
     model: str = "lru"
-    """Model of the cache of the prediction: block, lru, set_associative."""
+    """Model of the cache of the prediction."""
     cache: int = 1024
     """Capacity of that cache in points; of set_associative a multiple of 128."""
 

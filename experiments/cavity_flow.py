@@ -57,28 +57,29 @@ class Config(Settings):
     """Sweep of cavities."""
 
     scheme: Axis[str] = tuple(SCHEMES)
-    """staggered (velocities on the faces of cells), collocated (the scheme of [cavity], with p = 0 along the
-    lid), collocated_closed (the same with zero gradient of p along the lid)."""
+    """Schemes: staggered (velocities on the faces of cells), collocated (the scheme of [cavity], with p = 0
+    along the lid), collocated_closed (the same with zero gradient of p along the lid)."""
     reynolds: Axis[int] = (100, 400, 1000)
-    """Reynolds number: 100, 400 or 1000."""
+    """Reynolds numbers: 100, 400 or 1000."""
     n: Axis[int] = (33, 65, 129)
-    """Points a side."""
+    """Number of points a side."""
     dt_factor: Axis[float] = (1.0, 0.5)
     """Time step over that of `md.Cavity`."""
     largest_halved: int = 65
-    """Largest n of the collocated schemes with a dt-factor below 1: these take minutes at 129 points."""
+    """Largest number of points a side of the collocated schemes with a dt-factor below 1: these take minutes
+    at 129 points."""
     settled: float = 1e-5
     """Change of the velocities in a unit of time from which a flow counts as steady."""
     drawn: int = 129
-    """n of the cases whose fields are drawn."""
+    """Number of points a side of the cases whose fields are drawn."""
     film_reynolds: int = 1000
     """Reynolds number of the film."""
     film_n: int = 65
-    """n of the film, which is of the staggered grid."""
+    """Number of points a side of the film, which is of the staggered grid."""
     film_time: float = 20.0
-    """Time from rest to the end of the film."""
+    """Time from rest to the end of the film, in units of side over lid speed."""
     pictures: int = 61
-    """Pictures of the film, at equal distances of time; 0 for none."""
+    """Number of pictures of the film, at equal distances of time; 0 for none."""
 
     def __post_init__(self):
         super().__post_init__()

@@ -51,7 +51,7 @@ class Config(Settings):
     n: Axis[int] = (2**14, 2**17)
     """Number of discs. Figures show the largest."""
     curve: tuple[str, ...] = ("morton", "hilbert")
-    """Order of the leaves: any 2D curve of base 2 with tables."""
+    """Curves along which the leaves are ordered: 2D curves of base 2 with tables."""
     step: tuple[int, ...] = (10, 300, 600)
     """Steps at which contacts are counted. 131072 discs meet the wing at about step 336."""
     room: tuple[int, ...] = (4, 8, 12, 16, 20, 24, 28, 32, 40, 48)

@@ -51,22 +51,22 @@ class Config(Settings):
     """Sweep of cooling gases."""
 
     n: Axis[int] = (4096,)
-    """Particles. More than 16384 may cluster."""
+    """Number of particles. More than 16384 may cluster."""
     filling_fraction: Axis[float] = (0.05, 0.1)
     """Volume of the spheres over that of the box, up to 0.5."""
     restitution: Axis[float] = (0.8,)
     """Coefficient of restitution, above 0 and below 1."""
     decades: float = 3.0
-    """Decades of energy that the gas loses."""
+    """Number of decades of energy that the gas loses."""
     observations: int = 60
-    """Observations of each gas, at equal distances in the logarithm of time."""
+    """Number of observations of each gas, at equal distances in the logarithm of time."""
     softness: float = 0.015
     """Collision rate times contact time at the start, at most 0.02."""
     steps_per_contact: int = 50
-    """Time steps in a contact, 10 or more."""
+    """Number of time steps in a contact, 10 or more."""
     contact_counts: int = 4
-    """Counts of the touching pairs in each observation, a contact time apart. Their mean is the measured
-    collision rate."""
+    """Number of counts of the touching pairs in each observation, a contact time apart. Their mean is the
+    measured collision rate."""
 
     def __post_init__(self):
         super().__post_init__()

@@ -69,22 +69,23 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("ordering", "model")
 
     n: Axis[int] = (2**20,)
-    """Particles."""
+    """Number of particles."""
     filling_fraction: Axis[float] = (0.2,)
     """Volume of the spheres over that of the box, up to 0.5."""
     search: Axis[str] = ("linked",)
-    """linked, scattered: searches that do not move the particles."""
+    """Neighbour searches, of those that do not move the particles."""
     precision: Axis[str] = ("float32",)
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
     ordering: tuple[str, ...] = _all()
-    """Memory orders: `shuffled`, `lattice`, and any 3D ordering of `sfc`. A gas for each, and a second one
-    for the first, are in memory at once."""
+    """Memory orders: `shuffled`, `lattice`, and 3D orderings of `sfc`. A gas for each, and a second one for
+    the first, are in memory at once."""
     model: tuple[str, ...] = MODELS
-    """block (that of [thesis]), lru, set_associative."""
+    """Models of the cache; block is that of [thesis]."""
     steps: int = 4
-    """Steps in a sample; their force phases are timed."""
+    """Number of steps in a sample; their force phases are timed."""
     counter: str = "auto"
-    """nsight, perf, cachegrind (up to 131,072 particles), none; auto for the one installed."""
+    """Program that counts: nsight on a device; perf or cachegrind (up to 131,072 particles) on a CPU; auto
+    for the one that is installed."""
 
     def __post_init__(self):
         super().__post_init__()

@@ -69,16 +69,16 @@ class Config(Settings):
     """Orderings and sizes to measure and draw; combinations that do not exist are left out."""
 
     backend: str = "cpu"
-    """Accepted as in every experiment; this one simulates nothing."""
+    """Device, accepted as in every experiment; this one simulates nothing."""
     ordering: Axis[str] = field(default_factory=measurable)
     """Curves and other orderings, as name-2d, name-3d or name-4d; by default those of few enough cells."""
     size: Axis[str] = (
         *ORDERS,
         *("16x16", "15x10", "64x64", "8x8x8", "9x7x5", "16x16x16", "64x64x8", "8x8x8x8"),
     )
-    """A number is an order of the curves, with base**order cells a side. AxB, AxBxC or AxBxCxD is a box for
-    every ordering of that dimension. Limits: 1,048,576 cells to be measured; to be drawn, 1,100 in a box, and
-    16,384 in 2D and 4,096 in 3D for the order of a curve."""
+    """Sizes. A number is an order of the curves, with base**order cells a side. AxB, AxBxC or AxBxCxD is a
+    box for every ordering of that dimension. Limits: 1,048,576 cells to be measured; to be drawn, 1,100 in a
+    box, and 16,384 in 2D and 4,096 in 3D for the order of a curve."""
 
     def __post_init__(self):
         super().__post_init__()

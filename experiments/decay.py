@@ -57,23 +57,23 @@ class Config(Settings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("cache", "model")
 
     geometry: Axis[str] = ("cubes",)
-    """squares (discs in a plane), cubes."""
+    """Geometries: squares (discs in a plane) or cubes."""
     size: Axis[int] = (32,)
-    """Boxes a side."""
+    """Side of the system in boxes."""
     filling_fraction: Axis[float] = (0.1, 0.25, 0.5)
     """Volume of the spheres over that of the box."""
     interaction: Axis[str] = INTERACTIONS
-    """ideal (particles fly through each other), elastic, inelastic."""
+    """Interactions of the particles: ideal (they fly through each other), elastic, inelastic."""
     speed: Axis[float] = (0.003, 0.01)
     """Root mean square speed of a particle at the start, in d per step."""
     ordering: Axis[str] = ("hilbert",)
-    """Memory orders: any ordering of `sfc`."""
+    """Memory orders: orderings of `sfc`."""
     cache: tuple[int, ...] = (64, SHOWN, 1024, 4096, 33125)
-    """Capacities in particles."""
+    """Capacities of the cache in particles."""
     model: tuple[str, ...] = ("block", "lru")
-    """block (that of [thesis]), lru, set_associative."""
+    """Models of the cache; block is that of [thesis]."""
     steps: int = 2000
-    """Steps after the reorder."""
+    """Number of steps after the reorder."""
     path: float = 0.0
     """Distance in d that a particle flies at the speed of the start after the reorder, instead of `--steps`:
     gases of any speed are observed at the same distances. 0 for `--steps`."""
@@ -81,11 +81,11 @@ class Config(Settings):
     """Duration of a contact in steps at every speed: one kind of spheres at several temperatures. 0 for a
     tenth of the time between two collisions of a particle, which becomes shorter with speed."""
     looks: int = 30
-    """Observations, at equal distances in the logarithm of the steps."""
+    """Number of observations, at equal distances in the logarithm of the steps."""
     restitution: float = 0.8
     """Coefficient of restitution of inelastic collisions."""
     precision: str = "float64"
-    """float64, float32."""
+    """Precision of positions, velocities and forces."""
 
     def __post_init__(self):
         super().__post_init__()

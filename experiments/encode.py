@@ -73,25 +73,24 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("curve", "peers")
 
     n: Axis[int] = (2**21,)
-    """Points. Take 134217728 on a GPU."""
+    """Number of points. Take 134217728 on a GPU."""
     curve: tuple[str, ...] = field(default_factory=sfc.curves)
     """Curves of `sfc`; those that do not exist in a dimension, or on a GPU, are left out there."""
     dim: Axis[int] = (2, 3, 4)
-    """Dimensions."""
+    """Number of dimensions."""
     bits: Axis[int] = (10, 16, 21)
     """Orders of the curves: bits of a coordinate, or digits for a base of 3. Curves with keys of more than 64
     bits are left out."""
     dtype: Axis[str] = DTYPES
-    """narrowest, int64."""
+    """Types of cells and keys: narrowest for the fewest bytes that hold them, or int64."""
     direction: Axis[str] = DIRECTIONS
-    """encode, decode."""
+    """Directions: encode from cells to keys, decode from keys to cells."""
     peers: list[str] = field(default_factory=lambda: list(ENCODERS))
-    """Other packages, on the CPU: hilbertsfc, numpy-hilbert-curve, geopandas. Those that are not installed
-    are left out."""
+    """Other packages, on the CPU. Those that are not installed are left out."""
     threads: int = 1
-    """Threads of the host. numpy-hilbert-curve and geopandas use one."""
+    """Number of threads of the host. numpy-hilbert-curve and geopandas use one."""
     calls: int = 3
-    """Calls in a sample. Take 20 on a GPU."""
+    """Number of calls in a sample. Take 20 on a GPU."""
 
     def __post_init__(self):
         super().__post_init__()

@@ -46,18 +46,18 @@ class Config(Settings):
     """Sweep of builds."""
 
     n: Axis[int] = (2**20,)
-    """Boxes at the leaves of a tree."""
+    """Number of boxes at the leaves of a tree."""
     dim: Axis[int] = (3,)
-    """Dimensions of the boxes: 2, 3."""
+    """Number of dimensions of the boxes, 2 or 3."""
     start: Axis[str] = STARTS
-    """Where merging through global memory begins: leaves (every node), blocks (nodes above blocks of 256
-    leaves, as in the search)."""
+    """Nodes from which on merging goes through global memory: leaves (every node), blocks (nodes above blocks
+    of 256 leaves, as in the search)."""
     fence: Axis[str] = FENCES
-    """with, without; without needs a CUDA device."""
+    """Builds with the fence, or without it, which needs a CUDA device."""
     scenes: int = 10
-    """Random scenes, each with a tree of its own."""
+    """Number of random scenes, each with a tree of its own."""
     builds: int = 1000
-    """Builds of all boxes of each tree."""
+    """Number of builds of all boxes of each tree."""
 
     def __post_init__(self):
         super().__post_init__()

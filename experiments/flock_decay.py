@@ -59,30 +59,31 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("system", "search", "model", "cache")
 
     n: Axis[int] = (2**16,)
-    """Particles. Take 1000000 on a GPU."""
+    """Number of particles. Take 1000000 on a GPU."""
     system: tuple[str, ...] = SYSTEMS
-    """flock (at density 1/8), gas (20 % filled)."""
+    """Systems: a flock (at density 1/8), a gas (20 % filled)."""
     rules: Axis[str] = ("source",)
     """Rules of the flock: source (those of [flock]), weak_separation (separation 0.02 up to a distance of 1.5
     instead of 0.1 up to 3: flocks form)."""
     search: tuple[str, ...] = ("linked", "scattered")
-    """linked, scattered, tree (rebuilt at every step): searches that do not move the particles."""
+    """Neighbour searches that do not move the particles; tree is rebuilt at every step."""
     ordering: Axis[str] = ("hilbert",)
-    """Any 3D ordering of `sfc`."""
+    """Memory orders: 3D orderings of `sfc`."""
     precision: Axis[str] = ("float32",)
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
     age: int = 100
-    """Steps of the flock before the sort, in which it leaves its random start."""
+    """Number of steps of the flock before the sort, in which it leaves its random start."""
     last: int = 640
     """Largest age of the order, in steps."""
     looks: int = 9
-    """Ages after the first at which steps are timed; fewer if they would be less than `steps` apart."""
+    """Number of ages after the first at which steps are timed; fewer if they would be less than `steps`
+    apart."""
     steps: int = 5
-    """Timed steps at each age. Take 20 on a GPU."""
+    """Number of timed steps at each age. Take 20 on a GPU."""
     predicted_n: int = 2**14
-    """Particles of the predictions, more than any capacity of a cache."""
+    """Number of particles of the predictions, more than any capacity of a cache."""
     model: tuple[str, ...] = ("block", "lru")
-    """block (that of [thesis]), lru, set_associative."""
+    """Models of the cache; block is that of [thesis]."""
     cache: tuple[int, ...] = (320, 1024, 4096)
     """Capacities of a cache in particles. The figure shows the model and capacity at which the system that
     gains least has the largest predicted gain."""

@@ -57,28 +57,28 @@ class Config(Settings):
     """Sweep of flocks."""
 
     n: Axis[int] = (10_000,)
-    """Boids. Take 100000 on a GPU."""
+    """Number of boids. Take 100000 on a GPU."""
     dim: Axis[int] = (3, 2)
     """Number of axes."""
     rules: Axis[str] = ("source", "weak_separation")
-    """source (those of [flock]: cohesion 0.01 and alignment 0.1 up to 5, separation 0.1 up to 3),
-    weak_separation (separation 0.02 up to 1.5, else the same: flocks form)."""
+    """Rules of the flock: source (those of [flock]: cohesion 0.01 and alignment 0.1 up to 5, separation 0.1
+    up to 3), weak_separation (separation 0.02 up to 1.5, else the same: flocks form)."""
     start: Axis[str] = ("uniform",)
-    """uniform, clusters (of a thousand boids that fly together)."""
+    """Positions at the start: uniform, or clusters (of a thousand boids that fly together)."""
     density: Axis[float] = (SOURCE_DENSITY,)
-    """Boids per unit of volume (in 2D of area); 1/8 in [flock]."""
+    """Number of boids per unit of volume (in 2D of area); 1/8 in [flock]."""
     steps: int = 1000
-    """Steps of 0.2 time units after the start. Take 20000 on a GPU."""
+    """Number of steps of 0.2 time units after the start. Take 20000 on a GPU."""
     looks: int = 25
-    """Observations of the structure besides the start, at equal distances in the logarithm of the steps;
-    fewer where these are closer than a step."""
+    """Number of observations of the structure besides the start, at equal distances in the logarithm of the
+    steps; fewer where these are closer than a step."""
     pictures: int = 60
-    """Pictures of the film of each flock in 2D, from the start to the end at equal distances of steps /
-    (pictures - 1) steps; in 3D and with 1 the last one alone; 0 for none."""
+    """Number of pictures of the film of each flock in 2D, from the start to the end at equal distances of
+    steps / (pictures - 1) steps; in 3D and with 1 the last one alone; 0 for none."""
     shown: int = 2500
     """Largest number of boids in a picture: in a larger box a part is shown."""
     precision: str = "float32"
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
 
     def __post_init__(self):
         super().__post_init__()

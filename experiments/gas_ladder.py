@@ -105,16 +105,16 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("rung",)
 
     n: Axis[int] = (2**14, 2**17)
-    """Particles. Take 131072 to 4194304 on a GPU."""
+    """Number of particles. Take 131072 to 4194304 on a GPU."""
     rung: tuple[str, ...] = tuple(RUNGS)
-    """Rungs of the ladder: any of the defaults. The first is measured twice. Those that change nothing on the
-    CPU are left out there."""
+    """Rungs of the ladder. The first is measured twice. Those that change nothing on the CPU are left out
+    there."""
     filling_fraction: float = 0.2
     """Volume of the spheres over that of the box, up to 0.5."""
     precision: str = "float32"
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
     steps: int = 50
-    """Steps in a sample. Take 500, so that each sample holds one reorder of the memory."""
+    """Number of steps in a sample. Take 500, so that each sample holds one reorder of the memory."""
 
     def __post_init__(self):
         super().__post_init__()

@@ -47,11 +47,11 @@ class Config(Settings):
     """Sweep of densities and orders of cells."""
 
     n: Axis[int] = (2**17,)
-    """Particles. Figures show the largest."""
+    """Number of particles. Figures show the largest."""
     filling_fraction: Axis[float] = (0.003, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
     """Volume of the spheres over that of the box, up to 0.5."""
     order: Axis[str] = ("row", "morton", "hilbert")
-    """Order of the cells in memory: any 3D ordering that `md.search.Coherent` takes."""
+    """Orders of the cells in memory: 3D orderings that `md.search.Coherent` takes."""
 
     def __post_init__(self):
         super().__post_init__()

@@ -58,19 +58,19 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("interval",)
 
     n: Axis[int] = (2**18, 2**21)
-    """Particles. Four gases of this size are in memory at once."""
+    """Number of particles. Four gases of this size are in memory at once."""
     filling_fraction: Axis[float] = (0.05, 0.2, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
     speed: Axis[float] = (0.0005, 0.002, 0.008)
     """Root mean square speed of a particle, in d per step, up to 0.01."""
     ordering: Axis[str] = ("hilbert",)
-    """Any 3D ordering of `sfc`."""
+    """Memory orders: 3D orderings of `sfc`."""
     search: Axis[str] = ("linked",)
-    """linked, scattered: searches that do not move the particles."""
+    """Neighbour searches, of those that do not move the particles."""
     precision: Axis[str] = ("float32",)
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
     interval: tuple[int, ...] = (5, 10, 20, 40, 80, 100, 160, 320, 500, 640, 1280, 2560)
-    """Steps between reorders."""
+    """Numbers of steps between two reorders."""
     least_steps: int = 400
     """Smallest number of steps of a sample, which holds one or more whole intervals."""
 

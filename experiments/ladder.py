@@ -90,16 +90,17 @@ class Config(TimedSettings):
     n: Axis[int] = (2**14, 2**17)
     """Number of discs. Take 131072 to 4194304 on a GPU."""
     rung: tuple[str, ...] = tuple(RUNGS)
-    """Rungs of the ladder: any of the defaults. The first is measured twice."""
+    """Rungs of the ladder. The first is measured twice."""
     room: int = ROOM
     """Capacity of a list in the rungs with lists, in partners. `crowded_share` is the share of discs that had
     more at the end, and traversed the tree a second time."""
     precision: str = "float32"
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
     steps: int = 10
-    """Steps in a sample. Take 32 and few rounds on a GPU, because later the stream meets the wing."""
+    """Number of steps in a sample. Take 32 and few rounds on a GPU, because later the stream meets the
+    wing."""
     warmup: int = 10
-    """Steps before the checks. Untimed rounds follow, until nothing is compiled or recorded."""
+    """Number of steps before the checks. Untimed rounds follow, until nothing is compiled or recorded."""
 
     def __post_init__(self):
         super().__post_init__()

@@ -45,7 +45,7 @@ class Config(Settings):
     """Sweep of angles and streams."""
 
     airfoil: Axis[str] = ("0012",)
-    """Four digits of a NACA section, or a coordinate file in Selig's or Lednicer's format."""
+    """Airfoils: four digits of a NACA section, or a coordinate file in Selig's or Lednicer's format."""
     angle: Axis[float] = (-10.0, -5.0, 0.0, 5.0, 10.0, 20.0)
     """Angle of attack in degrees; positive is nose up."""
     mach: Axis[float] = (5.0,)
@@ -60,23 +60,23 @@ class Config(Settings):
     """Contact time of two discs, and of a disc with wing or wall; unit: time of the stream for one
     diameter."""
     steps_per_contact: int = 12
-    """Steps per contact, at the longest step; 8 or more."""
+    """Number of steps per contact, at the longest step; 8 or more."""
     chords_before: float = 5.0
     """Distance of the stream before the measurement, in chords."""
     chords: float = 8.0
     """Distance of the stream during the measurement, in chords."""
     blocks: int = 16
-    """Blocks of time, each with a mean of lift and drag."""
+    """Number of blocks of time, each with a mean of lift and drag."""
     cells: int = 160
-    """Cells of the map along the tunnel."""
+    """Number of cells of the map along the tunnel."""
     frames: int = 48
-    """Pictures of the film, 16 steps apart; 0 for none."""
+    """Number of pictures of the film, 16 steps apart; 0 for none."""
     search: str = "lbvh"
-    """Any search of `md.search`; on a GPU `linked` is faster than the tree in a thin stream."""
+    """Neighbour search; on a GPU `linked` is faster than the tree in a thin stream."""
     integrator: str = "velocity_verlet"
-    """velocity_verlet, or adaptive_euler, that of [lift]."""
+    """Integrator; adaptive_euler is that of [lift]."""
     precision: str = "float64"
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
 
     def __post_init__(self):
         super().__post_init__()

@@ -55,13 +55,13 @@ class Config(TimedSettings):
     share: float = 0.002
     """Share of the spheres that grow."""
     search: tuple[str, ...] = ("coherent", "tiles", "verlet", "lbvh", "wide_bvh", "verlet_tree")
-    """Any search of `md.search`. The first one on a grid is the baseline of the gains."""
+    """Neighbour searches. The first one on a grid is the baseline of the gains."""
     precision: str = "float32"
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
     steps: int = 10
-    """Steps in a sample. Take 100 on a GPU."""
+    """Number of steps in a sample. Take 100 on a GPU."""
     warmup: int = 10
-    """Steps before the checks. Untimed rounds follow, until nothing is compiled or recorded."""
+    """Number of steps before the checks. Untimed rounds follow, until nothing is compiled or recorded."""
 
     def __post_init__(self):
         super().__post_init__()

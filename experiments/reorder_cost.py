@@ -51,17 +51,17 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("memory", "place")
 
     n: Axis[int] = (2**14, 2**16, 2**18, 2**20)
-    """Particles."""
+    """Number of particles."""
     memory: tuple[str, ...] = MEMORY
-    """Memory before the reorder: shuffled, aged, fresh."""
+    """Memory before the reorder: in no order, reordered 0.1 d flown ago, or just reordered."""
     place: tuple[str, ...] = (*THREADS, *GPU)
-    """one thread, all threads (of the CPU); device, host and back (only with a GPU). For each memory the
-    particles of each place, twice those of the first, are in memory at once, with a copy that is restored
-    before each reorder."""
+    """Places of the reorder: one thread, all threads (of the CPU); device, host and back (only with a GPU).
+    For each memory the particles of each place, twice those of the first, are in memory at once, with a copy
+    that is restored before each reorder."""
     ordering: Axis[str] = ("hilbert",)
-    """Any 3D ordering of `sfc`."""
+    """Memory orders: 3D orderings of `sfc`."""
     precision: Axis[str] = ("float64",)
-    """float64, float32."""
+    """Precision of positions, velocities and forces."""
     filling_fraction: float = 0.2
     """Volume of the spheres over that of the box."""
 

@@ -83,22 +83,22 @@ class Config(TimedSettings):
     """Sweep of gases and searches, one in memory at a time, besides one more for the check."""
 
     n: Axis[int] = (2**17, 2**19)
-    """Particles. Take 131072, 2097152 and 8388608 on a GPU."""
+    """Number of particles. Take 131072, 2097152 and 8388608 on a GPU."""
     filling_fraction: Axis[float] = (0.05, 0.2, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
     search: Axis[str] = ("verlet",)
-    """Any search of `md.search` but naive. The bytes that a kernel must move are known for verlet, coherent
-    and linked."""
+    """Neighbour searches. The bytes that a kernel must move are known for verlet, coherent and linked."""
     precision: str = "float32"
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
     fused: bool = True
-    """Whether the step is fused into the force kernel. The search reflexive cannot be fused."""
+    """Whether the step is fused into the force kernel, which the search reflexive cannot be."""
     steps: int = 50
-    """Steps in a sample, once as a whole and once phase by phase. Take 80 on a GPU."""
+    """Number of steps in a sample, once as a whole and once phase by phase. Take 80 on a GPU."""
     warm_up: int = 100
-    """Steps before the check and the times. The gas starts on a jittered lattice, where no spheres touch."""
+    """Number of steps before the check and the times. The gas starts on a jittered lattice, where no spheres
+    touch."""
     counter: str = "auto"
-    """nsight, none; auto for nsight on a device that has it."""
+    """Program that counts kernels; auto is nsight on a device that has it, else none."""
 
     def __post_init__(self):
         super().__post_init__()

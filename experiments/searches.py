@@ -58,24 +58,25 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("search", "cell_order")
 
     n: Axis[int] = (2**14, 2**17, 2**20)
-    """Particles."""
+    """Number of particles."""
     filling_fraction: Axis[float] = (0.05, 0.2, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
     search: tuple[str, ...] = ("linked", "scattered", "coherent", "verlet", "tiles")
-    """Any search of `md.search`; naive takes time n squared; reflexive takes steps that are not fused."""
+    """Neighbour searches; naive takes time n squared; reflexive takes steps that are not fused."""
     cell_order: tuple[str, ...] = ("row",)
     """Orders of the cells: coherent, tiles, verlet and the trees sort the particles by it, others once before
     the run."""
     skin: float = 0.3
     """Skin of verlet and verlet_tree, in d."""
     precision: Axis[str] = ("float64",)
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
     steps: int = 20
-    """Steps in a sample. Take 200 on a GPU, so that launches overlap and a sample holds many rebuilds."""
+    """Number of steps in a sample. Take 200 on a GPU, so that launches overlap and a sample holds many
+    rebuilds."""
     warmup: int = 20
-    """Steps before the checks. Untimed rounds follow, until nothing is compiled or recorded."""
+    """Number of steps before the checks. Untimed rounds follow, until nothing is compiled or recorded."""
     peers: list[str] = field(default_factory=list)
-    """Other codes to measure in the same rounds as verlet in float64 on the CPU, on as many cores: lammps."""
+    """Other codes, measured in the same rounds as verlet in float64 on the CPU, on as many cores."""
 
     def __post_init__(self):
         super().__post_init__()

@@ -58,23 +58,24 @@ class Config(Settings):
     wall_restitution: float = 0.9
     """Coefficient of restitution of a sphere and a wall."""
     wall_damping: str = "relative"
-    """Velocity in the dashpots of the walls: relative, or absolute as in the program of [thesis]."""
+    """Velocity in the dashpots of the walls: relative to the wall, or absolute as in the program of
+    [thesis]."""
     contact_time: float = 2e-4
     """Contact time of two spheres, and of a sphere and a wall, in time units."""
     steps_per_contact: int = 50
-    """Time steps in a contact, 20 or more."""
+    """Number of time steps in a contact, 20 or more."""
     shakes_before: int = 10
-    """Shakes before the measurement, until the gas is steady."""
+    """Number of shakes before the measurement, until the gas is steady."""
     shakes: int = 5
-    """Shakes that are measured."""
+    """Number of shakes that are measured."""
     bins: int = 20
-    """Slices across the box."""
+    """Number of slices across the box."""
     pictures: int = 48
-    """Pictures of the last shake, for the film; 0 for none."""
+    """Number of pictures of the last shake, for the film; 0 for none."""
     search: str = "verlet"
-    """Any search of `md.search`."""
+    """Neighbour search."""
     precision: str = "float64"
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
 
     def __post_init__(self):
         super().__post_init__()

@@ -78,31 +78,32 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("ordering", "reorder_every")
 
     length: float = 512.0
-    """Of the box sideways, in d."""
+    """Side of the box along the walls, in d."""
     height: float = 10.0
-    """Between the walls, in d."""
+    """Distance of the walls, in d."""
     filling_fraction: Axis[float] = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
     contact_time: Axis[float] = (2e-4,)
     """Contact time of two spheres, and of a sphere and a wall, in seconds."""
     search: Axis[str] = ("linked",)
-    """linked (that of [thesis]), scattered: searches that do not move the particles."""
+    """Neighbour searches, of those that do not move the particles; linked is that of [thesis]."""
     precision: Axis[str] = ("float32",)
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
     fused: Axis[bool] = (False, True)
     """Whether the step is fused into the force kernel; only the whole step then has a time."""
     ordering: tuple[str, ...] = (SHUFFLED, AGED, "pancake")
-    """Memory orders: the baselines `shuffled` and `aged`, and any 3D ordering of `sfc`. A box for each, for
-    an ordering one at each interval, and a second one for the first, are in memory at once."""
+    """Memory orders: the baselines `shuffled` and `aged`, and 3D orderings of `sfc`. A box for each, for an
+    ordering one at each interval, and a second one for the first, are in memory at once."""
     reorder_every: tuple[int, ...] = (500,)
-    """Steps between reorders."""
+    """Numbers of steps between two reorders."""
     shakes_before: int = 4
-    """Shakes before the timing, until the gas is steady."""
+    """Number of shakes before the timing, until the gas is steady."""
     rounds: int = 10
-    """Rounds of a run. In each, every ordering is sampled once, in random order. Ten rounds of 500 steps are
-    one shake."""
+    """Number of rounds of a run. In each, every ordering is sampled once, in random order. Ten rounds of 500
+    steps are one shake."""
     steps: int = 500
-    """Steps in a sample; if not fused, once with phases and once as a whole. Take about 5 on a CPU."""
+    """Number of steps in a sample; if not fused, once with phases and once as a whole. Take about 5 on a
+    CPU."""
 
     def __post_init__(self):
         if isinstance(self.reorder_every, int):  # as older runs recorded it

@@ -59,26 +59,26 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("ordering",)
 
     n: Axis[int] = (2**19,)
-    """Particles. Fewer than about 2**18 fit the cache of a CPU and show little."""
+    """Number of particles. Fewer than about 2**18 fit the cache of a CPU and show little."""
     filling_fraction: Axis[float] = (0.05, 0.2, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
     search: Axis[str] = ("linked",)
-    """Any search of `md.search` but naive; linked is that of [thesis]."""
+    """Neighbour searches; linked is that of [thesis]."""
     precision: Axis[str] = ("float64",)
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
     fused: Axis[bool] = (False,)
-    """Whether the step is fused into the force kernel; its time is then part of the phase `force`.
-    The search reflexive cannot be fused."""
+    """Whether the step is fused into the force kernel, which the search reflexive cannot be; its time is then
+    part of the phase `force`."""
     ordering: tuple[str, ...] = ("shuffled", "lattice", "random", "row", "zigzag", "morton", "hilbert")
-    """Memory orders: the baselines `shuffled` and `lattice`, and any 3D ordering of `sfc`."""
+    """Memory orders: the baselines `shuffled` and `lattice`, and 3D orderings of `sfc`."""
     scene: str = "granular"
-    """granular: a randomised gas; shared: the jittered lattice used for the comparison with peers, fast to
-    make."""
+    """Start of the gas: granular (a randomised gas), or shared (the jittered lattice used for the comparison
+    with peers, fast to make)."""
     steps: int = 1
-    """Steps in a sample, once with phases and once as a whole. Take about 100 on a GPU, so that launches
-    overlap."""
+    """Number of steps in a sample, once with phases and once as a whole. Take about 100 on a GPU, so that
+    launches overlap."""
     reorder_every: int = 500
-    """Steps between reorders over which the cost of a reorder is divided; 500 in [thesis]."""
+    """Number of steps between reorders over which the cost of a reorder is divided; 500 in [thesis]."""
     cache: int = 320
     """Capacity in particles of the cache whose hits are predicted; 320 in [thesis]."""
 

@@ -27,7 +27,7 @@ _CUT = " ..."
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 # What the size of --quick cannot show, by the kind of experiment: one line each.
 FITS_CACHE = "--quick: this size fits the last cache, where memory order is worth little; leave --quick out."
-SMALL_SYSTEM = "--quick: small systems of random positions, which hit more than a gas; leave --quick out."
+SMALL_SYSTEM = "--quick: small systems of random positions, not of a gas of spheres; leave --quick out."
 FEW_PARTICLES = "--quick: few particles for a short time, so that numbers scatter; leave --quick out."
 FEW_RUNS = "--quick: one kept run of one density only; leave --quick out for all of them."
 FEW_TRIALS = "--quick: too few trials to see a race that is rare; leave --quick out."
