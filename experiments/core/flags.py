@@ -34,6 +34,7 @@ MOST_DIGITS = 1000  # of an integer, so that no power exhausts the memory
 _SHORT = 36  # letters of a list of choices that stands beside the flag; a longer one follows the help
 _WORDS = {int: "INTEGER", float: "NUMBER", str: "NAME", Path: "PATH", bool: "{True,False}"}
 _INDENT = "  "
+_OPTIONAL = "(optional)"  # in place of an empty default
 _ITEM = re.compile(r"\n- ")
 _POWER = re.compile(r"([+-]?\d+)\*\*(\d+)")
 
@@ -101,7 +102,7 @@ def _integers(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec | None:
             is_instance=checks.is_integer,
             str_from_instance=lambda value: [str(value)],
         )
-    if info.type == tuple[int, ...]:
+    if info.type_origin is tuple and typing.get_args(info.type) == (int, ...):
         return PrimitiveConstructorSpec(
             nargs="*",
             metavar=f"{_WORDS[int]} ...",
@@ -122,11 +123,11 @@ def _fields_with_help(info: StructTypeInfo) -> StructConstructorSpec | None:
     found = []
     for one in fields(info.type):
         text = _help_of(info.type, one.name)
-        shape, more = _shape(hints[one.name], known.get(one.name, ()))
-        kind: Any = (
-            hints[one.name] if shape is None else Annotated[hints[one.name], tyro.conf.arg(metavar=shape)]
-        )
         default = getattr(given, one.name)
+        shape, more = _shape(hints[one.name], known.get(one.name, ()))
+        hint = _OPTIONAL if default in ((), []) else None
+        shown = tyro.conf.arg(metavar=shape, help_behavior_hint=hint)
+        kind: Any = hints[one.name] if shape is None else Annotated[hints[one.name], shown]
         found.append(StructFieldSpec(one.name, kind, default, helptext=f"{text} {more}".strip()))
     return StructConstructorSpec(info.type, tuple(found))
 

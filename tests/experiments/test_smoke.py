@@ -90,7 +90,7 @@ def keywords_of_main(module) -> dict[str, str]:
 
 
 def check_answer(lines: list[str], folder: Path, limit: str) -> None:
-    """A table, unless nothing can be compared, sentences of whole words, what is too small, and the folder."""
+    """A table, unless nothing can be compared, whole sentences, what is too small, and the folder."""
     assert 3 <= len(lines) <= LINES, lines
     assert max(map(len, lines[:-1])) <= COLUMNS, lines
     assert lines[-1] == f"figures: {folder}"

@@ -14,7 +14,7 @@ SHUFFLED = ["shuffled", "lattice"]
 def table(times: dict[str, float], runs: int = 3, rounds: int = 2, spread: float = 0.01, **columns):
     """Times of orders in rounds and runs, which differ by `spread` but keep their ratios in a round."""
     return pd.DataFrame([
-        {"run": run, "round": number, "ordering": name, "time_ms": ms * (1 + spread * (run + number))} | columns
+        columns | {"run": run, "round": number, "ordering": name, "time_ms": ms * (1 + spread * (run + number))}
         for run in range(runs) for number in range(rounds) for name, ms in times.items()
     ])  # fmt: skip
 
@@ -165,7 +165,9 @@ def test_few_values_are_even_with_both_ends():
 
 @pytest.mark.quick
 def test_the_headline_is_the_largest_number_and_the_word_that_stands_first():
-    rows = pd.DataFrame({"n": [1, 2, 2, 2], "search": ["b", "b", "a", "b"], "fused": [True, False, False, True]})
+    rows = pd.DataFrame(
+        {"n": [1, 2, 2, 2], "search": ["b", "b", "a", "b"], "fused": [True, False, False, True]}
+    )
     assert answers.headline(rows, "n", "search", "fused").index.tolist() == [1]
     assert answers.headline(rows, "search", "fused").index.tolist() == [0, 3]
 

@@ -38,7 +38,11 @@ def test_an_answer_has_at_most_eight_lines_of_a_hundred_columns(words, note):
 def test_what_fits_is_shown_whole():
     table = pd.DataFrame({"n": [1024, 2048], "share": [0.5, None], "holds": [True, False]}, ["a", "b"])
     *rows, words, last = answer_lines(Answer(table, "Words."), RUN)
-    assert [row.split() for row in rows] == [["n", "share", "holds"], ["a", "1,024", "0.50", "yes"], ["b", "2,048", "-", "no"]]
+    assert [row.split() for row in rows] == [
+        ["n", "share", "holds"],
+        ["a", "1,024", "0.50", "yes"],
+        ["b", "2,048", "-", "no"],
+    ]
     assert (words, last) == ("Words.", f"figures: {RUN}")
     assert answer_lines(Answer(pd.DataFrame(), "Words."), RUN) == ["Words.", f"figures: {RUN}"]
 
