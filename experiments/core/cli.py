@@ -64,7 +64,7 @@ class Options:
     """Folder of a run that was interrupted, killed or failed, and is resumed. Only missing cases and rounds
     are measured, with the settings of the run."""
     from_run: Annotated[Path | None, _FROM] = None
-    """Folder of a run that is repeated, in a new folder. Other flags replace its settings."""
+    """Folder of a run whose settings are those of this one, in a new folder. Other flags replace them."""
     executor: Annotated[str, tyro.conf.arg(metavar="{serial,processes,tcp://...}")] = SERIAL
     """Place where cases are measured: this process, several, or the address of a Dask scheduler
     (tcp://host:8786; needs the extra `cluster`). Experiments that measure times take serial only."""
