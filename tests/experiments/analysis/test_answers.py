@@ -14,8 +14,8 @@ SHUFFLED = ["shuffled", "lattice"]
 def table(times: dict[str, float], runs: int = 3, rounds: int = 2, spread: float = 0.01, **columns):
     """Times of orders in rounds and runs, which differ by `spread` but keep their ratios in a round."""
     return pd.DataFrame([
-        {"run": run, "round": number, "ordering": name, "time_ms": ms + ms * spread * (run + number)} | columns
-        for run in range(runs) for number in range(rounds) for name, ms in times.items()
+        {"run": run, "round": k, "ordering": name, "time_ms": ms * (1 + spread * (run + k))} | columns
+        for run in range(runs) for k in range(rounds) for name, ms in times.items()
     ])  # fmt: skip
 
 
