@@ -289,8 +289,8 @@ def test_curves_compare_the_largest_cube_of_three_dimensions():
 
 def test_one_run_is_called_so_by_an_experiment():
     rows = pd.concat([
-        timed({"shuffled": 20.0, "hilbert": ms}, "ordering", 1, n=8, filling_fraction=1, **GAS).assign(round=k)
-        for k, ms in enumerate((10.0, 8.0))
+        timed({"shuffled": 20.0, "hilbert": ms}, "ordering", 1, n=8, filling_fraction=1, **GAS)
+        .assign(round=ms) for ms in (10.0, 8.0)
     ])  # fmt: skip
     assert timing.answer(rows).sentence.endswith(
         f"2.25 (2.00 to 2.50) times as fast as shuffled memory.{ONE_RUN}"
