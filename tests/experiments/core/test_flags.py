@@ -20,7 +20,7 @@ class Config(Settings):
 
     size: tuple[int, ...] = (1, 2)
     """Size of the toy, over
-    two lines."""
+    2 lines."""
     colour: tuple[str, ...] = ("red",)
     """Colour of the toy."""
     kind: str = "name_1"
@@ -98,7 +98,7 @@ def test_the_help_has_choices_and_words_in_place_of_types(capsys):
     status, words = ended(capsys, "--help")
     assert status == 0
     for part in (
-        "--size INTEGER ... Size of the toy, over two lines. (default: 1 2)",
+        "--size INTEGER ... Size of the toy, over 2 lines. (default: 1 2)",
         "--colour {red,blue} ... Colour of the toy. (default: red)",
         f"Kind of the toy. Allowed: {', '.join(MANY)}. (default: name_1)",
         "--weight NUMBER Weight of the toy.",
@@ -119,6 +119,7 @@ def test_the_help_wraps_to_the_terminal(width, capsys, monkeypatch):
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= width
     assert max(map(len, lines)) > width - 20
+    assert any("over 2 lines." in line for line in lines)
     assert any(line.startswith("  Flags: integers in any notation") for line in lines)
 
 
