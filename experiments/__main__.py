@@ -1,7 +1,18 @@
 """List the experiments, one line each, for `python -m experiments`."""
 
 import ast
+import difflib
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
 from pathlib import Path
+
+HEADING = (
+    "python -m experiments.<name> runs one of these experiments. --help lists its flags, --quick takes under "
+    "a minute."
+)
+LIST = ("list", "help", "-h", "--help")  # words that ask for the list
 
 
 def listing() -> dict[str, str]:
@@ -14,12 +25,44 @@ def listing() -> dict[str, str]:
     }
 
 
-if __name__ == "__main__":
+def listed(width: int) -> str:
+    """Arrange the experiments as text.
+
+    Args:
+        width: letters of a line.
+    """
     lines = listing()
-    width = max(map(len, lines))
-    print(
-        "python -m experiments.<name> runs one of these; --help lists its flags, --quick takes under a "
-        "minute\n"
-    )
+    indent = max(map(len, lines)) + 4
+    parts = [textwrap.fill(HEADING, width), ""]
     for name, line in lines.items():
-        print(f"  {name:{width}}  {line}")
+        first = f"  {name}".ljust(indent)
+        parts.append(textwrap.fill(line, width, initial_indent=first, subsequent_indent=" " * indent))
+    return "\n".join(parts)
+
+
+def refusal(word: str) -> str:
+    """Say why a word on the command line is refused: no experiment, or one that has a module of its own."""
+    names = list(listing())
+    if word in names:
+        return f"error: {word} is run as a module: python -m experiments.{word}"
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    remedy = f"did you mean python -m experiments.{near[0]}?" if near else "take one of the list above"
+    return f"error: unknown experiment {word!r}; allowed: those listed above; {remedy}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the list of experiments, and return the exit status.
+
+    Args:
+        arguments: the command line: nothing, a word of `LIST`, or another, which is refused with status 2.
+    """
+    text = listed(shutil.get_terminal_size().columns)
+    if not arguments or arguments[0] in LIST:
+        print(text)
+        return 0
+    print(f"{text}\n\n{refusal(arguments[0])}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

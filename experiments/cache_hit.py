@@ -24,7 +24,10 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis.answers import Answer, grid, headline, listed, percent, rounded, spread
+from experiments.analysis.baselines import SHUFFLED
 from experiments.core import Axis, Settings, figures, main, save_table, style, values
+from experiments.core.terminal import SMALL_SYSTEM
 from experiments.drawing.systems import draw_system
 from experiments.prediction.cache_models import MODELS, check_models, predicted
 from experiments.prediction.systems import GASES, GEOMETRIES, UNORDERED, Geometry, own_side
@@ -42,25 +45,25 @@ class Config(Settings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("cache", "model")
 
     geometry: Axis[str] = THESIS
-    """squares (discs in a plane), cuboids (columns of a flat box), cubes. With the gas of the cuboids:
-    cuboids_boxes (ordered in the plane, boxes of 1 d are read), cuboids_space (ordered in space, boxes of 1 d
-    are read). With the gas of the cubes: cubes_columns (ordered in the plane, columns are read), cubes_boxes
-    (ordered in the plane, boxes of 1 d are read)."""
+    """Geometries: squares (discs in a plane), cuboids (columns of a flat box), cubes. With the gas of the
+    cuboids: cuboids_boxes (ordered in the plane, boxes of 1 d are read), cuboids_space (ordered in space,
+    boxes of 1 d are read). With the gas of the cubes: cubes_columns (ordered in the plane, columns are read),
+    cubes_boxes (ordered in the plane, boxes of 1 d are read)."""
     size: Axis[int] = (64,)
-    """Boxes a side."""
+    """Side of the system in boxes."""
     filling_fraction: Axis[float] = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
     """Volume of the spheres over that of the box."""
     ordering: Axis[str] = ("hilbert", "peano", "morton", "row", "zigzag", "gilbert", "shuffled")
-    """Memory orders: any ordering of `sfc`, used if it exists in that dimension; shuffled; lattice, the order
-    of the lattice sites of the initial state."""
+    """Memory orders: orderings of `sfc`, each used if it exists in that dimension; shuffled; lattice, the
+    order of the lattice sites of the initial state."""
     search: Axis[str] = ("linked",)
-    """Search that reads: any of `md.search` except naive."""
+    """Neighbour searches whose reads are counted."""
     cache: tuple[int, ...] = (64, 128, 256, SHOWN, 1024, 4096, 16384, 33125, 65536, 262144, 1048576)
-    """Capacities in particles; 320 in [thesis]."""
+    """Capacities of the cache in particles; 320 in [thesis]."""
     model: tuple[str, ...] = MODELS
-    """block (that of [thesis]), lru, set_associative."""
+    """Models of the cache; block is that of [thesis]."""
     gas: str = "granular"
-    """granular (no overlaps), ideal (random positions)."""
+    """Positions of the particles: granular (no overlaps) or ideal (random)."""
     height: int = 10
     """Height of the cuboids, in d."""
     miss_cost: float = 100.0
@@ -291,5 +294,36 @@ def _systems() -> plt.Figure:
     return figure
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Say which share of the reads a cache should serve along each order, and what that is worth."""
+    rows = headline(table, "geometry", "search", "model", "size")
+    rows = rows[rows["cache_particles"] == _nearest(rows["cache_particles"], SHOWN)]
+    phi = _nearest(rows["filling_fraction"], 0.2)
+    at = rows[rows["filling_fraction"] == phi].groupby("ordering", sort=False)
+    middle = at[["hit_ratio", "speed_up"]].median().sort_values("hit_ratio", ascending=False)
+    curves = sorted(middle.index.difference(list(UNORDERED), sort=False), key=lambda name: name != "hilbert")
+    second = ["row"] if "row" in curves[1:] else curves[1:][-1:]
+    named = [*curves[:1], *second, *(name for name in UNORDERED[:1] if name in middle.index)]
+    keys = "ordering", "filling_fraction"
+    found = rows.groupby([*keys])["hit_ratio"].agg(list).reindex(named, level="ordering").reset_index()
+    shares = {name: spread(own, percent) for name, own in at["hit_ratio"]}
+    parts = [
+        f"{shares[name]} {'in shuffled memory' if name == SHUFFLED else f'along {name}'}" for name in named
+    ]
+    first, served = rows.iloc[0], listed(parts or ["none of a curve"])
+    sentence = (
+        f"Of the reads at {percent(phi)} filled, a cache of {first['cache_particles']:,} particles should "
+        f"serve {served} ({first['model']} model, {first['geometry']} of {first['size']} boxes a side)"
+    )
+    if curves and SHUFFLED in named:
+        gain = middle.loc[curves[0], "speed_up"] / middle.loc[SHUFFLED, "speed_up"]
+        sentence += f"; {curves[0]} should make reads {rounded(gain)} times as fast"
+    return Answer(grid(found, *keys, _share, "reads that hit", percent), f"{sentence}.")
+
+
+def _share(row: dict) -> str:
+    return spread(row["hit_ratio"], percent)
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True)
+    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=SMALL_SYSTEM)

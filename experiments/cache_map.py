@@ -17,12 +17,15 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis.answers import Answer, grid, listed, percent, spread
 from experiments.core import Axis, Settings, main, save_table, style
+from experiments.core.terminal import SMALL_SYSTEM
 from experiments.prediction.cache_models import check_models
 from experiments.prediction.systems import GASES, GEOMETRIES, UNORDERED, own_side
 
 SQUARES = GEOMETRIES["squares"]
 MAP = "Blues"
+_CASE = ["filling_fraction", "ordering", "cache_particles"]
 
 
 @dataclass(frozen=True)
@@ -32,17 +35,17 @@ class Config(Settings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("cache",)
 
     ordering: Axis[str] = ("shuffled", "row", "hilbert")
-    """Memory orders: shuffled, lattice, and any 2D ordering of `sfc`."""
+    """Memory orders: shuffled, lattice, or a 2D ordering of `sfc`."""
     cache: tuple[int, ...] = (33125, 256)
-    """Capacities in particles: those of a CPU and a GPU in [thesis]."""
+    """Capacities of the cache in particles: those of a CPU and a GPU in [thesis]."""
     filling_fraction: Axis[float] = (0.4,)
     """Volume of the spheres over that of the boxes, 1 d high."""
     size: int = 512
-    """Boxes a side. A curve gets the nearest power of its base."""
+    """Side of the system in boxes. A curve gets the nearest power of its base."""
     tiles: int = 128
-    """Tiles of the map a side, at most as many as boxes."""
+    """Number of tiles of the map a side, at most as many as boxes."""
     gas: str = "granular"
-    """granular (no overlaps), ideal (random positions)."""
+    """Positions of the particles: granular (no overlaps) or ideal (random)."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -100,11 +103,20 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     for phi, rows in first.groupby("filling_fraction", sort=False):
         several = first["filling_fraction"].nunique() > 1
         style.save(_maps(rows), out, "map" + (f"_{phi:g}".replace(".", "_") if several else ""))
-    keys = ["filling_fraction", "ordering", "cache_particles", "repeat"]
+    mean = mean_hits(table).groupby(_CASE, sort=False)["hit_ratio"].agg(["median", "min", "max"])
+    save_table(mean.add_prefix("hit_ratio_").reset_index(), out, "summary")
+
+
+def mean_hits(table: pd.DataFrame) -> pd.DataFrame:
+    """Average the hit ratio over the tiles of each map, weighted by their reads.
+
+    Args:
+        table: rows of `measure`.
+    """
+    keys = [*_CASE, "repeat"]
     served = table.assign(hits=(table["hit_ratio"] * table["reads"]).fillna(0))
     sums = served.groupby(keys, sort=False)[["hits", "reads"]].sum()
-    mean = (sums["hits"] / sums["reads"]).groupby(keys[:-1], sort=False).agg(["median", "min", "max"])
-    save_table(mean.add_prefix("hit_ratio_").reset_index(), out, "summary")
+    return (sums["hits"] / sums["reads"]).rename("hit_ratio").reset_index()
 
 
 def _maps(rows: pd.DataFrame) -> plt.Figure:
@@ -144,5 +156,28 @@ def _maps(rows: pd.DataFrame) -> plt.Figure:
     return figure
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Say which share of the reads each cache should serve along each order."""
+    rows = mean_hits(table)
+    rows = rows[rows["filling_fraction"] == rows["filling_fraction"].iloc[0]]
+    found = rows.groupby(["ordering", "cache_particles"], sort=False)["hit_ratio"].agg(list).reset_index()
+    keys = "ordering", "cache_particles"
+    hits = grid(found, *keys, _share, "reads that hit", lambda capacity: f"cache of {capacity:,}")
+    phi, model = rows["filling_fraction"].iloc[0], table["model"].iloc[0]
+    small = listed(f"{share} along {name}" for name, share in hits.iloc[:, 0].items())
+    sentence = (
+        f"Of the reads at {percent(phi)} filled, a {hits.columns[0]} particles should serve {small} ({model} "
+        "model)"
+    )
+    if hits.shape[1] > 1:
+        large = listed(f"{share} along {name}" for name, share in hits.iloc[:, -1].items())
+        sentence += f", one of {max(found['cache_particles']):,} {large}"
+    return Answer(hits, f"{sentence}.")
+
+
+def _share(row: dict) -> str:
+    return spread(row["hit_ratio"], percent)
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True)
+    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=SMALL_SYSTEM)

@@ -27,9 +27,11 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis.answers import Answer, compared, headline
 from experiments.analysis.baselines import again, is_again
-from experiments.analysis.cavity_claims import CAVITY, ROW, TWICE, judged, order_gains, verdict
+from experiments.analysis.cavity_claims import CAVITY, ROW, TWICE, judged, order_gains, with_verdicts
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_error
 from experiments.measurement.memory_bandwidth import copy_bandwidth
 from experiments.measurement.rounds import Entry, take_rounds
@@ -47,6 +49,7 @@ BANDWIDTH = "GB_per_s"  # column
 SWEEPING = tuple(
     name for name, kind in STRATEGIES.items() if "collocated" in kind.grids and "jacobi" in kind.pressures
 )
+_BASELINES = ("serial, structs", "serial, arrays", "cuda, structs", "cuda, arrays")  # the first is taken
 POINT_BYTES = 28  # least bytes of a point in memory
 
 
@@ -57,28 +60,29 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("strategy", "layout", "order")
 
     n: Axis[int] = (41, 1000)
-    """Points a side, boundary included. Claims are judged at 41 and 1000."""
+    """Number of points a side, boundary included. Claims are judged at 41 and 1000."""
     precision: Axis[str] = ("float64",)
-    """float64, float32."""
+    """Precision of the fields."""
     strategy: tuple[str, ...] = ("numpy", "serial", "threads", "blocked")
-    """Any strategy of `md.cavity` that sweeps on the source's grid; those of CUDA need a device."""
+    """Strategies of `md.cavity` that sweep on the source's grid; those of CUDA need a device."""
     layout: tuple[str, ...] = LAYOUTS
-    """arrays, structs; a strategy is measured in those that it supports."""
+    """Layouts of the fields in memory; a strategy is measured in those that it supports."""
     order: tuple[str, ...] = (ROW,)
-    """Orders of the points in memory: any 2D ordering of `sfc` that fills the grid, for the strategies that
-    take them."""
+    """Orders of the points in memory: 2D orderings of `sfc` that fill the grid, for the strategies that take
+    them."""
     viscosity: float = 0.1
     """Kinematic viscosity; the time step is the largest stable one times 0.8."""
     sweeps: int = 50
-    """Sweeps over the pressure in a step."""
+    """Number of sweeps over the pressure in a step."""
     updates: int = 4_000_000
-    """Points times steps of a sample on the CPU: the larger the grid, the fewer steps, at least one."""
+    """Number of points times steps of a sample on the CPU: the larger the grid, the fewer steps, at least
+    one."""
     device_steps: int = 500
-    """Steps of a sample on a device, where a step is too short to be timed alone."""
+    """Number of steps of a sample on a device, where a step is too short to be timed alone."""
     predicted_up_to: int = 300
-    """Points a side up to which the hits of a sweep are predicted."""
+    """Largest number of points a side for which the hits of a sweep are predicted."""
     model: str = "lru"
-    """Model of the cache of the prediction: block, lru, set_associative."""
+    """Model of the cache of the prediction."""
     cache: int = 1024
     """Capacity of that cache in points; of set_associative a multiple of 128."""
 
@@ -250,12 +254,10 @@ def _predicted(case: Config, cavity: Cavity) -> dict[str, Any]:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw times, the claims and the gains of memory orders; write summary and verdict."""
+    """Draw times, the claims and the gains of memory orders; write the tables."""
     found, orders = judged(table), order_gains(table)
     save_table(summary(table), out, "summary")
     save_table(found, out, "claims")
-    for line in verdict(found, table):
-        print(line)
     _draw_times(table, out)
     _draw_claims(found, out)
     if not orders.empty:
@@ -353,5 +355,21 @@ def _draw_orders(orders: pd.DataFrame, table: pd.DataFrame, out: Path) -> None:
     figures.titled(figure, title, out, "orders")
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare the fastest ways with the serial one, or that on a device, and judge the claims of [cavity]."""
+    rows = headline(table, "precision").sort_values("n", ascending=False, kind="stable")
+    n = rows["n"].iloc[0]
+    measured = set(rows.loc[rows["n"] == n, "name"])
+    baseline = [name for name in _BASELINES if name in measured][:1]
+    claims = []
+    for claim, own in with_verdicts(judged(table)).groupby("claim", sort=False):
+        counts = own["verdict"].value_counts(sort=False).items()
+        claims.append(f"{claim} {', '.join(f'{count} {word}' for word, count in counts)}")
+    judges = bool(claims) and table["run"].nunique() > 1
+    more = f"[cavity]'s claims: {'; '.join(claims)}" if judges else ""
+    where = f"At {n:,} points a side ({rows['precision'].iloc[0]})"
+    return compared(rows, "name", baseline, "n", where, lambda points: f"n {points:,}", more=more)
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

@@ -11,6 +11,7 @@ arrows and streamlines of the steady states are drawn, and the start from rest i
 Lengths are in units of the side, velocities in units of the lid's speed, times in units of side over speed.
 """
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+from experiments.analysis.answers import Answer, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style
+from experiments.core.terminal import COARSE_GRID
 from experiments.drawing.film import WITHOUT, can_film, film
 from md.cavity import Cavity, Sides, Wall
 from md.cavity.scheme import SAFETY, largest_dt, spacing
@@ -54,28 +57,29 @@ class Config(Settings):
     """Sweep of cavities."""
 
     scheme: Axis[str] = tuple(SCHEMES)
-    """staggered (velocities on the faces of cells), collocated (the scheme of [cavity], with p = 0 along the
-    lid), collocated_closed (the same with zero gradient of p along the lid)."""
+    """Schemes: staggered (velocities on the faces of cells), collocated (the scheme of [cavity], with p = 0
+    along the lid), collocated_closed (the same with zero gradient of p along the lid)."""
     reynolds: Axis[int] = (100, 400, 1000)
-    """Reynolds number: 100, 400 or 1000."""
+    """Reynolds numbers: 100, 400 or 1000."""
     n: Axis[int] = (33, 65, 129)
-    """Points a side."""
+    """Number of points a side."""
     dt_factor: Axis[float] = (1.0, 0.5)
     """Time step over that of `md.Cavity`."""
     largest_halved: int = 65
-    """Largest n of the collocated schemes with a dt-factor below 1: these take minutes at 129 points."""
+    """Largest number of points a side of the collocated schemes with a dt-factor below 1: these take minutes
+    at 129 points."""
     settled: float = 1e-5
     """Change of the velocities in a unit of time from which a flow counts as steady."""
     drawn: int = 129
-    """n of the cases whose fields are drawn."""
+    """Number of points a side of the cases whose fields are drawn."""
     film_reynolds: int = 1000
     """Reynolds number of the film."""
     film_n: int = 65
-    """n of the film, which is of the staggered grid."""
+    """Number of points a side of the film, which is of the staggered grid."""
     film_time: float = 20.0
-    """Time from rest to the end of the film."""
+    """Time from rest to the end of the film, in units of side over lid speed."""
     pictures: int = 61
-    """Pictures of the film, at equal distances of time; 0 for none."""
+    """Number of pictures of the film, at equal distances of time; 0 for none."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -164,7 +168,7 @@ def _points(
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw errors, centre lines, the fields of each Reynolds number, and film the start; print verdicts."""
+    """Draw errors, centre lines, the fields of each Reynolds number, and film the start; write the tables."""
     table = table[table["repeat"] == table["repeat"].min()]
     _report_faults(table[table["what"] == "fault"], out)
     if not (table["what"] == "extreme").any():
@@ -172,9 +176,6 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     found = summary(table)
     save_table(found, out, "summary")
     save_table(deviations(table), out, "deviations")
-    print(_printed(found))
-    for line in verdicts(found):
-        print(line)
     _draw_errors(found, out)
     _draw_lines(table[table["what"] == "line"], out)
     fields = table[table["what"] == "field"]
@@ -192,7 +193,7 @@ def _report_faults(faults: pd.DataFrame, out: Path) -> None:
     save_table(faults[[*_CASE, "dt_factor", "fault"]], out, "faults")
     for row in faults.to_dict("records"):
         case = ", ".join(f"{name} {row[name]:g}" for name in ("reynolds", "n", "dt_factor"))
-        print(f"no steady state: {SCHEMES[row['scheme']]}, {case}: {row['fault']}")
+        print(f"no steady state: {SCHEMES[row['scheme']]}, {case}: {row['fault']}", file=sys.stderr)
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -256,36 +257,23 @@ def _order(values: list[float | None]) -> float | None:
         return None
 
 
-def verdicts(found: pd.DataFrame) -> list[str]:
-    """Say of each scheme at its largest n whether all extremes are within `TOLERANCE` of their references.
+def largest_errors(found: pd.DataFrame) -> pd.DataFrame:
+    """List for each scheme, at its largest n, the extreme that is farthest from its reference.
 
     Args:
         found: rows of `summary`; those of the largest time step count.
+
+    Returns:
+        Rows of `summary` with the columns `smallest_error_percent`, and `is_within`: whether all extremes are
+        within `TOLERANCE` of their references.
     """
-    found, lines = found[found["dt_factor"] == found["dt_factor"].max()], []
-    for scheme, own in found.groupby("scheme", sort=False):
-        for n, rows in (own[own["n"] == own["n"].max()]).groupby("n"):
-            errors = rows["error_percent"].abs()
-            true = errors.max() <= TOLERANCE
-            worst = rows.loc[errors.idxmax()]
-            reynolds = ", ".join(map(str, sorted(rows["reynolds"].unique())))
-            lines.append(
-                f"{SCHEMES[str(scheme)]}, {n} x {n}, Re {reynolds}: "
-                f"{'within' if true else 'not within'} {TOLERANCE:g} % of the references; off by "
-                f"{errors.min():.2f} to {errors.max():.2f} % (most: {worst['quantity']} at Re "
-                f"{worst['reynolds']})"
-            )
-    return lines
-
-
-def _printed(found: pd.DataFrame) -> str:
-    """Format errors, changes with the time step and orders: a line for each case."""
-    names = {"error_percent": "error %", "dt_change_percent": "dt change %", "order": "order"}
-    rows = found.pivot_table(
-        index=[*_CASE, "dt_factor"], columns="quantity", values=list(names), sort=False, dropna=True
-    )
-    rows = rows.rename(columns=names)
-    return rows.to_string(float_format=lambda value: f"{value:.2f}", na_rep="")
+    found, rows = found[found["dt_factor"] == found["dt_factor"].max()], []
+    for _, own in found.groupby("scheme", sort=False):
+        largest = own[own["n"] == own["n"].max()]
+        errors = largest["error_percent"].abs()
+        worst = largest.loc[errors.idxmax()].to_dict()
+        rows.append(worst | {"smallest_error_percent": errors.min(), "is_within": errors.max() <= TOLERANCE})
+    return pd.DataFrame(rows)
 
 
 def _draw_errors(found: pd.DataFrame, out: Path) -> None:
@@ -413,7 +401,7 @@ def _grids(rows: pd.DataFrame) -> dict[str, np.ndarray]:
 def _film(rows: pd.DataFrame, path: Path) -> None:
     """Film the start from rest: colours for the speed, arrows for the direction and speed."""
     if not can_film():
-        print(WITHOUT)
+        print(WITHOUT, file=sys.stderr)
         return
     figure, panel = plt.subplots(figsize=(5.6, 4.8), dpi=100)
     between = max(1, rows["x"].nunique() // _ARROWS)
@@ -442,5 +430,27 @@ def _film(rows: pd.DataFrame, path: Path) -> None:
     film(figure, pictures(), path, rate=_RATE)
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Say which schemes come within the tolerance of published values, and which value is farthest off."""
+    table = table[table["repeat"] == table["repeat"].min()]
+    if not (table["what"] == "extreme").any():
+        return Answer(pd.DataFrame(), f"None of {table['case'].nunique()} cases has a steady state.")
+    found = largest_errors(summary(table))
+    cells = {
+        "points a side": lambda row: row["n"],
+        f"within {TOLERANCE:g} %": lambda row: row["is_within"],
+        "off by": lambda row: (
+            f"{rounded(row['smallest_error_percent'])} to {rounded(abs(row['error_percent']))} %"
+        ),
+        "most": lambda row: f"{row['quantity']} at Re {row['reynolds']}",
+    }
+    parts = [
+        f"{SCHEMES[row['scheme']]} is {'' if row['is_within'] else 'not '}within {TOLERANCE:g} % (up to "
+        f"{rounded(abs(row['error_percent']))} %)"
+        for row in found.to_dict("records")
+    ]
+    return Answer(rows_of(found, ["scheme"], cells), f"Against published values: {'; '.join(parts)}.")
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True)
+    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=COARSE_GRID)

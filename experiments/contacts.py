@@ -26,7 +26,9 @@ import numpy as np
 import pandas as pd
 
 import md
+from experiments.analysis.answers import Answer, headline, percent, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style
+from experiments.core.terminal import FEW_PARTICLES
 from md.search import Reflexive
 from md.search.bvh.curve_keys import halving
 from sfc.cache import AccessStream
@@ -49,7 +51,7 @@ class Config(Settings):
     n: Axis[int] = (2**14, 2**17)
     """Number of discs. Figures show the largest."""
     curve: tuple[str, ...] = ("morton", "hilbert")
-    """Order of the leaves: any 2D curve of base 2 with tables."""
+    """Curves along which the leaves are ordered: 2D curves of base 2 with tables."""
     step: tuple[int, ...] = (10, 300, 600)
     """Steps at which contacts are counted. 131072 discs meet the wing at about step 336."""
     room: tuple[int, ...] = (4, 8, 12, 16, 20, 24, 28, 32, 40, 48)
@@ -166,5 +168,26 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     return rows.join(shares.add_prefix("overflow_share_")).reset_index()
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Say which share of the atomic additions aggregation leaves, and which room is enough for all lists."""
+    found = headline(summary(table), "n", "curve")
+    cells = {
+        "contacts a disc": lambda row: rounded(row["contacts_per_disc"]),
+        "additions left": lambda row: percent(row["aggregated_over_plain"]),
+        "least possible": lambda row: percent(row["least_over_plain"]),
+    }
+    row: dict[Any, Any] = headline(found, "step").iloc[0].to_dict()
+    rooms = {name.rpartition("_")[2]: row[name] for name in row if name.startswith("overflow_share_")}
+    enough = next((room for room, share in rooms.items() if share == 0), None)
+    lists = f"no list overflows from room {enough} on" if enough else "lists overflow at every room"
+    left, least = percent(row["aggregated_over_plain"]), percent(row["least_over_plain"])
+    sentence = (
+        f"At step {row['step']} of {row['n']:,} discs along {row['curve']}, aggregation leaves {left} of "
+        f"{rounded(row['plain_per_disc'])} atomic additions a disc, where {least} is the least in a warp; "
+        f"{lists}."
+    )
+    return Answer(rows_of(found, _CASE, cells), sentence)
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True)
+    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_PARTICLES)

@@ -28,7 +28,9 @@ import numpy as np
 import pandas as pd
 
 import md
+from experiments.analysis.answers import Answer, percent, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style
+from experiments.core.terminal import FEW_PARTICLES
 from md.observe import kinetic_theory
 
 SOFTEST = 0.02  # largest collision rate times contact time of spheres that count as hard
@@ -49,22 +51,22 @@ class Config(Settings):
     """Sweep of cooling gases."""
 
     n: Axis[int] = (4096,)
-    """Particles. More than 16384 may cluster."""
+    """Number of particles. More than 16384 may cluster."""
     filling_fraction: Axis[float] = (0.05, 0.1)
     """Volume of the spheres over that of the box, up to 0.5."""
     restitution: Axis[float] = (0.8,)
     """Coefficient of restitution, above 0 and below 1."""
     decades: float = 3.0
-    """Decades of energy that the gas loses."""
+    """Number of decades of energy that the gas loses."""
     observations: int = 60
-    """Observations of each gas, at equal distances in the logarithm of time."""
+    """Number of observations of each gas, at equal distances in the logarithm of time."""
     softness: float = 0.015
     """Collision rate times contact time at the start, at most 0.02."""
     steps_per_contact: int = 50
-    """Time steps in a contact, 10 or more."""
+    """Number of time steps in a contact, 10 or more."""
     contact_counts: int = 4
-    """Counts of the touching pairs in each observation, a contact time apart. Their mean is the measured
-    collision rate."""
+    """Number of counts of the touching pairs in each observation, a contact time apart. Their mean is the
+    measured collision rate."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -231,11 +233,7 @@ def by_decade(table: pd.DataFrame) -> pd.DataFrame:
 
 def draw(table: pd.DataFrame, out: Path) -> None:
     """Draw the temperature over time with theory, and each decade; write the cooling times."""
-    table = table.assign(
-        passed=table["time"] / table["cooling_time_theory"],
-        left=table["temperature"] / table["temperature_start"],
-    )
-    table["slowed"] = table["left"] ** -0.5
+    table = _scaled(table)
     style.save(_cooling(table.assign(gas=_gases(table))), out, "cooling")
     decades = by_decade(table)
     if not decades.empty:
@@ -244,6 +242,21 @@ def draw(table: pd.DataFrame, out: Path) -> None:
         averaged = decades.groupby([*_GROUP, "decade"], sort=False)[measured].agg(["median", "min", "max"])
         averaged.columns = ["_".join(column) for column in averaged.columns]
         save_table(averaged.reset_index(), out, "decades")
+    save_table(summary(table), out, "summary")
+
+
+def _scaled(table: pd.DataFrame) -> pd.DataFrame:
+    """Add time and temperature in units of theory and of the start."""
+    left = table["temperature"] / table["temperature_start"]
+    return table.assign(passed=table["time"] / table["cooling_time_theory"], left=left, slowed=left**-0.5)
+
+
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """List the cooling time of each gas, over that of theory, and the decades of energy that it lost.
+
+    Args:
+        table: rows of `measure`, with the column `left`: the temperature over that of the start.
+    """
     rows = []
     for key, gases in table.groupby(_GROUP, sort=False):
         times = [fit(gas) for _, gas in gases.groupby("repeat")]
@@ -259,7 +272,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
                 "decades": -np.log10(gases["left"].min()),
             }
         )
-    save_table(pd.DataFrame(rows), out, "summary")
+    return pd.DataFrame(rows)
 
 
 def _gases(table: pd.DataFrame) -> list[str]:
@@ -311,5 +324,30 @@ def _cooling(table: pd.DataFrame) -> plt.Figure:
     return figure
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare the cooling times with those of theory."""
+    found = summary(_scaled(table))
+    cells = {
+        "cooling time over theory": _over_theory,
+        "decades of energy": lambda row: rounded(row["decades"]),
+        "gases": lambda row: row["repeats"],
+    }
+    row = found.to_dict("records")[0]
+    off = (found["over_theory_median"] - 1).abs().max()
+    sentence = (
+        f"At {percent(row['filling_fraction'])} filled and restitution {row['restitution']:g}, {row['n']:,} "
+        f"particles cool with {_over_theory(row)} times the cooling time of theory, over "
+        f"{rounded(row['decades'])} decades of energy in {row['repeats']} gases; over all {len(found)} "
+        f"cases the largest difference is {percent(off)}."
+    )
+    return Answer(rows_of(found, _GROUP, cells), sentence)
+
+
+def _over_theory(row: dict) -> str:
+    """Format a cooling time over that of theory, with its range over gases."""
+    middle, low, high = (rounded(row[f"over_theory_{end}"]) for end in ("median", "least", "most"))
+    return middle if low == high else f"{middle} ({low} to {high})"
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True)
+    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_PARTICLES)

@@ -17,6 +17,7 @@ follow after all rounds and belong to no round. `kernel` is the time of the forc
 Compute reports, one order after the other.
 """
 
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -31,8 +32,10 @@ from scipy import stats
 
 import md
 import sfc
+from experiments.analysis.answers import Answer, headline, percent, rounded, rows_of
 from experiments.analysis.baselines import BASELINES, LATTICE, again, is_again, original, with_ages
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces
 from experiments.measurement.hardware_caches import Cache, caches, working_set
 from experiments.measurement.hardware_counters import COUNTERS, MOST, CannotCountError, counted, counter_for
@@ -66,22 +69,23 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("ordering", "model")
 
     n: Axis[int] = (2**20,)
-    """Particles."""
+    """Number of particles."""
     filling_fraction: Axis[float] = (0.2,)
     """Volume of the spheres over that of the box, up to 0.5."""
     search: Axis[str] = ("linked",)
-    """linked, scattered: searches that do not move the particles."""
+    """Neighbour searches, of those that do not move the particles."""
     precision: Axis[str] = ("float32",)
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
     ordering: tuple[str, ...] = _all()
-    """Memory orders: `shuffled`, `lattice`, and any 3D ordering of `sfc`. A gas for each, and a second one
-    for the first, are in memory at once."""
+    """Memory orders: `shuffled`, `lattice`, and 3D orderings of `sfc`. A gas for each, and a second one for
+    the first, are in memory at once."""
     model: tuple[str, ...] = MODELS
-    """block (that of [thesis]), lru, set_associative."""
+    """Models of the cache; block is that of [thesis]."""
     steps: int = 4
-    """Steps in a sample; their force phases are timed."""
+    """Number of steps in a sample; their force phases are timed."""
     counter: str = "auto"
-    """nsight, perf, cachegrind (up to 131,072 particles), none; auto for the one installed."""
+    """Program that counts: nsight on a device; perf or cachegrind (up to 131,072 particles) on a CPU; auto
+    for the one that is installed."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -196,7 +200,10 @@ def _counted(case: Config, job: Job) -> Iterator[dict]:
     """Yield rows of counters; print a message if nothing can be counted."""
     counter = counter_for(case.backend, case.n) if case.counter == "auto" else case.counter
     if counter in (None, "none"):
-        print("nothing is counted: " + ("--counter none" if counter else "no ncu, perf or valgrind that can"))
+        print(
+            "nothing is counted: " + ("--counter none" if counter else "no ncu, perf or valgrind that can"),
+            file=sys.stderr,
+        )
         return
     try:
         for row in counted(counter, job):
@@ -216,7 +223,7 @@ def _counted(case: Config, job: Job) -> Iterator[dict]:
             raise ValueError(
                 f"--counter {counter}: {error}; allowed: one that works here, or none"
             ) from error
-        print(f"nothing is counted: {error}")
+        print(f"nothing is counted: {error}", file=sys.stderr)
 
 
 def times(rows: pd.DataFrame) -> pd.DataFrame:
@@ -389,5 +396,36 @@ def _times_over_runs(rows: pd.DataFrame) -> pd.DataFrame:
     return found.join(statistics.bounds(found, "time_ms"))
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Say whether a model ranks the orders like the times, and which comes nearest."""
+    gases = statistics.with_rounds(table, [*_KEYS, "what", "ordering", "model", "level"], runs="repeat")
+    found = correlations(headline(gases, *_KEYS))
+    known = found[(found["against"] == "time") & (found["among"] == "curves")] if len(found) else found
+    known = known.dropna(subset="rank_correlation") if len(known) else known
+    if known.empty:
+        sentence = "No model is compared with the times: a rank correlation takes four curves or scans."
+        return Answer(pd.DataFrame(), sentence)
+    ends = known.groupby(["model", "level"])[["rank_correlation", "from", "to"]].median()
+    ends = ends.sort_values("rank_correlation").reset_index()
+    cells = {"rank correlation of hits with time (best: -1)": _correlation}
+    best = ends.iloc[0].to_dict()
+    orders, name = f"{known['orders'].max()} curves and scans", f"{best['model']} in {best['level']}"
+    sentence = f"No model ranks {orders} like the times: the nearest, {name}, has a rank correlation of "
+    if best["to"] < 0:
+        sentence = f"{name} ranks {orders} like the times, with a rank correlation of "
+    sentence += f"{_correlation(best)} between hits and times, where -1 is perfect"
+    counted = found[(found["against"] == "counted") & (found["among"] == "all")]
+    if not counted.empty:
+        off = counted.groupby(["model", "level"])["mean_difference"].median()
+        nearest: Any = off.idxmin()
+        sentence += f"; nearest to a counted ratio is {' in '.join(nearest)}, off by {percent(off.min())}"
+    return Answer(rows_of(ends, ["model", "level"], cells), f"{sentence}.")
+
+
+def _correlation(row: dict) -> str:
+    """Format a rank correlation with its interval over the orders."""
+    return f"{rounded(row['rank_correlation'])} ({rounded(row['from'])} to {rounded(row['to'])})"
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

@@ -8,6 +8,7 @@ dilation of each curve's limit beside the published one.
 """
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,8 +20,10 @@ import numpy as np
 import pandas as pd
 
 import sfc
+from experiments.analysis.answers import Answer, listed, rounded
 from experiments.analysis.published_dilation import LIMITS, TOLERANCE, beside_published
 from experiments.core import Axis, Settings, main, save_table, style, values
+from experiments.core.terminal import SMALL_BOXES
 from experiments.drawing import heat, layer, plane, solid, tubes, turtle
 from sfc import locality
 
@@ -43,6 +46,12 @@ COMPARED = {  # columns of the heat map; less is better in each
     "edge_stretch_worst_cells": "edge stretch, worst (cells)",
     f"partition_cut_{PIECES}_share": f"share cut by {PIECES} pieces",
 }
+_MEANS = {  # measures that the answer compares
+    "dilation_2_mean": "dilation",
+    "bounding_box_mean": "bounding box",
+    "clusters_2_mean": "clusters",
+    "edge_stretch_mean_cells": "edge stretch",
+}
 
 
 def known() -> tuple[str, ...]:
@@ -60,16 +69,16 @@ class Config(Settings):
     """Orderings and sizes to measure and draw; combinations that do not exist are left out."""
 
     backend: str = "cpu"
-    """Accepted as in every experiment; this one simulates nothing."""
+    """Device, accepted as in every experiment; this one simulates nothing."""
     ordering: Axis[str] = field(default_factory=measurable)
     """Curves and other orderings, as name-2d, name-3d or name-4d; by default those of few enough cells."""
     size: Axis[str] = (
         *ORDERS,
         *("16x16", "15x10", "64x64", "8x8x8", "9x7x5", "16x16x16", "64x64x8", "8x8x8x8"),
     )
-    """A number is an order of the curves, with base**order cells a side. AxB, AxBxC or AxBxCxD is a box for
-    every ordering of that dimension. Limits: 1,048,576 cells to be measured; to be drawn, 1,100 in a box, and
-    16,384 in 2D and 4,096 in 3D for the order of a curve."""
+    """Sizes. A number is an order of the curves, with base**order cells a side. AxB, AxBxC or AxBxCxD is a
+    box for every ordering of that dimension. Limits: 1,048,576 cells to be measured; to be drawn, 1,100 in a
+    box, and 16,384 in 2D and 4,096 in 3D for the order of a curve."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -192,7 +201,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     is_order = table["order"].notna()
     most = table["dim"].map(ORDER_CELLS).where(is_order, SHEET_CELLS).where(table["dim"] < 4, 0)
     for row in table[table["cells"] > most].itertuples():
-        print(f"measured, not drawn: {row.ordering}, size {row.size}, {row.cells:,} cells")
+        print(f"measured, not drawn: {row.ordering}, size {row.size}, {row.cells:,} cells", file=sys.stderr)
     orders = table[is_order & (table["cells"] <= most)]
     for ordering, rows in orders.groupby("ordering", sort=False):
         style.save(_iterations(rows.sort_values("order")), out, str(ordering))
@@ -318,5 +327,19 @@ def _signs(rows: pd.DataFrame, column: str) -> list[str]:
     return ["" if exact else heat.BOUND if kind == "worst" else "≈" for exact in rows[f"{stem}_exact"]]
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Name the best ordering by each mean, in the largest box, a cube and of 3D if there is one."""
+    boxes = table[table["order"].isna()] if table["order"].isna().any() else table
+    boxes = boxes[boxes["dim"] == (3 if 3 in set(boxes["dim"]) else boxes["dim"].max())]
+    cubes = boxes[[len(set(_shape(row))) == 1 for row in _rows(boxes)]]
+    boxes = boxes if cubes.empty else cubes
+    rows = boxes[boxes["cells"] == boxes["cells"].max()].drop_duplicates("name").set_index("name")
+    numbers = rows[[*_MEANS]].rename(columns=_MEANS).dropna(axis="columns", how="all")
+    parts = [f"{own.idxmin()} has the least {name} ({rounded(own.min())})" for name, own in numbers.items()]
+    cells, dim = rows["cells"].iloc[0], rows["dim"].iloc[0]
+    sentence = f"Of {len(rows)} orderings of {cells:,} cells in {dim}D, {listed(parts)}, all as means."
+    return Answer(numbers.loc[heat.from_best_to_worst(numbers)].rename_axis(columns="means"), sentence)
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True)
+    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=SMALL_BOXES)

@@ -25,6 +25,7 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis.answers import Answer, headline, percent, rounded, rows_of
 from experiments.analysis.half_life import (
     SMALL_RESIDUAL,
     crossing,
@@ -34,6 +35,7 @@ from experiments.analysis.half_life import (
     stretched_exponential,
 )
 from experiments.core import Axis, Settings, figures, main, save_table, style, values
+from experiments.core.terminal import FEW_PARTICLES
 from experiments.prediction.cache_models import check_models, predicted
 from experiments.prediction.systems import GEOMETRIES, own_side
 from md.laws import SpringDashpot
@@ -55,23 +57,23 @@ class Config(Settings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("cache", "model")
 
     geometry: Axis[str] = ("cubes",)
-    """squares (discs in a plane), cubes."""
+    """Geometries: squares (discs in a plane) or cubes."""
     size: Axis[int] = (32,)
-    """Boxes a side."""
+    """Side of the system in boxes."""
     filling_fraction: Axis[float] = (0.1, 0.25, 0.5)
     """Volume of the spheres over that of the box."""
     interaction: Axis[str] = INTERACTIONS
-    """ideal (particles fly through each other), elastic, inelastic."""
+    """Interactions of the particles: ideal (they fly through each other), elastic, inelastic."""
     speed: Axis[float] = (0.003, 0.01)
     """Root mean square speed of a particle at the start, in d per step."""
     ordering: Axis[str] = ("hilbert",)
-    """Memory orders: any ordering of `sfc`."""
+    """Memory orders: orderings of `sfc`."""
     cache: tuple[int, ...] = (64, SHOWN, 1024, 4096, 33125)
-    """Capacities in particles."""
+    """Capacities of the cache in particles."""
     model: tuple[str, ...] = ("block", "lru")
-    """block (that of [thesis]), lru, set_associative."""
+    """Models of the cache; block is that of [thesis]."""
     steps: int = 2000
-    """Steps after the reorder."""
+    """Number of steps after the reorder."""
     path: float = 0.0
     """Distance in d that a particle flies at the speed of the start after the reorder, instead of `--steps`:
     gases of any speed are observed at the same distances. 0 for `--steps`."""
@@ -79,11 +81,11 @@ class Config(Settings):
     """Duration of a contact in steps at every speed: one kind of spheres at several temperatures. 0 for a
     tenth of the time between two collisions of a particle, which becomes shorter with speed."""
     observations: int = 30
-    """Observations, at equal distances in the logarithm of the steps."""
+    """Number of observations, at equal distances in the logarithm of the steps."""
     restitution: float = 0.8
     """Coefficient of restitution of inelastic collisions."""
     precision: str = "float64"
-    """float64, float32."""
+    """Precision of positions, velocities and forces."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -357,5 +359,53 @@ def _halves(panel: plt.Axes, rows: pd.DataFrame, look: dict, over_path: bool) ->
     panel.text(0.03, 0.1, text, transform=panel.transAxes, fontsize=6, va="bottom")
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Say after how many steps half of an order's gain over shuffled memory is lost."""
+    rows = headline(table.assign(left=excess(table)), "model")
+    capacities = rows.loc[rows["left"].notna(), "cache_particles"].unique()
+    capacities = capacities if len(capacities) else rows["cache_particles"].unique()
+    capacity = capacities[np.abs(np.log(capacities / SHOWN)).argmin()]
+    lives = half_lives(rows[rows["cache_particles"] == capacity])
+    cells = {
+        "half-life (steps)": lambda row: _life(row, "steps"),
+        "flown by then (d)": lambda row: _life(row, "flown_d"),
+        "left at the end": lambda row: f"{percent(row['left_last'])} after {row['last_step']:,} steps",
+    }
+    first = lives.to_dict("records")[0]
+    where = f"{first['gases']} gases, {percent(first['filling_fraction'])} filled, {first['interaction']}"
+    where += f", {first['speed']:g} d a step"
+    cache = f"{first['model']} model, cache of {capacity:,.0f} particles"
+    sentence = f"{_loss(first)} ({where}; {cache})."
+    reached = lives.loc[lives["gases_at_half"] == lives["gases"], "half_life_crossing_steps"]
+    if len(lives) > 1 and len(reached):
+        ends = " to ".join(dict.fromkeys((rounded(reached.min()), rounded(reached.max()))))
+        sentence += f" {len(reached)} of {len(lives)} cases fall to one half, after {ends} steps."
+    elif len(lives) > 1:
+        sentence += f" In none of {len(lives)} cases do all gases reach one half."
+    return Answer(rows_of(lives, _CASE, cells), sentence)
+
+
+def _life(row: dict, unit: str) -> str:
+    """Format the half-life of a case, with its range over gases."""
+    name = f"half_life_crossing_{unit}"
+    if not np.isfinite(row[name]):
+        return "not reached"
+    low, high = (row[f"{name}_{end}"] for end in ("low", "high"))
+    return f"{rounded(row[name])} ({rounded(low)} to {rounded(high) if np.isfinite(high) else 'later'})"
+
+
+def _loss(row: dict) -> str:
+    """Say when half of the gain of a case is lost, or how much is left at the end."""
+    gain = f"the gain of {row['ordering']} over shuffled memory"
+    if not np.isfinite(row["left_last"]):
+        return f"There is nothing to lose: {gain} is below 0.1 % of the reads"
+    if np.isfinite(row["half_life_crossing_steps"]):
+        steps, flown = _life(row, "steps"), _life(row, "flown_d")
+        return f"Half of {gain} in hits is lost {steps} steps, or {flown} d flown, after the reorder"
+    return (
+        f"Of {gain} in hits, {percent(row['left_last'])} is left {row['last_step']:,} steps after the reorder"
+    )
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True)
+    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_PARTICLES)

@@ -20,7 +20,8 @@ All curves and packages of a case are sampled once a round, in random order: a c
 """
 
 import math
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -33,8 +34,20 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis.answers import (
+    Answer,
+    estimate,
+    grid,
+    headline,
+    listed,
+    one_run,
+    pair_in_words,
+    quoted,
+    rounded,
+)
 from experiments.analysis.baselines import again, is_again
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_decoded, check_keys, check_same_curve
 from experiments.measurement.hardware_caches import caches
 from experiments.measurement.rounds import Entry, take_rounds
@@ -60,25 +73,24 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("curve", "peers")
 
     n: Axis[int] = (2**21,)
-    """Points. Take 134217728 on a GPU."""
+    """Number of points. Take 134217728 on a GPU."""
     curve: tuple[str, ...] = field(default_factory=sfc.curves)
     """Curves of `sfc`; those that do not exist in a dimension, or on a GPU, are left out there."""
     dim: Axis[int] = (2, 3, 4)
-    """Dimensions."""
+    """Number of dimensions."""
     bits: Axis[int] = (10, 16, 21)
     """Orders of the curves: bits of a coordinate, or digits for a base of 3. Curves with keys of more than 64
     bits are left out."""
     dtype: Axis[str] = DTYPES
-    """narrowest, int64."""
+    """Types of cells and keys: narrowest for the fewest bytes that hold them, or int64."""
     direction: Axis[str] = DIRECTIONS
-    """encode, decode."""
+    """Directions: encode from cells to keys, decode from keys to cells."""
     peers: list[str] = field(default_factory=lambda: list(ENCODERS))
-    """Other packages, on the CPU: hilbertsfc, numpy-hilbert-curve, geopandas. Those that are not installed
-    are left out."""
+    """Other packages, on the CPU. Those that are not installed are left out."""
     threads: int = 1
-    """Threads of the host. numpy-hilbert-curve and geopandas use one."""
+    """Number of threads of the host. numpy-hilbert-curve and geopandas use one."""
     calls: int = 3
-    """Calls in a sample. Take 20 on a GPU."""
+    """Number of calls in a sample. Take 20 on a GPU."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -205,7 +217,7 @@ def _is_here(name: str) -> bool:
     """Return whether a package is installed; print a message, once in a process, if it is not."""
     if ENCODERS[name].is_installed():
         return True
-    print(f"{name} is not measured: it is not installed; pip install {name}")
+    print(f"{name} is not measured: it is not installed; pip install {name}", file=sys.stderr)
     return False
 
 
@@ -376,5 +388,35 @@ def _arrays(rows: pd.DataFrame) -> str:
     return f"{rows['n'].iloc[0]:,} points, {kinds}"
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare the fastest curves with a copy of the same bytes, and Hilbert's with other packages."""
+    rows = headline(table, *_FIGURE)
+    rows = rows[rows["dim"] == (3 if 3 in set(rows["dim"]) else rows["dim"].max())]
+    found = statistics.over_runs(rows[~rows["encoder"].map(is_again)], ["encoder", "bits"], RATE)
+    found = found.assign(centre=statistics.bounds(found, RATE)["centre"])
+    found = found.sort_values("centre", ascending=False, kind="stable")
+    scale, unit = (1e3, "billion") if found["centre"].max() > 1e4 else (1.0, "million")
+
+    def rate(row: Mapping) -> str:
+        return estimate(row, RATE, lambda points: rounded(points / scale))
+
+    rates = grid(found, "encoder", "bits", rate, f"{unit} points a second", lambda bits: f"{bits} bits")
+    bits, (dim, dtype, direction) = (
+        rows["bits"].max(),
+        (rows[name].iloc[0] for name in ("dim", "dtype", "direction")),
+    )
+    at = found[found["bits"] == bits].set_index("encoder")
+    named = [
+        *[name for name in at.index if name != COPY][:2],
+        *(name for name in (COPY,) if name in at.index),
+    ]
+    parts = [f"{quoted(name)} {rate(at.loc[name].to_dict())}" for name in named]
+    where = f"{unit.capitalize()} points a second in {dim}D with {bits} bits ({direction}, {dtype} integers)"
+    over_packages = gains_over_packages(rows[rows["bits"] == bits])
+    hilbert = over_packages[over_packages["curve"] == "hilbert"].to_dict("records")
+    ours = [f"; {pair_in_words(row, 'our hilbert', row['over'])}" for row in hilbert[:1]]
+    return Answer(rates, f"{where}: {listed(parts)}{''.join(ours)}.{one_run(rows)}")
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

@@ -26,8 +26,10 @@ import pandas as pd
 from scipy import stats
 
 import md
+from experiments.analysis.answers import Answer, headline, percent, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table
 from experiments.core.settings import UsageError
+from experiments.core.terminal import FEW_TRIALS
 from md.backend import Backend
 from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
@@ -44,18 +46,18 @@ class Config(Settings):
     """Sweep of builds."""
 
     n: Axis[int] = (2**20,)
-    """Boxes at the leaves of a tree."""
+    """Number of boxes at the leaves of a tree."""
     dim: Axis[int] = (3,)
-    """Dimensions of the boxes: 2, 3."""
+    """Number of dimensions of the boxes, 2 or 3."""
     start: Axis[str] = STARTS
-    """Where merging through global memory begins: leaves (every node), blocks (nodes above blocks of 256
-    leaves, as in the search)."""
+    """Nodes from which on merging goes through global memory: leaves (every node), blocks (nodes above blocks
+    of 256 leaves, as in the search)."""
     fence: Axis[str] = FENCES
-    """with, without; without needs a CUDA device."""
+    """Builds with the fence, or without it, which needs a CUDA device."""
     scenes: int = 10
-    """Random scenes, each with a tree of its own."""
+    """Number of random scenes, each with a tree of its own."""
     builds: int = 1000
-    """Builds of all boxes of each tree."""
+    """Number of builds of all boxes of each tree."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -234,5 +236,25 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Say in which share of the trees a box was wrong, without the fence and with it."""
+    every = headline(summary(table), "n", "dim")
+    cells = {
+        "wrong trees": lambda row: f"{row['wrong_trees']:,} of {row['trees']:,}",
+        "95 % interval": lambda row: f"{percent(row['share_low'])} to {percent(row['share_high'])}",
+        "races": lambda row: row["races"],
+    }
+    found = headline(every, "start")
+    parts = [
+        f"{row['fence']} the fence {row['wrong_trees']:,} of {row['trees']:,} trees have a wrong box "
+        f"({percent(row['share_low'])} to {percent(row['share_high'])})"
+        for row in found.to_dict("records")
+    ]
+    n, dim, start = (found[name].iloc[0] for name in ("n", "dim", "start"))
+    return Answer(
+        rows_of(every, _CASE, cells, most=4), f"At {n:,} boxes in {dim}D from {start}, {', '.join(parts)}."
+    )
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True)
+    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_TRIALS)

@@ -25,8 +25,10 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 import md
 import sfc
+from experiments.analysis.answers import Answer, estimate, headline, percent, rounded, rows_of
 from experiments.analysis.half_life import crossing, median_and_range
 from experiments.core import Axis, TimedSettings, figures, main, save_table, style
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_flight, check_pairs
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -57,30 +59,31 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("system", "search", "model", "cache")
 
     n: Axis[int] = (2**16,)
-    """Particles. Take 1000000 on a GPU."""
+    """Number of particles. Take 1000000 on a GPU."""
     system: tuple[str, ...] = SYSTEMS
-    """flock (at density 1/8), gas (20 % filled)."""
+    """Systems: a flock (at density 1/8), a gas (20 % filled)."""
     rules: Axis[str] = ("source",)
     """Rules of the flock: source (those of [flock]), weak_separation (separation 0.02 up to a distance of 1.5
     instead of 0.1 up to 3: flocks form)."""
     search: tuple[str, ...] = ("linked", "scattered")
-    """linked, scattered, tree (rebuilt at every step): searches that do not move the particles."""
+    """Neighbour searches that do not move the particles; tree is rebuilt at every step."""
     ordering: Axis[str] = ("hilbert",)
-    """Any 3D ordering of `sfc`."""
+    """Memory orders: 3D orderings of `sfc`."""
     precision: Axis[str] = ("float32",)
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
     age: int = 100
-    """Steps of the flock before the sort, in which it leaves its random start."""
+    """Number of steps of the flock before the sort, in which it leaves its random start."""
     last: int = 640
     """Largest age of the order, in steps."""
     ages: int = 9
-    """Number of ages after the first at which steps are timed; fewer if they were less than `steps` apart."""
+    """Number of ages after the first at which steps are timed; fewer if they would be less than `steps`
+    apart."""
     steps: int = 5
-    """Timed steps at each age. Take 20 on a GPU."""
+    """Number of timed steps at each age. Take 20 on a GPU."""
     predicted_n: int = 2**14
-    """Particles of the predictions, more than any capacity of a cache."""
+    """Number of particles of the predictions, more than any capacity of a cache."""
     model: tuple[str, ...] = ("block", "lru")
-    """block (that of [thesis]), lru, set_associative."""
+    """Models of the cache; block is that of [thesis]."""
     cache: tuple[int, ...] = (320, 1024, 4096)
     """Capacities of a cache in particles. The figure shows the model and capacity at which the system that
     gains least has the largest predicted gain."""
@@ -439,5 +442,39 @@ def _halves_in_words(halves: pd.DataFrame, kinds: list[str]) -> list[str]:
     return lines
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Say what is left of the gain of an order in each system, as measured in the first search."""
+    found = half_ages(headline(left(table), *_CASE))
+    found = found.sort_values("kind", key=lambda kinds: kinds != "measured", kind="stable")
+    cells = {
+        "gain at first": lambda row: rounded(row["gain_first"]),
+        "left at the end": lambda row: f"{percent(row['left_last'])} after {row['age_last']:,.0f} steps",
+        "half is left": lambda row: _half(row) or "not reached",
+    }
+    systems = [rows.to_dict("records")[0] for _, rows in found.groupby("system", sort=False)]
+    parts = [f"in the {row['system']} ({row['search']}, {row['kind']}) {_kept(row)}" for row in systems]
+    sentence = (
+        f"The gain of {found['ordering'].iloc[0]} over shuffled memory, {found['n'].iloc[0]:,} particles: "
+    )
+    shown = found.groupby("system", sort=False).head(2)
+    return Answer(rows_of(shown, [*_LINE, "kind"], cells, most=4), f"{sentence}{'; '.join(parts)}.")
+
+
+def _half(row: dict) -> str:
+    """Format the age at which half of a gain is left, with its range over runs; empty if not reached."""
+    name = "half_age_crossing_steps"
+    if not np.isfinite(row[name]):
+        return ""
+    return f"after {estimate(row, name)} steps"
+
+
+def _kept(row: dict) -> str:
+    """Say how long a gain lasts."""
+    if not np.isfinite(row["left_last"]):
+        return "there is none to lose"
+    last = f"{percent(row['left_last'])} is left after {row['age_last']:,.0f} steps"
+    return f"half is left {_half(row)}, {last}" if _half(row) else last
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

@@ -16,6 +16,7 @@ A step lasts 0.2 time units. All rules are increments of velocity a step.
 """
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+from experiments.analysis.answers import Answer, listed, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style
+from experiments.core.terminal import FEW_PARTICLES
 from experiments.drawing.film import WITHOUT, can_film, film
 from experiments.drawing.headings import Headings
 from experiments.prediction.flocks import RULES, SOURCE_DENSITY, STARTS, Aging, Flock, densest, structure
@@ -54,28 +57,28 @@ class Config(Settings):
     """Sweep of flocks."""
 
     n: Axis[int] = (10_000,)
-    """Boids. Take 100000 on a GPU."""
+    """Number of boids. Take 100000 on a GPU."""
     dim: Axis[int] = (3, 2)
     """Number of axes."""
     rules: Axis[str] = ("source", "weak_separation")
-    """source (those of [flock]: cohesion 0.01 and alignment 0.1 up to 5, separation 0.1 up to 3),
-    weak_separation (separation 0.02 up to 1.5, else the same: flocks form)."""
+    """Rules of the flock: source (those of [flock]: cohesion 0.01 and alignment 0.1 up to 5, separation 0.1
+    up to 3), weak_separation (separation 0.02 up to 1.5, else the same: flocks form)."""
     start: Axis[str] = ("uniform",)
-    """uniform, clusters (of a thousand boids that fly together)."""
+    """Positions at the start: uniform, or clusters (of a thousand boids that fly together)."""
     density: Axis[float] = (SOURCE_DENSITY,)
-    """Boids per unit of volume (in 2D of area); 1/8 in [flock]."""
+    """Number of boids per unit of volume (in 2D of area); 1/8 in [flock]."""
     steps: int = 1000
-    """Steps of 0.2 time units after the start. Take 20000 on a GPU."""
+    """Number of steps of 0.2 time units after the start. Take 20000 on a GPU."""
     observations: int = 25
-    """Observations of the structure besides the start, at equal distances in the logarithm of the steps;
-    fewer where these are closer than a step."""
+    """Number of observations of the structure besides the start, at equal distances in the logarithm of the
+    steps; fewer where these are closer than a step."""
     pictures: int = 60
-    """Pictures of the film of each flock in 2D, from the start to the end at equal distances of steps /
-    (pictures - 1) steps; in 3D and with 1 the last one alone; 0 for none."""
+    """Number of pictures of the film of each flock in 2D, from the start to the end at equal distances of
+    steps / (pictures - 1) steps; in 3D and with 1 the last one alone; 0 for none."""
     shown: int = 2500
     """Largest number of boids in a picture: in a larger box a part is shown."""
     precision: str = "float32"
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -285,7 +288,7 @@ def _show(shown: Headings, rows: pd.DataFrame) -> None:
 def _film(boids: pd.DataFrame, out: Path, name: str) -> None:
     """Film a flock."""
     if not can_film():
-        print(WITHOUT)
+        print(WITHOUT, file=sys.stderr)
         return
     figure, panel = plt.subplots(figsize=(6.4, 5.6), dpi=110)
     shown = Headings(panel, boids["window"].iloc[0], boids["window"].iloc[0])
@@ -303,5 +306,34 @@ def _film(boids: pd.DataFrame, out: Path, name: str) -> None:
     film(figure, pictures(), out / f"{name}.mp4", rate=RATE)
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Say since which step boids are aligned, clustered and clumped."""
+    found = summary(table[table["what"] == "structure"])
+    cells = {
+        "aligned": lambda row: _since_when(row, "aligned"),
+        "clustered": lambda row: _since_when(row, "clustered"),
+        "clumped": lambda row: _since_when(row, "clumped"),
+        "neighbours": lambda row: rounded(row["neighbours_mean"]),
+        "order parameter": lambda row: rounded(row["order_parameter"]),
+    }
+    row = found.to_dict("records")[0]
+    times = {name: _since_when(row, name) for name in ("aligned", "clustered", "clumped")}
+    states = [f"never {name}" if time == "never" else f"{name} {time}" for name, time in times.items()]
+    flocks = int((found["is_aligned"] & found["is_clustered"]).sum())
+    sentence = (
+        f"In {row['dim']}D with the rules {row['rules']}, {row['n']:,} boids are {listed(states)}, in "
+        f"{row['steps']:,} steps; {flocks} of {len(found)} cases end as flocks, both aligned and clustered."
+    )
+    return Answer(rows_of(found, _CASE, cells), sentence)
+
+
+def _since_when(row: dict, name: str) -> str:
+    """Say since which step a condition holds, until which it held, or that it never held."""
+    if row[f"is_{name}"]:
+        return f"from step {row[f'{name}_from_step']:,.0f} on"
+    until = row[f"{name}_until_step"]
+    return "never" if until is None or pd.isna(until) else f"until step {until:,.0f}"
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True)
+    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_PARTICLES)

@@ -32,10 +32,12 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis.answers import Answer, compared, headline, largest_gain, pair_in_words, quoted
 from experiments.analysis.baselines import SHUFFLED, again, is_again
 from experiments.analysis.flock_gains import (
     FLOCK,
     PEERS,
+    RUNGS,
     TWICE,
     memory_gains,
     over_peer,
@@ -45,6 +47,7 @@ from experiments.analysis.flock_gains import (
     with_state,
 )
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_flight
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -73,24 +76,25 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("search", "ordering", "division")
 
     n: Axis[int] = (10_000,)
-    """Boids, at the density of [flock], 1/8. Take 100000 and 1000000 on a GPU."""
+    """Number of boids, at the density of [flock], 1/8. Take 100000 and 1000000 on a GPU."""
     start: Axis[str] = ("uniform",)
-    """uniform, clusters (of a thousand boids that fly together)."""
+    """Positions at the start: uniform, or clusters (of a thousand boids that fly together)."""
     rules: Axis[str] = ("source",)
-    """source (those of [flock]), weak_separation (separation 0.02 up to a distance of 1.5 instead of 0.1 up
-    to 3: flocks form)."""
+    """Rules of the flock: source (those of [flock]), weak_separation (separation 0.02 up to a distance of 1.5
+    instead of 0.1 up to 3: flocks form)."""
     precision: Axis[str] = ("float32",)
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
     age: Axis[int] = (0, 1000)
-    """Steps since the start. Take 0, 1000 and 20000 on a GPU."""
+    """Numbers of steps since the start. Take 0, 1000 and 20000 on a GPU."""
     search: tuple[str, ...] = ("naive", "scattered", "coherent", "tiles", "linked", "verlet", "lbvh")
-    """Any search of `md.search`; tensor in float32 on a GPU with tensor cores."""
+    """Neighbour searches; tensor in float32 on a GPU with tensor cores."""
     ordering: tuple[str, ...] = (SHUFFLED, "hilbert")
-    """Memory orders of the searches that do not sort the boids: shuffled, any 3D ordering of `sfc`."""
+    """Memory orders of the searches that do not sort the boids: shuffled, or a 3D ordering of `sfc`."""
     order_age: int = 100
     """Age in steps of a memory order that is measured beside a fresh one, in flocks of at least that age."""
     division: tuple[int, ...] = (0,)
-    """Cells per cutoff of scattered and coherent, 1 to 4; 0 for cells of the cutoff, visited one by one."""
+    """Number of cells per cutoff of scattered and coherent, 1 to 4; 0 for cells of the cutoff, visited one by
+    one."""
     skin: float = 1.0
     """Skin of verlet and verlet_tree, in units of length."""
     naive_up_to: int = 20_000
@@ -98,14 +102,14 @@ class Config(TimedSettings):
     predicted_up_to: int = 131_072
     """Largest number of boids whose reads are listed for the prediction of hits."""
     model: str = "lru"
-    """Model of the cache of the prediction: block, lru, set_associative."""
+    """Model of the cache of the prediction."""
     cache: int = 1024
     """Capacity of that cache in particles; of set_associative a multiple of 128."""
     steps: int = 10
-    """Steps in a sample. Take 50 on a GPU."""
+    """Number of steps in a sample. Take 50 on a GPU."""
     peers: list[str] = field(default_factory=list)
-    """Other codes to measure in the same rounds in float64 on the CPU: numpy (with scipy's cKDTree, on one
-    thread; ours use all)."""
+    """Other codes, measured in the same rounds in float64 on the CPU: numpy with scipy's cKDTree, on one
+    thread; ours use all."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -370,13 +374,11 @@ def _peer(
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw times, the rungs of B1 and the value of a memory order; write summary and verdict."""
+    """Draw times, the rungs of B1 and the value of a memory order; write the tables."""
     judged, memory = rungs(table), memory_gains(table)
     save_table(summary(table), out, "summary")
     save_table(judged, out, "rungs")
     save_table(memory, out, "memory")
-    for line in [*verdict(judged, table), *over_target(table)]:
-        print(line)
     _draw_times(table, out)
     _draw_rungs(judged, table, out)
     _draw_memory(memory, out)
@@ -524,5 +526,20 @@ def _draw_misses(table: pd.DataFrame, out: Path) -> None:
         _titled(figure, title, out, f"misses_{precision}")
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare the fastest searches with the naive one, or with shuffled memory, and name the best order."""
+    rows = headline(table, "n", "start", "rules", "precision")
+    first = rows.iloc[0]
+    at = rows[rows["age"] == first["age"]]
+    baseline = [name for name in RUNGS[:2] if name in set(at["name"])][:1]
+    worth = memory_gains(at[~at["search"].isin(PEERS.values())])
+    more = ""
+    if not worth.empty:
+        row = largest_gain(worth)
+        more = f"the best memory order is {pair_in_words(row, quoted(row['name']), quoted(row['over']))}"
+    where = f"At {first['n']:,} boids of {first['age']:,} steps ({first['precision']})"
+    return compared(rows, "name", baseline, "age", where, lambda age: f"age {age:,}", more=more)
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

@@ -36,9 +36,11 @@ import pandas as pd
 
 import md
 from experiments.analysis import rungs
+from experiments.analysis.answers import Answer
 from experiments.analysis.baselines import again, original
 from experiments.analysis.rungs import CASE
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_states
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -104,16 +106,16 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("rung",)
 
     n: Axis[int] = (2**14, 2**17)
-    """Particles. Take 131072 to 4194304 on a GPU."""
+    """Number of particles. Take 131072 to 4194304 on a GPU."""
     rung: tuple[str, ...] = tuple(RUNGS)
-    """Rungs of the ladder: any of the defaults. The first is measured twice. Those that change nothing on the
-    CPU are left out there."""
+    """Rungs of the ladder. The first is measured twice. Those that change nothing on the CPU are left out
+    there."""
     filling_fraction: float = 0.2
     """Volume of the spheres over that of the box, up to 0.5."""
     precision: str = "float32"
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
     steps: int = 50
-    """Steps in a sample. Take 500, so that each sample holds one reorder of the memory."""
+    """Number of steps in a sample. Take 500, so that each sample holds one reorder of the memory."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -264,5 +266,11 @@ def _times(gain: float) -> str:
     return f"{gain:.2f}" if np.isfinite(gain) else ""
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare the fastest rungs with the first one, and name the largest single step, at the largest size."""
+    table = statistics.with_rounds(table, CASE)
+    return rungs.answer(table, compared_with(table), "particles")
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

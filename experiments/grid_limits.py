@@ -27,7 +27,9 @@ import numpy as np
 import pandas as pd
 
 import md
+from experiments.analysis.answers import Answer, headline, listed, percent, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style, values
+from experiments.core.terminal import FEW_PARTICLES
 from md.backend import Backend
 from md.particles.cell_grid import CellGrid
 from md.search import Coherent
@@ -45,11 +47,11 @@ class Config(Settings):
     """Sweep of densities and orders of cells."""
 
     n: Axis[int] = (2**17,)
-    """Particles. Figures show the largest."""
+    """Number of particles. Figures show the largest."""
     filling_fraction: Axis[float] = (0.003, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
     """Volume of the spheres over that of the box, up to 0.5."""
     order: Axis[str] = ("row", "morton", "hilbert")
-    """Order of the cells in memory: any 3D ordering that `md.search.Coherent` takes."""
+    """Orders of the cells in memory: 3D orderings that `md.search.Coherent` takes."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -111,8 +113,7 @@ def tree_bytes(n: int, grid: CellGrid, backend: Backend) -> int:
 
 def draw(table: pd.DataFrame, out: Path) -> None:
     """Draw memory, lists and distances in memory over the filling fraction; write the summary."""
-    counts = table.groupby(_CASE, sort=False)[_COUNTS].median().reset_index()
-    save_table(counts, out, "summary")
+    save_table(summary(table), out, "summary")
     table = table[table["n"] == table["n"].max()]
     titles = [
         "memory at low density",
@@ -138,6 +139,11 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     figures.titled(figure, title, out, "grid_limits")
 
 
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """List the medians over repeats of each case."""
+    return table.groupby(_CASE, sort=False)[_COUNTS].median().reset_index()
+
+
 def _lines(panel: plt.Axes, rows: pd.DataFrame, names: dict[str, str]) -> None:
     """Draw columns over the filling fraction."""
     found = rows.melt("filling_fraction", list(names), "column", "value")
@@ -147,5 +153,31 @@ def _lines(panel: plt.Axes, rows: pd.DataFrame, names: dict[str, str]) -> None:
     figures.median_lines(panel, found, "filling_fraction", "value", look, legend=True)
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Say where a grid takes more memory than a tree, how long its lists are, and how far neighbours lie."""
+    found = headline(summary(table), "n").sort_values("filling_fraction", kind="stable")
+    one = headline(found, "order")
+    cells = {
+        "bytes a particle": lambda row: rounded(row["grid_bytes"]),
+        "of a tree": lambda row: rounded(row["tree_bytes"]),
+        "most in a cell": lambda row: f"{row['most_in_a_cell']:.0f}",
+    }
+    larger = one.loc[one["grid_bytes"] > one["tree_bytes"], "filling_fraction"]
+    memory = (
+        f"more memory than a tree up to {percent(larger.max())} filled" if len(larger) else "less than a tree"
+    )
+    sparse, dense = one.iloc[0], one.iloc[-1]
+    densest = table[table["filling_fraction"] == dense["filling_fraction"]]
+    apart = densest.groupby("order", sort=False)["slots_apart_90"].median()
+    far = listed(f"{slots:,.0f} along {name}" for name, slots in apart.items())
+    sentence = (
+        f"With {dense['n']:,} particles a grid takes {memory} ({rounded(sparse['grid_bytes'])} bytes a "
+        f"particle against {rounded(sparse['tree_bytes'])} at {percent(sparse['filling_fraction'])}); at "
+        f"{percent(dense['filling_fraction'])} a cell holds up to {dense['most_in_a_cell']:.0f}, and one in "
+        f"ten partners is farther in memory than {far}."
+    )
+    return Answer(rows_of(one, ["filling_fraction"], cells), sentence)
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True)
+    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_PARTICLES)

@@ -30,8 +30,10 @@ import pandas as pd
 import md
 import sfc
 from experiments.analysis import wear
+from experiments.analysis.answers import Answer, estimate, one_run, percent, rows_of
 from experiments.analysis.baselines import SHUFFLED, again, is_again, reordered_every
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -56,19 +58,19 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("interval",)
 
     n: Axis[int] = (2**18, 2**21)
-    """Particles. Four gases of this size are in memory at once."""
+    """Number of particles. Four gases of this size are in memory at once."""
     filling_fraction: Axis[float] = (0.05, 0.2, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
     speed: Axis[float] = (0.0005, 0.002, 0.008)
     """Root mean square speed of a particle, in d per step, up to 0.01."""
     ordering: Axis[str] = ("hilbert",)
-    """Any 3D ordering of `sfc`."""
+    """Memory orders: 3D orderings of `sfc`."""
     search: Axis[str] = ("linked",)
-    """linked, scattered: searches that do not move the particles."""
+    """Neighbour searches, of those that do not move the particles."""
     precision: Axis[str] = ("float32",)
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
     interval: tuple[int, ...] = (5, 10, 20, 40, 80, 100, 160, 320, 500, 640, 1280, 2560)
-    """Steps between reorders."""
+    """Numbers of steps between two reorders."""
     least_steps: int = 400
     """Smallest number of steps of a sample, which holds one or more whole intervals."""
 
@@ -467,5 +469,39 @@ def _predicted(best: pd.DataFrame) -> plt.Figure:
     return figure
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Name the best interval between reorders, the predicted one, and what `Decayed` took."""
+    table, near = _with_schedules(table), f"within {percent(FLAT - 1)}"
+    found = optima(table).sort_values("n", ascending=False, kind="stable")
+    cells = {
+        "best": lambda row: f"every {row['interval_best']:,}",
+        near: lambda row: f"{row['interval_best_from']:,} to {row['interval_best_to']:,}",
+        "predicted": lambda row: f"every {row['interval_foreseen']:,}",
+        "Decayed": lambda row: _interval_in_words(row["interval_auto"]),
+        "its time over best": lambda row: estimate(row, "auto_over_best"),
+    }
+    row = found.to_dict("records")[0]
+    inside = found["interval_foreseen"].between(found["interval_best_from"], found["interval_best_to"]).sum()
+    sentence = (
+        f"At {row['n']:,} particles, {percent(row['filling_fraction'])} filled, {row['speed']:g} d a step, a "
+        f"reorder every {row['interval_best']:,} steps is best ({row['interval_best_from']:,} to "
+        f"{row['interval_best_to']:,}: {near}); the model predicts {row['interval_foreseen']:,}, and is "
+        f"in that range in {inside} of {len(found)} cases; {_decayed(row)}."
+    )
+    return Answer(rows_of(found, _CASE, cells), sentence + one_run(table))
+
+
+def _interval_in_words(steps: float) -> str:
+    return f"every {steps:,.0f}" if np.isfinite(steps) else "seldom"  # once a sample, or less
+
+
+def _decayed(row: dict) -> str:
+    """Say how long a step of `Decayed` takes, over one at the best interval."""
+    over, verdict = estimate(row, "auto_over_best"), row.get("auto_over_best_difference", "")
+    if over == "-":
+        return "Decayed was not measured"
+    return f"Decayed takes {over} times the best time" + (f": {verdict}" if verdict else "")
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

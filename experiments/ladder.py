@@ -23,9 +23,11 @@ import pandas as pd
 
 import md
 from experiments.analysis import rungs
+from experiments.analysis.answers import Answer
 from experiments.analysis.baselines import again, original
 from experiments.analysis.rungs import CASE
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces_over_largest
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -89,16 +91,17 @@ class Config(TimedSettings):
     n: Axis[int] = (2**14, 2**17)
     """Number of discs. Take 131072 to 4194304 on a GPU."""
     rung: tuple[str, ...] = tuple(RUNGS)
-    """Rungs of the ladder: any of the defaults. The first is measured twice."""
+    """Rungs of the ladder. The first is measured twice."""
     room: int = ROOM
     """Capacity of a list in the rungs with lists, in partners. `crowded_share` is the share of discs that had
     more at the end, and traversed the tree a second time."""
     precision: str = "float32"
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
     steps: int = 10
-    """Steps in a sample. Take 32 and few rounds on a GPU, because later the stream meets the wing."""
+    """Number of steps in a sample. Take 32 and few rounds on a GPU, because later the stream meets the
+    wing."""
     warmup: int = 10
-    """Steps before the checks. Untimed rounds follow, until nothing is compiled or recorded."""
+    """Number of steps before the checks. Untimed rounds follow, until nothing is compiled or recorded."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -185,5 +188,10 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     return rungs.summary(table, _OVER)
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare the fastest rungs with the first one, and name the largest single step, at the largest size."""
+    return rungs.answer(statistics.with_rounds(table, CASE), _OVER, "discs")
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

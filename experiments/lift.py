@@ -12,6 +12,7 @@ thin that they are an ideal gas of two dimensions, sqrt(2 T / m).
 """
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,9 @@ import pandas as pd
 import seaborn as sns
 
 import md
+from experiments.analysis.answers import Answer, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style, values
+from experiments.core.terminal import FEW_PARTICLES
 from experiments.drawing.film import WITHOUT, can_film, film
 from experiments.drawing.flow import Flow
 from md.boundaries import Walls
@@ -42,7 +45,7 @@ class Config(Settings):
     """Sweep of angles and streams."""
 
     airfoil: Axis[str] = ("0012",)
-    """Four digits of a NACA section, or a coordinate file in Selig's or Lednicer's format."""
+    """Airfoils: four digits of a NACA section, or a coordinate file in Selig's or Lednicer's format."""
     angle: Axis[float] = (-10.0, -5.0, 0.0, 5.0, 10.0, 20.0)
     """Angle of attack in degrees; positive is nose up."""
     mach: Axis[float] = (5.0,)
@@ -57,23 +60,23 @@ class Config(Settings):
     """Contact time of two discs, and of a disc with wing or wall; unit: time of the stream for one
     diameter."""
     steps_per_contact: int = 12
-    """Steps per contact, at the longest step; 8 or more."""
+    """Number of steps per contact, at the longest step; 8 or more."""
     chords_before: float = 5.0
     """Distance of the stream before the measurement, in chords."""
     chords: float = 8.0
     """Distance of the stream during the measurement, in chords."""
     blocks: int = 16
-    """Blocks of time, each with a mean of lift and drag."""
+    """Number of blocks of time, each with a mean of lift and drag."""
     cells: int = 160
-    """Cells of the map along the tunnel."""
+    """Number of cells of the map along the tunnel."""
     frames: int = 48
-    """Pictures of the film, 16 steps apart; 0 for none."""
+    """Number of pictures of the film, 16 steps apart; 0 for none."""
     search: str = "lbvh"
-    """Any search of `md.search`; on a GPU `linked` is faster than the tree in a thin stream."""
+    """Neighbour search; on a GPU `linked` is faster than the tree in a thin stream."""
     integrator: str = "velocity_verlet"
-    """velocity_verlet, or adaptive_euler, that of [lift]."""
+    """Integrator; adaptive_euler is that of [lift]."""
     precision: str = "float64"
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -215,13 +218,13 @@ def draw(table: pd.DataFrame, out: Path) -> None:
             words = Path(str(airfoil)).stem, f"{mach:g}", f"{phi:g}", f"{angle:g}"
             name = "_".join(words).replace(".", "p")
             style.save(_map(rows, every)[0], out, f"map_{name}")
-    save_table(_summary(table), out, "summary")
+    save_table(summary(table), out, "summary")
     if len(frames):
         last = frames[frames["case"] == frames["case"].max()]
         _film(last, out / "film.mp4")
 
 
-def _summary(table: pd.DataFrame) -> pd.DataFrame:
+def summary(table: pd.DataFrame) -> pd.DataFrame:
     """Average each case: lift and drag with standard errors over blocks, pressures below and above.
 
     Density before the nose is the largest of a cell, as the mean over the gases.
@@ -320,7 +323,7 @@ def _grid(rows: pd.DataFrame) -> np.ndarray:
 def _film(frames: pd.DataFrame, path: Path) -> None:
     """Film the pictures of a case, 16 steps apart."""
     if not can_film():
-        print(WITHOUT)
+        print(WITHOUT, file=sys.stderr)
         return
     figure, shown = _map(frames[frames["frame"] == 0], frames)
 
@@ -332,5 +335,29 @@ def _film(frames: pd.DataFrame, path: Path) -> None:
     film(figure, pictures(), path)
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """State lift and drag with their standard errors, at the largest angle first."""
+    found = summary(table).sort_values("angle", ascending=False, kind="stable")
+    cells = {
+        "lift": lambda row: _with_error(row, "lift_coefficient"),
+        "drag": lambda row: _with_error(row, "drag_coefficient"),
+        "lift over drag": lambda row: rounded(row["lift_coefficient_mean"] / row["drag_coefficient_mean"]),
+    }
+    row = found.to_dict("records")[0]
+    words = {name: cell(row) for name, cell in cells.items()}
+    sentence = (
+        f"At {row['angle']:g} degrees and Mach {row['mach']:g} ({row['particles']:,.0f} discs) the wing has "
+        f"a lift of {words['lift']} and a drag of {words['drag']} (coefficients, with standard errors over "
+        f"blocks of time), lift over drag {words['lift over drag']}; before the nose the density is "
+        f"{rounded(row['density_at_nose_over_stream'])} times that of the stream."
+    )
+    return Answer(rows_of(found, [*_GROUP, "angle"], cells), sentence)
+
+
+def _with_error(row: dict, name: str) -> str:
+    mean, error = row[f"{name}_mean"], row[f"{name}_sem"]
+    return f"{rounded(mean)} +- {rounded(error)}" if np.isfinite(error) else rounded(mean)
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True)
+    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_PARTICLES)

@@ -21,8 +21,10 @@ from typing import Any, ClassVar
 import pandas as pd
 
 import md
+from experiments.analysis.answers import Answer, compared, headline
 from experiments.analysis.baselines import again, is_again, original
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_pairs
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -53,13 +55,13 @@ class Config(TimedSettings):
     share: float = 0.002
     """Share of the spheres that grow."""
     search: tuple[str, ...] = ("coherent", "tiles", "verlet", "lbvh", "wide_bvh", "verlet_tree")
-    """Any search of `md.search`. The first one on a grid is the baseline of the gains."""
+    """Neighbour searches. The first one on a grid is the baseline of the gains."""
     precision: str = "float32"
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
     steps: int = 10
-    """Steps in a sample. Take 100 on a GPU."""
+    """Number of steps in a sample. Take 100 on a GPU."""
     warmup: int = 10
-    """Steps before the checks. Untimed rounds follow, until nothing is compiled or recorded."""
+    """Number of steps before the checks. Untimed rounds follow, until nothing is compiled or recorded."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -205,5 +207,17 @@ def _gains(table: pd.DataFrame) -> pd.DataFrame:
     return statistics.gains(table, list(AXES), "search", _baseline(list(table["search"].unique())))
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare the fastest searches with the first one on a grid, over the axis that varies."""
+    rows = statistics.with_rounds(_with_room(table), _CASE)
+    axis = "room" if rows["widest"].nunique() == 1 < rows["room"].nunique() else "widest"
+    rows = headline(rows, next(name for name in AXES if name != axis))
+    rows = rows.sort_values(axis, ascending=False, kind="stable")
+    spheres, widest, room = (rows[name].iloc[0] for name in ("spheres", "widest", "room"))
+    where = f"With large spheres of {widest:g} d and room {room:g} ({spheres:,} spheres)"
+    baseline = _baseline(list(rows["search"].unique()))
+    return compared(rows, "search", [baseline], axis, where, lambda value: f"{axis} {value:g}")
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

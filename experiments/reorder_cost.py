@@ -24,8 +24,10 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis.answers import Answer, compared, headline
 from experiments.analysis.baselines import AGED, FRESH, SHUFFLED, again, aged_by, is_again, original
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_order
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -49,17 +51,17 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("memory", "place")
 
     n: Axis[int] = (2**14, 2**16, 2**18, 2**20)
-    """Particles."""
+    """Number of particles."""
     memory: tuple[str, ...] = MEMORY
-    """Memory before the reorder: shuffled, aged, fresh."""
+    """Memory before the reorder: in no order, reordered 0.1 d flown ago, or just reordered."""
     place: tuple[str, ...] = (*THREADS, *GPU)
-    """one thread, all threads (of the CPU); device, host and back (only with a GPU). For each memory the
-    particles of each place, twice those of the first, are in memory at once, with a copy that is restored
-    before each reorder."""
+    """Places of the reorder: one thread, all threads (of the CPU); device, host and back (only with a GPU).
+    For each memory the particles of each place, twice those of the first, are in memory at once, with a copy
+    that is restored before each reorder."""
     ordering: Axis[str] = ("hilbert",)
-    """Any 3D ordering of `sfc`."""
+    """Memory orders: 3D orderings of `sfc`."""
     precision: Axis[str] = ("float64",)
-    """float64, float32."""
+    """Precision of positions, velocities and forces."""
     filling_fraction: float = 0.2
     """Volume of the spheres over that of the box."""
 
@@ -212,5 +214,17 @@ def _over_n(rows: pd.DataFrame) -> plt.Figure:
     return figure
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare the places of a reorder, in the memory that a run reorders, at the largest size."""
+    rows = headline(statistics.with_rounds(table, [*_KEYS, "place"]), "ordering", "precision", "n")
+    usual = [name for name in (AGED, *MEMORY) if name in set(rows["memory"])]
+    rows = rows.sort_values("memory", key=lambda names: names.map(usual.index), kind="stable")
+    at = rows[rows["memory"] == usual[0]]
+    n, ordering = rows["n"].iloc[0], rows["ordering"].iloc[0]
+    where = f"In a reorder of {n:,} particles in {usual[0]} memory along {ordering}"
+    baselines = [name for name in reversed(BASELINES) if name in set(at["place"])][:1]
+    return compared(rows, "place", baselines, "memory", where, lambda name: f"{name} memory")
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

@@ -25,6 +25,7 @@ take few steps in a sample.
 """
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -36,7 +37,9 @@ import pandas as pd
 
 import md
 from experiments.analysis import limits
+from experiments.analysis.answers import Answer, headline, percent, rounded, rows_of
 from experiments.core import Axis, TimedSettings, figures, main, save_table
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces, check_states
 from experiments.measurement.cycle_target import CycleJob, simulation, write_start
 from experiments.measurement.hardware_caches import working_set
@@ -80,22 +83,22 @@ class Config(TimedSettings):
     """Sweep of gases and searches, one in memory at a time, besides one more for the check."""
 
     n: Axis[int] = (2**17, 2**19)
-    """Particles. Take 131072, 2097152 and 8388608 on a GPU."""
+    """Number of particles. Take 131072, 2097152 and 8388608 on a GPU."""
     filling_fraction: Axis[float] = (0.05, 0.2, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
     search: Axis[str] = ("verlet",)
-    """Any search of `md.search` but naive. The bytes that a kernel must move are known for verlet, coherent
-    and linked."""
+    """Neighbour searches. The bytes that a kernel must move are known for verlet, coherent and linked."""
     precision: str = "float32"
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
     fused: bool = True
-    """Whether the step is fused into the force kernel. The search reflexive cannot be fused."""
+    """Whether the step is fused into the force kernel, which the search reflexive cannot be."""
     steps: int = 50
-    """Steps in a sample, once as a whole and once phase by phase. Take 80 on a GPU."""
+    """Number of steps in a sample, once as a whole and once phase by phase. Take 80 on a GPU."""
     warm_up: int = 100
-    """Steps before the check and the times. The gas starts on a jittered lattice, where no spheres touch."""
+    """Number of steps before the check and the times. The gas starts on a jittered lattice, where no spheres
+    touch."""
     counter: str = "auto"
-    """nsight, none; auto for nsight on a device that has it."""
+    """Program that counts kernels; auto is nsight on a device that has it, else none."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -203,7 +206,10 @@ def _counted(
     """Yield a row for each kernel of a cycle; print a message if nothing can be counted."""
     counter = counter_for(place.name, case.n) if case.counter == "auto" else case.counter
     if counter != "nsight":
-        print("nothing is counted: " + ("--counter none" if case.counter == "none" else "no Nsight Compute"))
+        print(
+            "nothing is counted: " + ("--counter none" if case.counter == "none" else "no Nsight Compute"),
+            file=sys.stderr,
+        )
         return
     try:
         with temporary_folder("roofline-") as folder:
@@ -213,7 +219,7 @@ def _counted(
     except CannotCountError as error:
         if case.counter != "auto":
             raise ValueError(f"--counter {counter}: {error}; allowed: none, or a device with ncu") from error
-        print(f"nothing is counted: {error}")
+        print(f"nothing is counted: {error}", file=sys.stderr)
         return
     device: Any = place
     for row in kernels:
@@ -438,5 +444,29 @@ def _reasons(rows: pd.DataFrame) -> list[str]:
     return sorted((one for one in waits if waits[one] > 0), key=lambda one: -waits[one])
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Name the kernels, or the phases, that take most of a step, and what limits them."""
+    rows = headline(summary(table), *_FIGURE)
+    rows = rows[rows["filling_fraction"] == rows["filling_fraction"].iloc[0]]
+    step = rows.loc[rows["what"] == "step", "step_us"].sum()
+    counted = (rows["what"] == "kernel").any()
+    parts = rows[rows["what"] == ("kernel" if counted else "phase")].sort_values("step_us", ascending=False)
+    parts = parts.assign(share_of_all=parts["step_us"] / parts["step_us"].sum())
+    cells = {
+        "us a step": lambda row: rounded(row["step_us"]),
+        "share": lambda row: percent(row["share_of_all"]),
+        "limited by": lambda row: row["limit"] if counted else "not counted",
+    }
+    n, search, phi = (rows[name].iloc[0] for name in ("n", "search", "filling_fraction"))
+    where = f"At {n:,} particles, {percent(phi)} filled, a step of {search} takes {rounded(step)} us"
+    if parts.empty:
+        return Answer(pd.DataFrame(), f"{where}; its parts were not measured.")
+    first = parts.iloc[0]
+    kind = "kernel" if counted else "phase"
+    what = f"the {kind} {first['name']} takes {percent(first['share_of_all'])} of the {kind}s' time"
+    limited = f"and is limited by {first['limit']}" if counted else "and what limits it was not counted"
+    return Answer(rows_of(parts, ["name"], cells), f"{where}; {what} {limited}.")
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

@@ -29,8 +29,10 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis.answers import Answer, compared, headline, percent, quoted, ranked, rounded
 from experiments.analysis.baselines import again, aged, is_again, original
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import WrongResultError, check_pairs, check_states
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -56,24 +58,25 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("search", "cell_order")
 
     n: Axis[int] = (2**14, 2**17, 2**20)
-    """Particles."""
+    """Number of particles."""
     filling_fraction: Axis[float] = (0.05, 0.2, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
     search: tuple[str, ...] = ("linked", "scattered", "coherent", "verlet", "tiles")
-    """Any search of `md.search`; naive takes time n squared; reflexive takes steps that are not fused."""
+    """Neighbour searches; naive takes time n squared; reflexive takes steps that are not fused."""
     cell_order: tuple[str, ...] = ("row",)
     """Orders of the cells: coherent, tiles, verlet and the trees sort the particles by it, others once before
     the run."""
     skin: float = 0.3
     """Skin of verlet and verlet_tree, in d."""
     precision: Axis[str] = ("float64",)
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
     steps: int = 20
-    """Steps in a sample. Take 200 on a GPU, so that launches overlap and a sample holds many rebuilds."""
+    """Number of steps in a sample. Take 200 on a GPU, so that launches overlap and a sample holds many
+    rebuilds."""
     warmup: int = 20
-    """Steps before the checks. Untimed rounds follow, until nothing is compiled or recorded."""
+    """Number of steps before the checks. Untimed rounds follow, until nothing is compiled or recorded."""
     peers: list[str] = field(default_factory=list)
-    """Other codes to measure in the same rounds as verlet in float64 on the CPU, on as many cores: lammps."""
+    """Other codes, measured in the same rounds as verlet in float64 on the CPU, on as many cores."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -433,5 +436,19 @@ def _finish(figure: plt.Figure, out: Path, name: str, title: str, looks: list[di
     style.save(figure, out, name)
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare the fastest searches with `linked`, and with what the memory allows, at the largest size."""
+    rows = headline(_named(statistics.with_rounds(table, _CASE)), "precision")
+    rows = rows[rows["filling_fraction"] == rows["filling_fraction"].iloc[0]]
+    rows = rows.sort_values("n", ascending=False, kind="stable")
+    n, phi, precision = (rows[name].iloc[0] for name in ("n", "filling_fraction", "precision"))
+    where = f"At {n:,} particles, {percent(phi)} filled, {precision}"
+    at = rows[rows["n"] == n]
+    best = ranked(at, "name")[0]
+    floors = rounded(1 / at.loc[at["name"] == best, "share_of_floor"].median())
+    more = f"{quoted(best)} takes {floors} times the floor of memory"
+    return compared(rows, "name", [_baseline(rows)], "n", where, lambda count: f"n {count:,}", more=more)
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

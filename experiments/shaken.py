@@ -7,6 +7,7 @@ walls and the increase of stored energy. All quantities are in the frame of the 
 filmed as a section through the box, in the frame of the laboratory.
 """
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,9 @@ import numpy as np
 import pandas as pd
 
 import md
+from experiments.analysis.answers import Answer, percent, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style
+from experiments.core.terminal import FEW_PARTICLES
 from experiments.drawing.discs import Discs
 from experiments.drawing.film import WITHOUT, can_film, film
 from md.boundaries import ShakenWalls
@@ -55,23 +58,24 @@ class Config(Settings):
     wall_restitution: float = 0.9
     """Coefficient of restitution of a sphere and a wall."""
     wall_damping: str = "relative"
-    """Velocity in the dashpots of the walls: relative, or absolute as in the program of [thesis]."""
+    """Velocity in the dashpots of the walls: relative to the wall, or absolute as in the program of
+    [thesis]."""
     contact_time: float = 2e-4
     """Contact time of two spheres, and of a sphere and a wall, in time units."""
     steps_per_contact: int = 50
-    """Time steps in a contact, 20 or more."""
+    """Number of time steps in a contact, 20 or more."""
     shakes_before: int = 10
-    """Shakes before the measurement, until the gas is steady."""
+    """Number of shakes before the measurement, until the gas is steady."""
     shakes: int = 5
-    """Shakes that are measured."""
+    """Number of shakes that are measured."""
     bins: int = 20
-    """Slices across the box."""
+    """Number of slices across the box."""
     pictures: int = 48
-    """Pictures of the last shake, for the film; 0 for none."""
+    """Number of pictures of the last shake, for the film; 0 for none."""
     search: str = "verlet"
-    """Any search of `md.search`."""
+    """Neighbour search."""
     precision: str = "float64"
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -188,12 +192,20 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     style.save(_profiles(slices), out, "profiles")
     for phi, those in shakes.groupby("filling_fraction", sort=False):
         style.save(_balance(those), out, "balance" + (f"_{phi:g}" if several else ""))
-    summary = shakes.groupby(_GROUP, sort=False)[[*_FLOWS, "energy_missing", "temperature"]].median()
-    share = shakes.assign(share=shakes["energy_missing"].abs() / shakes["energy_in"])
-    summary["missing_over_in_most"] = share.groupby(_GROUP)["share"].max()
-    save_table(summary.reset_index(), out, "summary")
+    save_table(summary(shakes), out, "summary")
     for (amplitude, share_filled), discs in table[table["what"] == "disc"].groupby(_GROUP, sort=False):
         _sections(discs, out, f"section_{amplitude:g}" + (f"_{share_filled:g}" if several else ""))
+
+
+def summary(shakes: pd.DataFrame) -> pd.DataFrame:
+    """List the medians over shakes of temperature and energies, and the largest share that is missing.
+
+    Args:
+        shakes: rows of shakes.
+    """
+    found = shakes.groupby(_GROUP, sort=False)[[*_FLOWS, "energy_missing", "temperature"]].median()
+    share = shakes.assign(share=shakes["energy_missing"].abs() / shakes["energy_in"])
+    return found.assign(missing_over_in_most=share.groupby(_GROUP)["share"].max()).reset_index()
 
 
 def _profiles(slices: pd.DataFrame) -> plt.Figure:
@@ -254,9 +266,32 @@ def _sections(discs: pd.DataFrame, out: Path, name: str) -> None:
     if can_film():
         film(figure, pictures(), out / f"{name}.mp4")
     else:
-        print(WITHOUT)
+        print(WITHOUT, file=sys.stderr)
         plt.close(figure)
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """State the temperature over the walls' speed squared, and where the energy of a shake goes."""
+    shakes = table[table["what"] == "shake"]
+    found = summary(shakes)
+    walls = shakes.groupby(_GROUP, sort=False)["wall_speed_squared"].median().reset_index()
+    found = found.merge(walls, on=_GROUP).sort_values("amplitude", ascending=False, kind="stable")
+    cells = {
+        "temperature over walls": lambda row: rounded(row["temperature"] / row["wall_speed_squared"]),
+        "lost in pairs": lambda row: percent(row["energy_lost_in_pairs"] / row["energy_in"]),
+        "lost at walls": lambda row: percent(row["energy_lost_at_walls"] / row["energy_in"]),
+        "missing at most": lambda row: percent(row["missing_over_in_most"]),
+    }
+    row = found.to_dict("records")[0]
+    words = {name: cell(row) for name, cell in cells.items()}
+    sentence = (
+        f"At {percent(row['filling_fraction'])} filled and an amplitude of {row['amplitude']:g} d the "
+        f"temperature is {words['temperature over walls']} of the walls' speed squared; pairs lose "
+        f"{words['lost in pairs']} of the work of a shake, walls {words['lost at walls']}, and at most "
+        f"{words['missing at most']} is missing."
+    )
+    return Answer(rows_of(found, _GROUP, cells), sentence)
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True)
+    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_PARTICLES)

@@ -28,7 +28,7 @@ Before a case is timed, its forces after one step are compared with those of ano
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import ClassVar
@@ -40,6 +40,7 @@ from matplotlib.patches import Patch
 
 import md
 import sfc
+from experiments.analysis.answers import Answer, compared, headline, percent
 from experiments.analysis.baselines import (
     AGED,
     LATTICE,
@@ -53,6 +54,7 @@ from experiments.analysis.baselines import (
 from experiments.analysis.published_gains import TABLE_6_1 as THESIS
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
 from experiments.core.settings import UsageError
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -82,31 +84,32 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("ordering", "reorder_every")
 
     length: float = 512.0
-    """Of the box sideways, in d."""
+    """Side of the box along the walls, in d."""
     height: float = 10.0
-    """Between the walls, in d."""
+    """Distance of the walls, in d."""
     filling_fraction: Axis[float] = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
     contact_time: Axis[float] = (2e-4,)
     """Contact time of two spheres, and of a sphere and a wall, in seconds."""
     search: Axis[str] = ("linked",)
-    """linked (that of [thesis]), scattered: searches that do not move the particles."""
+    """Neighbour searches, of those that do not move the particles; linked is that of [thesis]."""
     precision: Axis[str] = ("float32",)
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
     fused: Axis[bool] = (False, True)
     """Whether the step is fused into the force kernel; only the whole step then has a time."""
     ordering: tuple[str, ...] = (SHUFFLED, AGED, "pancake")
-    """Memory orders: the baselines `shuffled` and `aged`, and any 3D ordering of `sfc`. A box for each, for
-    an ordering one at each interval, and a second one for the first, are in memory at once."""
+    """Memory orders: the baselines `shuffled` and `aged`, and 3D orderings of `sfc`. A box for each, for an
+    ordering one at each interval, and a second one for the first, are in memory at once."""
     reorder_every: tuple[int, ...] = (500,)
-    """Steps between reorders."""
+    """Numbers of steps between two reorders."""
     shakes_before: int = 4
-    """Shakes before the timing, until the gas is steady."""
+    """Number of shakes before the timing, until the gas is steady."""
     rounds: int = 10
-    """Rounds of a run. In each, every ordering is sampled once, in random order. Ten rounds of 500 steps are
-    one shake."""
+    """Number of rounds of a run. In each, every ordering is sampled once, in random order. Ten rounds of 500
+    steps are one shake."""
     steps: int = 500
-    """Steps in a sample; if not fused, once with phases and once as a whole. Take about 5 on a CPU."""
+    """Number of steps in a sample; if not fused, once with phases and once as a whole. Take about 5 on a
+    CPU."""
 
     def __post_init__(self):
         if isinstance(self.reorder_every, int):  # as older runs recorded it
@@ -506,5 +509,24 @@ def _box(rows: pd.DataFrame) -> str:
     return f"shaken box of {side:g} x {side:g} x {height:g} d, {what}"
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare the pancake, or the fastest order, with shuffled and aged memory, and with [thesis]."""
+    rows = statistics.with_rounds(table, [*_KEYS, "ordering", "part"])
+    rows = headline(rows[rows["part"] == "total"], "contact_time", "search", "precision", "fused")
+    if "reorder_every" in rows:  # of several intervals the one that was given first
+        is_baseline = rows["ordering"].map(original).isin(BASELINES)
+        rows = rows[is_baseline | (rows["reorder_every"] == rows.loc[~is_baseline, "reorder_every"].min())]
+    in_thesis = rows["filling_fraction"].isin(THESIS["filling_fraction"])
+    rows = rows[in_thesis] if in_thesis.any() else rows
+    spheres, fused = f"{rows['particles'].iloc[0]:,.0f} spheres", "" if rows["fused"].iloc[0] else "not "
+    where = f"At {percent(rows['filling_fraction'].iloc[0])} filled ({spheres}, {fused}fused)"
+    found = compared(rows, "ordering", BASELINES, "filling_fraction", where, percent, "pancake", " memory")
+    gains = {percent(row["filling_fraction"]): row["total"] for row in THESIS.to_dict("records")}
+    if not set(gains) & set(found.table):
+        return found
+    thesis = pd.DataFrame(gains, ["[thesis], over no reorders"], found.table.columns)
+    return replace(found, table=pd.concat([found.table.iloc[:2], thesis]))
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

@@ -27,6 +27,7 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis.answers import Answer, compared, headline, percent
 from experiments.analysis.baselines import (
     BASELINES,
     LATTICE,
@@ -38,6 +39,7 @@ from experiments.analysis.baselines import (
     with_ages,
 )
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
+from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import TOLERANCE, check_forces, check_temperature
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -57,26 +59,26 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("ordering",)
 
     n: Axis[int] = (2**19,)
-    """Particles. Fewer than about 2**18 fit the cache of a CPU and show little."""
+    """Number of particles. Fewer than about 2**18 fit the cache of a CPU and show little."""
     filling_fraction: Axis[float] = (0.05, 0.2, 0.4)
     """Volume of the spheres over that of the box, up to 0.5."""
     search: Axis[str] = ("linked",)
-    """Any search of `md.search` but naive; linked is that of [thesis]."""
+    """Neighbour searches; linked is that of [thesis]."""
     precision: Axis[str] = ("float64",)
-    """float32, float64."""
+    """Precision of positions, velocities and forces."""
     fused: Axis[bool] = (False,)
-    """Whether the step is fused into the force kernel; its time is then part of the phase `force`.
-    The search reflexive cannot be fused."""
+    """Whether the step is fused into the force kernel, which the search reflexive cannot be; its time is then
+    part of the phase `force`."""
     ordering: tuple[str, ...] = ("shuffled", "lattice", "random", "row", "zigzag", "morton", "hilbert")
-    """Memory orders: the baselines `shuffled` and `lattice`, and any 3D ordering of `sfc`."""
+    """Memory orders: the baselines `shuffled` and `lattice`, and 3D orderings of `sfc`."""
     scene: str = "granular"
-    """granular: a randomised gas; shared: the jittered lattice used for the comparison with peers, fast to
-    make."""
+    """Start of the gas: granular (a randomised gas), or shared (the jittered lattice used for the comparison
+    with peers, fast to make)."""
     steps: int = 1
-    """Steps in a sample, once with phases and once as a whole. Take about 100 on a GPU, so that launches
-    overlap."""
+    """Number of steps in a sample, once with phases and once as a whole. Take about 100 on a GPU, so that
+    launches overlap."""
     reorder_every: int = 500
-    """Steps between reorders over which the cost of a reorder is divided; 500 in [thesis]."""
+    """Number of steps between reorders over which the cost of a reorder is divided; 500 in [thesis]."""
     cache: int = 320
     """Capacity in particles of the cache whose hits are predicted; 320 in [thesis]."""
 
@@ -358,5 +360,16 @@ def _draw_sizes(rows: pd.DataFrame, out: Path, name: str) -> None:
     style.save(figure, out, name)
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare Hilbert's curve, or the fastest order, with the baseline and the next order."""
+    whole = table[table["phase"] == "step with reorder"]
+    whole = headline(
+        statistics.with_rounds(whole, [*_GROUP, "ordering"]), "n", "search", "precision", "fused"
+    )
+    n, search, phi = (whole[name].iloc[0] for name in ("n", "search", "filling_fraction"))
+    where = f"At {percent(phi)} filled ({n:,} particles, {search})"
+    return compared(whole, "ordering", BASELINES, "filling_fraction", where, percent, "hilbert", " memory")
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)

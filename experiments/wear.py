@@ -22,6 +22,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+from experiments.analysis.answers import Answer, rounded, rows_of, spread
 from experiments.analysis.wear import (
     CASE,
     LEAST_LOSS,
@@ -35,6 +36,7 @@ from experiments.core import Settings, figures, main, save_table, style
 from experiments.core.old_names import table_now
 from experiments.core.record import read_provenance, read_table
 from experiments.core.settings import UsageError
+from experiments.core.terminal import FEW_RUNS
 
 LEAST_DRAWN = 0.5  # % of loss, in the figure
 SHOWN = ("block", 320.0)  # of the predictions, in the figure
@@ -155,5 +157,35 @@ def _lost_part(rows: pd.DataFrame) -> pd.Series:
     return (rows["cost"] - fresh) / whole
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare the half-life of the measured wear with that of the predicted hits."""
+    found = compare(table.drop(columns="repeat").rename(columns={"sample": "repeat"}))
+    if "half_wear_over_half_decay" not in found:
+        sentence = f"Of {len(found)} measured cases none has a prediction of its order and filling fraction."
+        return Answer(pd.DataFrame(), sentence)
+    shown = found[_is_shown(found.assign(what="predicted"))]
+    cells = {
+        "measured (steps)": lambda row: _half_life(row, "half_wear_steps"),
+        "predicted (steps)": lambda row: _half_life(row, "half_decay_steps"),
+        "ratio": lambda row: rounded(row["half_wear_over_half_decay"]),
+    }
+    ratios = shown["half_wear_over_half_decay"].dropna()
+    model = f"{shown['model'].iloc[0]} model, {shown['cache_particles'].iloc[0]:,.0f} particles"
+    sentence = (
+        f"In none of {len(shown)} cases both the measured wear and the predicted hits have a half-life."
+    )
+    if len(ratios):
+        sentence = (
+            f"The half-life of the measured wear is {spread(ratios)} times that of the predicted hits "
+            f"({model}), in the {len(ratios)} of {len(shown)} cases that have both."
+        )
+    return Answer(rows_of(shown, list(CASE), cells), sentence)
+
+
+def _half_life(row: dict, name: str) -> str:
+    """Format a half-life with its range; a dash if there is none."""
+    return spread([row[name], row[f"{name}_low"], row[f"{name}_high"]])
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True)
+    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_RUNS)

@@ -80,34 +80,15 @@ def _with_noise_of(table: pd.DataFrame, *names: str) -> pd.DataFrame:
     return table[table["name"] != other]
 
 
-def verdict(found: pd.DataFrame, measured: pd.DataFrame) -> list[str]:
-    """Judge each claim in words, a line each.
+def with_verdicts(found: pd.DataFrame) -> pd.DataFrame:
+    """Add the column `verdict`: "confirmed", "refuted", "no difference", or `ONE_RUN`.
 
     Args:
         found: rows of `judged`.
-        measured: table of all cavities.
     """
-    lines = []
-    names = set(measured["name"])
-    for claim in CLAIMS:
-        rows = found[
-            (found["claim"] == claim.claim) & (found["name"] == claim.name) & (found["over"] == claim.over)
-        ]
-        head = f"{claim.claim}, {claim.name} {claim.expected} than {claim.over}"
-        if rows.empty:
-            if {claim.name, claim.over} <= names:
-                lines.append(f"{head}: not measured at {claim.n or f'{SMALL} or {LARGE}'} points a side")
-            continue
-        ends = statistics.bounds(rows, "gain")
-        for (_, row), (_, end) in zip(rows.iterrows(), ends.iterrows(), strict=True):
-            word = _word(row.get("difference", ""), claim.expected)
-            interval = f" ({end['low']:.3g} to {end['high']:.3g})"
-            source = "" if claim.source is None else f"; [cavity]: {claim.source:g}"
-            lines.append(
-                f"{head}, {row['n']} points a side, {row['precision']}: {word}; gain {end['centre']:.3g}"
-                f"{interval}{source}"
-            )
-    return lines
+    measured = found["difference"] if "difference" in found else pd.Series("", found.index)
+    verdicts = [_word(*pair) for pair in zip(measured, found["expected"], strict=True)]
+    return found.assign(verdict=pd.Series(verdicts, found.index, dtype=object))
 
 
 def _word(difference: object, expected: str) -> str:

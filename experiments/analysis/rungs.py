@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from experiments.analysis import statistics
+from experiments.analysis.answers import Answer, compared, headline, largest_gain, pair_in_words, quoted
 from experiments.analysis.baselines import is_again
 
 CASE = ["n", "rung"]
@@ -67,3 +68,25 @@ def gains_over_compared(table: pd.DataFrame, ladder: Mapping[str, str | None]) -
             gains = statistics.gains(table, ["n"], "rung", over)
             found.append(gains[gains["rung"].isin(compared)])
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+
+
+def answer(table: pd.DataFrame, ladder: Mapping[str, str | None], what: str) -> Answer:
+    """Compare the fastest rungs with the first one, and name the largest single gain, at the largest size.
+
+    Args:
+        table: of times.
+        ladder: name of a rung -> name of the rung that it is compared with.
+        what: name of the particles: "discs".
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a column that is missing.
+    """
+    rows = table.sort_values("n", ascending=False, kind="stable")
+    steps, more = gains_over_compared(headline(rows, "n"), ladder), ""
+    if not steps.empty:
+        largest = largest_gain(steps)
+        names = quoted(largest["rung"]), quoted(largest["over"])
+        more = f"the largest step is {pair_in_words(largest, *names)}"
+    where, first = f"At {rows['n'].iloc[0]:,} {what}", table["rung"].iloc[0]
+    return compared(rows, "rung", [first], "n", where, lambda count: f"n {count:,}", more=more)

@@ -1,8 +1,9 @@
 """Settings, command line, sweep, executors, record and provenance of every experiment.
 
 An experiment is a Config (a frozen dataclass that extends `Settings`), a function `measure(case)` that yields
-the rows of one case, a function `draw(table, out)` that draws figures of the table, and `main(Config,
-measure, draw, quick=...)`, with `spreads=True` if rows are not times.
+the rows of one case, a function `draw(table, out)` that draws figures of the table, a function
+`answer(table)` that says in words what it shows, and `main(Config, measure, draw, quick=..., answer=...,
+quick_limit=...)`, with `spreads=True` if rows are not times.
 """
 
 from experiments.analysis import statistics

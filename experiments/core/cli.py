@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import itertools
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,9 @@ import tyro
 
 import sfc
 from experiments.analysis import reliability
+from experiments.analysis.answers import Answer
 from experiments.analysis.baselines import BASELINES
+from experiments.core import flags
 from experiments.core.executor import SERIAL, Executor, Measure
 from experiments.core.old_names import table_now
 from experiments.core.provenance import provenance
@@ -24,6 +27,7 @@ from experiments.core.record import Record, read_provenance, read_table
 from experiments.core.rerun import check_experiment, config_of, resumed_provenance
 from experiments.core.settings import Settings, UsageError, cases
 from experiments.core.sweep import sweep
+from experiments.core.terminal import answer_lines
 from experiments.drawing import style
 from experiments.processes.lifetime import Terminated, terminable
 from experiments.processes.separate_run import EXPECTED, RunFailed, WorkerDied
@@ -33,10 +37,13 @@ from sfc import checks
 from sfc.registry import CURVES, ORDERINGS
 
 Draw = Callable[[pd.DataFrame, Path], Any]
+Answering = Callable[[pd.DataFrame], Answer]
 _CURVE = "of TOML with name, dim, axiom and a table [rules], as in the README"
 FAILURES = (*EXPECTED, RunFailed, WorkerDied)
-_FOLDER = tyro.conf.arg(metavar="PATH", help_behavior_hint="(optional)")
-_FROM = tyro.conf.arg(name="from", metavar="PATH", help_behavior_hint="(optional)")
+_REFERENCE = ("results", "reference")  # folders that hold the kept runs
+_FOLDER = tyro.conf.arg(metavar="FOLDER", help_behavior_hint="(optional)")
+_FROM = tyro.conf.arg(name="from", metavar="FOLDER", help_behavior_hint="(optional)")
+_FILES = tyro.conf.arg(metavar="FILE ...", help_behavior_hint="(optional)")
 
 
 @dataclass(frozen=True)
@@ -44,22 +51,26 @@ class Options:
     """Options of every experiment."""
 
     quick: bool = False
-    """Run a small sweep that ends within a minute on two cores. Other flags replace its settings."""
-    results: Path = Path("results")
+    """Small sweep that ends within a minute on two cores. Other flags replace its settings."""
+    results: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("results")
     """Folder for results. The run creates <experiment>/<utc>-<hash> in it."""
     replot: Annotated[Path | None, _FOLDER] = None
-    """Draw the figures of an earlier run again, given its folder. Nothing is measured."""
+    """Folder of an earlier run, whose figures are drawn and whose answer is given again. Nothing is
+    measured."""
+    out: Annotated[Path | None, _FOLDER] = None
+    """Folder for the figures of --replot, instead of that of the run. A run below results/reference needs
+    it."""
     resume: Annotated[Path | None, _FOLDER] = None
-    """Resume a run that was interrupted, killed or failed, given its folder. Only missing cases and rounds
+    """Folder of a run that was interrupted, killed or failed, and is resumed. Only missing cases and rounds
     are measured, with the settings of the run."""
     from_run: Annotated[Path | None, _FROM] = None
-    """Repeat a run, given its folder, in a new folder. Other flags replace its settings."""
-    executor: str = SERIAL
-    """Where cases are measured: serial, processes, or the address of a Dask scheduler (tcp://host:8786; needs
-    the extra `cluster`). Experiments that measure times take serial only."""
+    """Folder of a run whose settings are those of this one, in a new folder. Other flags replace them."""
+    executor: Annotated[str, tyro.conf.arg(metavar="{serial,processes,tcp://...}")] = SERIAL
+    """Place where cases are measured: this process, several, or the address of a Dask scheduler
+    (tcp://host:8786; needs the extra `cluster`). Experiments that measure times take serial only."""
     workers: int = 0
     """Number of processes of `--executor processes`; 0 for one per core."""
-    curve_file: tuple[Path, ...] = ()
+    curve_file: Annotated[tuple[Path, ...], _FILES] = ()
     """Files with the grammar of a curve (TOML, see the README). Every flag that takes an ordering or a curve
     accepts the names of these curves."""
 
@@ -71,8 +82,10 @@ def main(
     quick: dict[str, Any],
     arguments: Sequence[str] | None = None,
     spreads: bool = False,
+    answer: Answering | None = None,
+    quick_limit: str = "",
 ) -> None:
-    """Run an experiment from its command line, and exit.
+    """Run an experiment from its command line, print its answer, and exit.
 
     The exit status is 0 after a complete run, 1 after a failure, 2 after wrong input, 130 after Ctrl-C and
     143 after SIGTERM.
@@ -84,6 +97,8 @@ def main(
         quick: Config fields that `--quick` changes.
         arguments: the command line, `sys.argv[1:]` if not given.
         spreads: whether rows are the same on any machine and beside any other work; rows of times are not.
+        answer: answer of a table; None for a toy of a test.
+        quick_limit: sentence about what the size of `--quick` cannot show.
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -94,14 +109,42 @@ def main(
     checks.function("draw", draw, "a function of a table and a folder")
     checks.instance("quick", quick, dict, "a dict of fields of the Config")
     spreads = checks.flag("spreads", spreads)
+    if answer is not None:
+        checks.function("answer", answer, "a function of a table")
+    results = _Results(draw, answer, checks.instance("quick_limit", quick_limit, str, "a str"))
     progress = _Progress()
     try:
         with terminable():
-            _run(config_type, measure, draw, quick, arguments, spreads, progress)
+            _run(config_type, measure, results, quick, arguments, spreads, progress)
     except KeyboardInterrupt:
         _fail(f"interrupted; {progress.message}", 130)
     except Terminated as ended:
         _fail(f"terminated; {progress.message}", int(ended.code or 1))
+
+
+@dataclass(frozen=True)
+class _Results:
+    """Figures and answer of a table."""
+
+    draw: Draw
+    answer: Answering | None
+    quick_limit: str
+
+    def show(self, table: pd.DataFrame, folder: Path, quick: bool) -> None:
+        """Draw figures into a folder, and print the answer.
+
+        Args:
+            table: of the run, with present names.
+            folder: of the figures.
+            quick: whether the run was made with `--quick`.
+        """
+        style.use(reliability.footer(table))
+        self.draw(table, folder)
+        if self.answer is None:
+            print(f"figures: {folder}")
+            return
+        for line in answer_lines(self.answer(table), folder, self.quick_limit if quick else ""):
+            print(line)
 
 
 @dataclass
@@ -114,7 +157,7 @@ class _Progress:
 def _run(
     config_type: type[Settings],
     measure: Measure,
-    draw: Draw,
+    results: _Results,
     quick: dict[str, Any],
     arguments: Sequence[str] | None,
     spreads: bool,
@@ -130,8 +173,13 @@ def _run(
         if options.replot is not None:
             check_experiment(options.replot, "--replot", experiment)
             progress.message = f"--replot {options.replot} draws the figures again"
-            _replot(draw, options.replot, experiment, config.CHANCE == "run")
+            folder = _folder_of_replot(options.replot, options.out)
+            _replot(results, options.replot, folder, experiment, config.CHANCE == "run")
             sys.exit(0)
+        if options.out is not None:
+            raise UsageError(
+                f"--out {options.out} without --replot; allowed: beside it; new runs take --results"
+            )
         # A seed names one gas on each backend, so all cases run on the same, wherever they are measured.
         config = replace(config, backend=backends.get(config.backend).name)
         cases(config)  # raises for a bad value before anything is measured or written
@@ -153,7 +201,7 @@ def _run(
         _fail(error, 2)
     if config.CHANCE == "run":
         record.finish = partial(reliability.warned, quick="--quick" in origin["command"])
-    print(f"{experiment} on {origin['backend']['device']}; results in {record.folder}", flush=True)
+    _announce(f"{experiment} on {origin['backend']['device']}; results in {record.folder}")
     summary = f"the finished cases are in {record.folder}; --resume {record.folder} continues"
     complete, failure = False, None
     progress.message = summary
@@ -169,7 +217,7 @@ def _run(
         if len(table := record.table):
             for line in reliability.lines(table):
                 print(f"warning: {line}", file=sys.stderr)
-            _draw(draw, table_now(table, experiment), record.folder)
+            results.show(table_now(table, experiment), record.folder, "--quick" in origin["command"])
         elif complete:
             _fail(f"no case gave a row, so there is nothing in {record.folder}; widen the axes", 1)
     except OSError as error:
@@ -278,11 +326,15 @@ def _parse(
         "Command",
         [
             ("experiment", flat[config_type], field(default=default)),
-            ("common", flat[Options], field(default=Options())),
+            ("common", flat[Options], field(default=Options())),  # the names stand in the help's headings
         ],
     )
     command: Any = tyro.cli(
-        command_type, args=arguments, prog=f"python -m experiments.{experiment}", description=description
+        command_type,
+        args=arguments,
+        prog=f"python -m experiments.{experiment}",
+        description=flags.description(description or ""),
+        registry=flags.registry(),
     )
     config = replace(command.experiment)
     if "resume" in named and (config != default or _has_second_folder(command.common)):
@@ -298,35 +350,59 @@ def _has_second_folder(options: Options) -> bool:
     return options.replot is not None or options.results != Options().results
 
 
-def _draw(draw: Draw, table: pd.DataFrame, folder: Path) -> None:
-    style.use(reliability.footer(table))
-    draw(table, folder)
-    for path in sorted(folder.glob("*.png")):
-        print(path)
-
-
-def _replot(draw: Draw, run: Path, experiment: str, timed: bool) -> None:
-    """Draw the figures of an earlier run again.
+def _folder_of_replot(run: Path, out: Path | None) -> Path:
+    """Return the folder into which a run is drawn again; it is created if it is given.
 
     Args:
-        draw: of the experiment.
-        run: its folder.
+        run: folder of the run.
+        out: folder of `--out`, if there is one.
+
+    Raises:
+        UsageError: a kept run without `--out`, or a folder that cannot be created.
+    """
+    if out is not None:
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(
+                f"--out {out}: {error.strerror or error}; allowed: a folder that can be created or written"
+            ) from error
+        return out
+    parts = run.resolve().parts
+    if _REFERENCE in itertools.pairwise(parts):
+        raise UsageError(
+            f"--replot {run} would draw into {'/'.join(_REFERENCE)}, whose files are kept; allowed: with "
+            f"--out FOLDER; --out {run} draws there"
+        )
+    return run
+
+
+def _replot(results: _Results, run: Path, folder: Path, experiment: str, timed: bool) -> None:
+    """Draw the figures of an earlier run again, and print its answer.
+
+    Args:
+        results: of the experiment.
+        run: folder of the run.
+        folder: of the figures.
         experiment: its name.
         timed: whether its rows are times.
 
     Raises:
-        UsageError: its table cannot be read or drawn, or its folder cannot be written; the error names the
+        UsageError: its table cannot be read or drawn, or the folder cannot be written; the error names the
             file.
     """
-    table = table_now(read_table(run), experiment)
+    table, quick = (
+        table_now(read_table(run), experiment),
+        "--quick" in read_provenance(run).get("command", ()),
+    )
     if timed and "warning" not in table:  # of an incomplete run, or of older code
-        table = reliability.warned(table, "--quick" in read_provenance(run).get("command", ()))
+        table = reliability.warned(table, quick)
     try:
-        _draw(draw, table, run)
+        results.show(table, folder, quick)
     except OSError as error:
         raise UsageError(
-            f"{error}; allowed: a run's folder with permission to write and with room; make room, or copy "
-            f"{run} and --replot the copy"
+            f"{error}; allowed: a folder with permission to write and with room; make room, or give another "
+            "with --out"
         ) from error
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         at = traceback.extract_tb(error.__traceback__)[2:3]
@@ -339,9 +415,13 @@ def _replot(draw: Draw, run: Path, experiment: str, timed: bool) -> None:
         ) from error
 
 
+def _announce(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
 def _fail(reason: object, status: int) -> None:
     print(f"error: {reason}", file=sys.stderr)
     sys.exit(status)
 
 
-__all__ = ["Draw", "Options", "UsageError", "main", "parsed"]
+__all__ = ["Answering", "Draw", "Options", "UsageError", "main", "parsed"]

@@ -12,9 +12,10 @@ import math
 import typing
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import psutil
+import tyro
 
 import sfc
 from experiments.analysis.baselines import BASELINES
@@ -43,8 +44,8 @@ class Settings:
     TOGETHER: ClassVar[tuple[str, ...]] = ()  # tuple fields that are no axes
     CHANCE: ClassVar[str] = "repeat"  # column that numbers the seeds; the name of the field has an s more
 
-    backend: str = "auto"
-    """Where simulations run: cpu, cuda, or auto (CUDA if there is a device)."""
+    backend: Annotated[str, tyro.conf.arg(metavar="{auto,cpu,cuda}")] = "auto"
+    """Device on which simulations run; auto is CUDA if there is a device, else the CPU."""
     seed: int = 0
     """Seed of all random numbers, 0 or above, of any size. Each further repeat uses the next seed."""
     repeats: int = 1
@@ -78,7 +79,7 @@ class Settings:
             check(flag_of(name), value, **({"low": -math.inf} | bounds))
 
     def check_known(self, known: dict[str, Iterable[str]]) -> None:
-        """Check that fields, or all values of an axis, are among the allowed words.
+        """Check that fields, or all values of an axis, are among the allowed words, which the help lists.
 
         Args:
             known: name of a field -> words allowed.
@@ -86,9 +87,16 @@ class Settings:
         Raises:
             ValueError: a value is not.
         """
-        for name, allowed in known.items():
+        words = {name: tuple(allowed) for name, allowed in known.items()}
+        object.__setattr__(self, "_known_words", words)
+        for name, allowed in words.items():
             for value in values(getattr(self, name)):
                 checks.word(name, value, allowed)
+
+    @property
+    def known_words(self) -> dict[str, tuple[str, ...]]:
+        """Return name of a field -> words allowed, of the fields given to `check_known`."""
+        return dict(getattr(self, "_known_words", {}))
 
     def check_above_zero(self, most: dict[str, float]) -> None:
         """Check that fields, or all values of an axis, are above 0 and no larger than allowed.

@@ -3,11 +3,10 @@
 import contextlib
 from datetime import UTC, datetime
 
-from tqdm import tqdm
-
 from experiments.core.executor import Executor, Measure, has_process_per_run
 from experiments.core.record import Record
 from experiments.core.settings import Settings, cases
+from experiments.core.terminal import Progress
 from experiments.processes.lifetime import Terminated
 from md.io.interrupt import defer_sigint
 
@@ -43,19 +42,17 @@ def sweep(
     outcome = {**provenance, "cases": len(every), "finished": len(record.finished), "status": "running"}
     record.describe(outcome)
     try:
-        with tqdm(total=len(every), initial=len(record.finished), unit="case", dynamic_ncols=True) as bar:
+        with Progress(every, len(record.finished)) as progress:
             begins = [record.first_missing_round(case.number) for case in todo]
             measured = (executor or Executor()).measure(measure, todo, begins, has_process_per_run(config))
             with contextlib.closing(measured) as results:
                 for case, (rows, number) in results:
-                    place = ", ".join(f"{k}={v}" for k, v in case.place.items() if k != "case")
-                    bar.set_postfix_str(place + ("" if number is None else f", round={number}"))
                     record.add(case.number, [case.place | row for row in rows], number)
+                    progress.show(case.place, number)
                     if number is not None:
                         continue
                     outcome["finished"] += 1
                     record.describe(outcome)
-                    bar.update()
         record.write_tables()
         with defer_sigint():
             record.describe(outcome | {"status": "complete", "ended": _now()})

@@ -22,10 +22,10 @@ class TimedSettings(Settings):
     """Seed of all random numbers, 0 or above, of any size. Each further run uses the next seed."""
     repeats: tyro.conf.Suppress[int] = 1
     runs: int = 3
-    """Runs, each in a new process with particles of its own. Take five for a result to publish. One run gives
-    no interval and no verdict."""
+    """Number of runs, each in a new process with particles of its own. Take five for a result to publish. One
+    run gives no interval and no verdict."""
     rounds: int = 5
-    """Rounds of a run. In each, every compared case is sampled once, in random order."""
+    """Number of rounds of a run. In each, every compared case is sampled once, in random order."""
 
     def __post_init__(self):
         super().__post_init__()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ def counted_cycle(job: CycleJob) -> tuple[Cycle, list[dict[str, Any]]]:
             if name == "needed":
                 raise
             refused.add(name)
-            print(f"counted again with fewer counters, because of: {error}")
+            print(f"counted again with fewer counters, because of: {error}", file=sys.stderr)
     _REFUSED.update(refused)
     return cycle, kernels
 

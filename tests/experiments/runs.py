@@ -12,6 +12,7 @@ def run(module, tmp_path, *arguments) -> Path:
         module.measure,
         module.draw,
         quick=module.QUICK,
+        answer=module.answer,
         arguments=["--backend", "cpu", "--results", str(tmp_path), *arguments],
     )
     (folder,) = (tmp_path / module.__name__.split(".")[-1]).iterdir()

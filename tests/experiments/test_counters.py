@@ -164,7 +164,7 @@ class TestCounters:
         case = one(counters, n=(200,), ordering=("row",), model=("block",), rounds=1,
                    precision=("float64",))  # fmt: skip
         assert {row["what"] for row in all_rows(counters.measure(case))} == {"time", "predicted"}
-        assert "nothing is counted: no permission" in capsys.readouterr().out
+        assert "nothing is counted: no permission" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
         ("fields", "message"),

@@ -178,7 +178,7 @@ def test_only_a_pancake_of_whole_cubes_is_drawn_and_what_is_not_is_said(tmp_path
     assert {path.stem for path in folder.glob("*.png")} == {
         *("orderings_3x3x2", "grammar_hilbert-2d", "measures", "measures_boxes")
     }
-    assert "measured, not drawn: hilbert-2d, size 40x40, 1,600 cells" in capsys.readouterr().out
+    assert "measured, not drawn: hilbert-2d, size 40x40, 1,600 cells" in capsys.readouterr().err
 
 
 def test_a_sampled_worst_is_shown_as_a_bound_and_never_as_the_best(tmp_path, monkeypatch):

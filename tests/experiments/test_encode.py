@@ -152,7 +152,7 @@ def test_a_package_that_is_not_installed_is_left_out_with_a_message(package, cap
     encode._is_here.cache_clear()
     assert set(found["package"]) == {"sfc", "memory"}
     message = "ourselves is not measured: it is not installed; pip install ourselves\n"
-    assert capsys.readouterr().out == message
+    assert capsys.readouterr().err == message
 
 
 def test_a_package_that_does_not_decode_has_rows_of_encode_alone(package):

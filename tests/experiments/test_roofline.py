@@ -104,7 +104,7 @@ def test_a_cpu_has_phases_with_the_bytes_that_they_must_move(capsys):
     assert table.groupby("name")["round"].apply(list).to_dict() == {
         name: [0, 1] for name in ("step", "build", "force")
     }
-    assert "nothing is counted: no Nsight Compute" in capsys.readouterr().out
+    assert "nothing is counted: no Nsight Compute" in capsys.readouterr().err
     phases = table[table["what"] == "phase"]
     assert phases["floor_memory_us"].to_numpy() == pytest.approx(
         (phases["ideal_bytes"] / phases["copy_GB_per_s"] / 1e3).to_numpy()
@@ -170,7 +170,7 @@ def test_a_counter_that_was_asked_for_and_fails_ends_the_run(monkeypatch, capsys
     monkeypatch.setattr(roofline, "counter_for", lambda backend, n: "nsight")
     assert list(roofline._counted(small(), JOB, GAS, md.backend.get("cpu"), {}, {})) == []
     assert list(roofline._counted(small(counter="none"), JOB, GAS, md.backend.get("cpu"), {}, {})) == []
-    assert capsys.readouterr().out.splitlines() == [
+    assert capsys.readouterr().err.splitlines() == [
         "nothing is counted: no permission",
         "nothing is counted: --counter none",
     ]

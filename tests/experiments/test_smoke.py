@@ -1,6 +1,8 @@
 """Every experiment there is, in one process, on a case smaller than `--quick`."""
 
+import ast
 import importlib
+import re
 import shlex
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 
 from experiments.__main__ import listing
 from experiments.core import main
+from experiments.core.terminal import COLUMNS, LINES
 from experiments.measurement import memory_bandwidth
 from tests.tiers import nightly
 
@@ -62,16 +65,42 @@ PUBLISHED = SMALLER | {
 }
 
 
-def check_run(name: str, smaller: str, tmp_path) -> None:
-    """A table with rows, and every figure in both formats."""
+def check_run(name: str, smaller: str, tmp_path, capsys) -> None:
+    """A table with rows, every figure in both formats, and an answer that fits the terminal."""
     module = importlib.import_module(f"experiments.{name}")
     arguments = ["--quick", "--backend", "cpu", "--results", str(tmp_path), *shlex.split(smaller)]
-    main(module.Config, module.measure, module.draw, module.QUICK, arguments)
+    given = keywords_of_main(module)
+    limit = getattr(module, given["quick_limit"])
+    options = {"answer": getattr(module, given["answer"]), "quick_limit": limit}
+    main(module.Config, module.measure, module.draw, module.QUICK, arguments, **options)
     (folder,) = (tmp_path / name).iterdir()
+    check_answer(capsys.readouterr().out.splitlines(), folder, limit)
     assert len(pd.read_parquet(folder / "table.parquet")) > 0
     assert list(folder.glob("*.png"))
     pictures, prints = (sorted(p.stem for p in folder.glob(f"*.{kind}")) for kind in ("png", "pdf"))
     assert pictures == prints
+
+
+def keywords_of_main(module) -> dict[str, str]:
+    """The names that an experiment gives to the keywords of `main`."""
+    tree = ast.parse(Path(module.__file__).read_text())
+    (call,) = [
+        node for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "main"
+    ]  # fmt: skip
+    return {word.arg: word.value.id for word in call.keywords if isinstance(word.value, ast.Name)}
+
+
+def check_answer(lines: list[str], folder: Path, limit: str) -> None:
+    """A table, unless nothing can be compared, whole sentences, what is too small, and the folder."""
+    assert 3 <= len(lines) <= LINES, lines
+    assert max(map(len, lines[:-1])) <= COLUMNS, lines
+    assert lines[-1] == f"figures: {folder}"
+    text = " ".join(lines)
+    assert " ".join(limit.split()) in text
+    assert limit.startswith("--quick: ")
+    assert "..." not in text
+    assert not re.search(r"\bnan\b|\binf\b|None|<|\d\.\d{6}", text), lines
 
 
 @pytest.fixture
@@ -83,15 +112,17 @@ def small_copies(monkeypatch):
 @pytest.mark.quick
 @pytest.mark.usefixtures("small_copies")
 @pytest.mark.parametrize("name", listing())
-def test_it_runs_and_is_drawn(name, tmp_path):
+def test_it_runs_is_drawn_and_answers(name, tmp_path, capsys):
     assert name in SMALLER, "a new experiment needs a case here"
-    check_run(name, SMALLER[name], tmp_path)
+    check_run(name, SMALLER[name], tmp_path, capsys)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", listing())
-def test_it_runs_in_the_precision_and_is_drawn_with_the_layout_that_users_get(name, tmp_path, as_published):
-    check_run(name, PUBLISHED[name], tmp_path)
+def test_it_runs_in_the_precision_and_is_drawn_with_the_layout_that_users_get(
+    name, tmp_path, capsys, as_published
+):
+    check_run(name, PUBLISHED[name], tmp_path, capsys)
 
 
 HELP = ("curves", "flocking", "wear")  # a timed one, one of predictions, one of kept runs

@@ -1,6 +1,7 @@
 """The experiments there are: each runs small, and its table says what it should."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,8 @@ import pandas as pd
 import pytest
 
 from experiments import timing
-from experiments.__main__ import listing
+from experiments.__main__ import LIST, listing
+from experiments.__main__ import main as list_experiments
 from tests.experiments.runs import run
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +33,33 @@ def test_python_m_experiments_prints_the_list():
     found = subprocess.run(
         [sys.executable, "-m", "experiments"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
-    assert all(line in found for line in listing().values())
+    words = " ".join(found.split())
+    assert all(f"{name} {line}" in words for name, line in listing().items())
+    assert max(map(len, found.splitlines())) <= 100
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("word", LIST)
+def test_the_list_can_be_asked_for(word, capsys):
+    assert list_experiments([word]) == 0
+    assert "  timing " in capsys.readouterr().out
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("word", "remedy"),
+    [
+        ("tming", "error: unknown experiment 'tming'; .*did you mean python -m experiments.timing?"),
+        ("zzz", "error: unknown experiment 'zzz'; allowed: those listed above; take one of the list above"),
+        ("timing", "error: timing is run as a module: python -m experiments.timing"),
+    ],
+)
+def test_an_unknown_experiment_ends_with_status_2_the_list_and_the_nearest_name(word, remedy, capsys):
+    assert list_experiments([word]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "  timing " in err
+    assert re.fullmatch(remedy.replace("?", r"\?"), err.splitlines()[-1])
 
 
 def test_timing_has_every_case_with_every_phase_in_every_round(timed):

@@ -15,6 +15,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from experiments.analysis.answers import Answer
 from experiments.core import Settings, main, provenance
 from experiments.core.settings import UsageError, axes, cases
 from tests.experiments import toy
@@ -127,6 +128,74 @@ def test_replot_draws_again_from_the_table_alone(tmp_path):
         run(tmp_path, "--replot", str(folder), measure=forbidden)
     assert ended.value.code == 0
     assert (folder / "toy.png").read_text() == "8"
+
+
+@pytest.fixture
+def reference(tmp_path) -> Path:
+    """A run that is kept as a reference, without a figure."""
+    run(tmp_path)
+    folder = tmp_path / "kept" / "results" / "reference" / "test_cli" / "cpu"
+    folder.parent.mkdir(parents=True)
+    only_run(tmp_path).rename(folder)
+    (folder / "toy.png").unlink()
+    return folder
+
+
+@pytest.mark.quick
+def test_replot_of_a_reference_draws_nowhere_but_where_out_says(reference, tmp_path, capsys):
+    before = sorted(reference.iterdir())
+    with pytest.raises(SystemExit) as ended:
+        run(tmp_path, "--replot", str(reference))
+    assert ended.value.code == 2
+    message = capsys.readouterr().err
+    assert f"--replot {reference} would draw into results/reference, whose files are kept" in message
+    assert f"allowed: with --out FOLDER; --out {reference} draws there" in message
+    with pytest.raises(SystemExit) as ended:
+        run(tmp_path, "--replot", str(reference), "--out", str(tmp_path / "new" / "folder"))
+    assert ended.value.code == 0
+    assert (tmp_path / "new" / "folder" / "toy.png").read_text() == "8"
+    assert sorted(reference.iterdir()) == before
+    assert capsys.readouterr().out.splitlines()[-1] == f"figures: {tmp_path / 'new' / 'folder'}"
+    with pytest.raises(SystemExit) as ended:
+        run(tmp_path, "--replot", str(reference), "--out", str(reference))
+    assert ended.value.code == 0
+    assert (reference / "toy.png").read_text() == "8"
+
+
+@pytest.mark.quick
+def test_out_without_replot_and_out_that_is_a_file_are_refused(tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        run(tmp_path, "--out", str(tmp_path / "new"))
+    assert ended.value.code == 2
+    assert "without --replot; allowed: beside it; new runs take --results" in capsys.readouterr().err
+    run(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SystemExit) as ended:
+        run(tmp_path, "--replot", str(only_run(tmp_path)), "--out", str(tmp_path / "file"))
+    assert ended.value.code == 2
+    assert f"--out {tmp_path / 'file'}: File exists; allowed: a folder" in capsys.readouterr().err
+
+
+@pytest.mark.quick
+def test_a_run_and_its_replot_end_with_the_answer_and_quick_says_what_it_cannot_show(tmp_path, capsys):
+    def answer(table):
+        return Answer(pd.DataFrame({"rows": [len(table)]}, ["toy"]), f"There are {len(table)} rows.")
+
+    options = {"answer": answer, "quick_limit": "--quick: too small to see."}
+    arguments = ["--backend", "cpu", "--results", str(tmp_path)]
+    main(Config, measure, draw, {"size": (7,)}, [*arguments, "--quick"], **options)
+    folder = only_run(tmp_path)
+    expected = ["There are 4 rows.", "--quick: too small to see.", f"figures: {folder}"]
+    out, err = capsys.readouterr()
+    assert out.splitlines()[-3:] == expected
+    assert len(out.splitlines()) == 5
+    assert f"results in {folder}" in err
+    assert "case 2 of 2: blue" in err
+    with pytest.raises(SystemExit):
+        main(Config, measure, draw, {}, ["--replot", str(folder)], **options)
+    assert capsys.readouterr().out.splitlines()[-3:] == expected
+    main(Config, measure, draw, {}, [*arguments, "--size", "1"], **options)
+    assert "--quick" not in capsys.readouterr().out
 
 
 @pytest.mark.quick
@@ -246,7 +315,7 @@ def interrupting(*arguments, **others):
             "interrupted; the table is in {run}; --replot {run} draws its figures",
         ),
         (
-            "experiments.core.sweep.tqdm",
+            "experiments.core.sweep.Progress",
             "interrupted; the finished cases are in {run}; --resume {run} continues",
         ),
     ],

@@ -248,7 +248,7 @@ def test_a_folder_that_may_not_be_written_is_named_when_figures_are_drawn_again(
     assert ended.value.code == 2
     message = capsys.readouterr().err
     assert f"'{complete / 'summary.csv'}'" in message
-    assert f"copy {complete} and --replot the copy" in message
+    assert "make room, or give another with --out" in message
 
 
 def refusing(*arguments, **others):

@@ -41,8 +41,9 @@ def drawn_again(run: Path, folder: Path) -> Path:
     for name in (TABLE, PROVENANCE):
         shutil.copy(run / name, copy)
     experiment = importlib.import_module(f"experiments.{run.parent.name}")
+    parts = experiment.Config, experiment.measure, experiment.draw, {}
     with pytest.raises(SystemExit) as ended:
-        main(experiment.Config, experiment.measure, experiment.draw, {}, ["--replot", str(copy)])
+        main(*parts, ["--replot", str(copy)], answer=experiment.answer)
     assert ended.value.code == 0
     return copy
 

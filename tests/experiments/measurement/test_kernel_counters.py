@@ -136,7 +136,7 @@ def test_counters_that_are_refused_are_left_out_and_not_tried_again(monkeypatch,
     assert set(asked[0]) > set(asked[1])
     assert "gpu__time_duration.sum" in asked[1]
     assert "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio" in asked[0]
-    assert "no such metric" in capsys.readouterr().out
+    assert "no such metric" in capsys.readouterr().err
     counted_cycle(JOB)
     assert len(asked) == 3
 

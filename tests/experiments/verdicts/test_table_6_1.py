@@ -60,9 +60,7 @@ def test_every_part_of_every_fraction_has_a_row_and_what_was_not_measured_is_emp
 
 
 def test_what_the_intervals_are_stands_below(text):
-    assert text.endswith(
-        "over 2 runs at 50 %; H200: range of 10 rounds of one run; CPU: 95 % over 3 runs."
-    )
+    assert text.endswith("over 2 runs at 50 %; H200: range of 10 rounds of one run; CPU: 95 % over 3 runs.")
 
 
 def test_the_page_has_the_table_that_the_command_writes(text):
