@@ -4,6 +4,7 @@ import itertools
 import os
 import re
 import signal
+import subprocess
 import threading
 
 # Two at most, even on one core.
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, settings
 
 import md
 from md.io.checkpoint import SavedRun
+from tests.processes import LIMIT
 
 for name, examples in {"suite": 40, "nightly": 500}.items():
     settings.register_profile(
@@ -79,6 +81,16 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
                 item.add_marker(pytest.mark.nightly)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def programs_end():
+    """A program that stands still is killed, and fails the test that runs it; not in the nightly tier."""
+    limit = None if settings.get_current_profile_name() == "nightly" else 3 * LIMIT
+    run = subprocess.run
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess, "run", lambda *of, **options: run(*of, **{"timeout": limit} | options))
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -4,17 +4,37 @@ Python and its imports take seconds, a process that is forked takes a few hundre
 """
 
 import multiprocessing
+import os
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 
 import numba
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["md", "experiments.core"])
+LIMIT = 120  # seconds that a test waits for a process
 
 
-def started(work: Callable, *arguments, threads: int = 1) -> tuple[BaseProcess, Connection]:
+class Process(_CONTEXT.Process):
+    """Process that is killed, and the test failed, if it does not end while the test waits for it."""
+
+    def join(self, timeout: float | None = None) -> None:
+        super().join(LIMIT if timeout is None else timeout)
+        if timeout is None and self.exitcode is None:
+            self.kill()
+            raise TimeoutError(f"process {self.pid} did not end within {LIMIT} s")
+
+
+class Heard(Connection):
+    """End of a pipe at which a test waits for a limited time."""
+
+    def recv(self):
+        if not self.poll(LIMIT):
+            raise TimeoutError(f"a process sent nothing for {LIMIT} s")
+        return super().recv()
+
+
+def started(work: Callable, *arguments, threads: int = 1) -> tuple[Process, Heard]:
     """A process that does some work, and what the work sends to its last argument.
 
     Args:
@@ -23,10 +43,13 @@ def started(work: Callable, *arguments, threads: int = 1) -> tuple[BaseProcess, 
         threads: that it has.
 
     Returns:
-        The process, and the end of a pipe: `recv` raises EOFError once the process is over.
+        The process, and the end of a pipe: `recv` raises EOFError once the process is over, and TimeoutError
+        after `LIMIT` seconds without a message.
     """
-    heard, told = _CONTEXT.Pipe(duplex=False)
-    process = _CONTEXT.Process(target=_with_threads, args=(threads, work, *arguments, told), daemon=True)
+    read, told = _CONTEXT.Pipe(duplex=False)
+    heard = Heard(os.dup(read.fileno()), writable=False)
+    read.close()
+    process = Process(target=_with_threads, args=(threads, work, *arguments, told), daemon=True)
     process.start()
     told.close()
     return process, heard

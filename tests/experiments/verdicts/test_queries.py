@@ -55,6 +55,18 @@ def test_rounds_are_paired_by_their_number_not_by_their_place(folder):
     assert evaluate(query("gain", over="case == 'b'"), folder(rows)).value == pytest.approx(2)
 
 
+def test_a_column_of_independent_values_has_their_median_and_range(folder):
+    wrong = ([0, 1], [1, 1], [0, 0, 0, 1])  # of the trees of three scenes
+    rows = [{"case": "a", "scene": k, "wrong": one} for k, of in enumerate(wrong) for one in of]
+    root = folder(rows)
+    found = evaluate(query("mean", value="wrong", unit="scene"), root)
+    assert (found.value, found.low, found.high) == (0.5, 0.25, 1)
+    assert (found.support, found.interval) == ("3 scenes", "range over 3 scenes")
+    assert evaluate(query("mean", value="wrong"), root).support == "one gas"
+    with pytest.raises(ValueError, match=r"unit = \['place'\] of toy/run; allowed: columns case, scene"):
+        evaluate(query(unit="place", value="wrong"), root)
+
+
 def test_one_run_has_the_range_of_its_rounds_and_says_so(folder):
     rows = [{"case": "a", "run": 0, "round": k, "time_ms": ms} for k, ms in enumerate((3, 1, 8))]
     found = evaluate(query(), folder(rows))
