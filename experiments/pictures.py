@@ -10,7 +10,7 @@ of `block` slots. As in the block model of `sfc.cache`, a read hits if both part
 block is in the cache, all other memory is not.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,9 @@ from matplotlib.patheffects import Normal, Stroke
 
 import md
 import sfc
+from experiments.analysis.answers import Answer, percent, rounded
 from experiments.core import Axis, Settings, figures, main, save_table, style
+from experiments.core.terminal import SMALL_SYSTEM
 
 RESTITUTION = 1.0  # an elastic gas, so that it does not freeze
 CONTACT_TIME, STEPS_A_CONTACT = 0.2, 20  # soft discs: several touch at any time
@@ -154,10 +156,13 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     for key, rows in first.groupby(["ordering"], sort=False):
         style.save(_memory(rows), out, figures.file_name("memory", first, ["ordering"], key))
         style.save(_reads(rows), out, figures.file_name("reads", first, ["ordering"], key))
-    cases = [rows for _, rows in table.groupby(_CASE, sort=False)]
-    pairs = [contacts_of(rows) for rows in cases]
+    pairs = [contacts_of(rows) for _, rows in table.groupby(_CASE, sort=False)]
     save_table(pd.concat(pairs, ignore_index=True), out, "contacts")
-    save_table(pd.DataFrame([_summary(rows) for rows in cases]), out, "summary")
+    save_table(_summaries(table), out, "summary")
+
+
+def _summaries(table: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame([_summary(rows) for _, rows in table.groupby(_CASE, sort=False)])
 
 
 def _summary(rows: pd.DataFrame) -> dict:
@@ -292,5 +297,30 @@ def _thickness(rows: pd.DataFrame) -> float:
     return 0.08 * len(rows)
 
 
+def answer(table: pd.DataFrame) -> Answer:
+    """Say how near in memory the particles are that touch, and which reads hit, before and after."""
+    found = _summaries(table[table["repeat"] == 0])
+    rows = pd.DataFrame(
+        {
+            "particles": found["particles"],
+            "slots between contacts": _change(found, "median_distance", rounded),
+            "reads that hit": _change(found, "hit_ratio", percent),
+        }
+    ).set_index(found["ordering"])
+    first = rows.iloc[0]
+    sentence = (
+        f"A reorder along {rows.index[0]} brings particles that touch from "
+        f"{first['slots between contacts']} slots apart (median), and reads that hit a block of "
+        f"{found['block_slots'].iloc[0]} slots from {first['reads that hit']}."
+    )
+    return Answer(rows, sentence)
+
+
+def _change(found: pd.DataFrame, name: str, word: Callable[[float], str]) -> pd.Series:
+    """Describe a column before and after the reorder."""
+    ends = (found[f"{name}_{when}"].map(word) for when in WHEN)
+    return next(ends) + " to " + next(ends)
+
+
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True)
+    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=SMALL_SYSTEM)

@@ -18,6 +18,7 @@ from experiments import (
     grid_limits,
     interval,
     lift,
+    pictures,
     reorder_cost,
     roofline,
     searches,
@@ -294,4 +295,17 @@ def test_one_run_is_called_so_by_an_experiment():
     ])  # fmt: skip
     assert timing.answer(rows).sentence.endswith(
         f"2.25 (2.00 to 2.50) times as fast as shuffled memory.{ONE_RUN}"
+    )
+
+
+def test_pictures_say_how_near_contacts_are_in_memory_before_and_after():
+    slots = {"slot_before": [0, 3, 1, 2], "slot_after": [0, 1, 2, 3]}
+    touches = ["1", "0", "3", "2"]
+    places = {"cell_x": [0, 0, 5, 5], "cell_y": 0, "ordering": "hilbert", "repeat": 0}
+    rows = pd.DataFrame({"particle": range(4), **slots, **places, "touches": touches})
+    found = pictures.answer(rows.assign(block_slots=2, steps=10))
+    assert found.table.loc["hilbert", "slots between contacts"] == "2.00 to 1.00"
+    assert found.sentence == (
+        "A reorder along hilbert brings particles that touch from 2.00 to 1.00 slots apart (median), and "
+        "reads that hit a block of 2 slots from 0 % to 100 %."
     )
