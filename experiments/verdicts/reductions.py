@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from experiments.analysis import statistics
 from sfc import checks
 
 HALF = 0.5
@@ -159,8 +158,8 @@ def _ratio(baseline: pd.DataFrame, others: pd.DataFrame) -> np.ndarray:
     Raises:
         ValueError: no round has both.
     """
-    both = pd.concat([baseline.assign(case="baseline"), others.assign(case="others")]).assign(run=0)
-    found = statistics.ratios(both, [], "case", "baseline", "value")["gain"].to_numpy()
+    times = [rows.groupby("round")["value"].median() for rows in (baseline, others)]
+    found = (times[0] / times[1]).dropna().to_numpy()
     if not len(found):
         raise checks.refuse_value(
             "rounds", baseline["round"].tolist(), f"rounds of the other rows, {others['round'].tolist()}"
