@@ -1,0 +1,61 @@
+"""Colours of the charts: those of the figures, made readable on a light and on a dark page."""
+
+from __future__ import annotations
+
+from matplotlib.colors import to_hex, to_rgb
+
+from experiments.drawing import style
+from sfc import checks
+
+LIGHT, DARK = "#ffffff", "#15181c"  # backgrounds of `page.css`
+LEAST_CONTRAST = 3.05  # of graphics, WCAG 2.2, 1.4.11, with room for rounding
+SHAPES = {  # markers of the figures -> shapes of Vega
+    "o": "circle", "s": "square", "^": "triangle-up", "D": "diamond", "v": "triangle-down", "P": "cross",
+    "X": "M-1,-0.5L-0.5,-1L0,-0.5L0.5,-1L1,-0.5L0.5,0L1,0.5L0.5,1L0,0.5L-0.5,1L-1,0.5L-0.5,0Z",
+    "*": "stroke",
+}  # fmt: skip
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of a colour, 0 to 1 (WCAG 2.2).
+
+    Args:
+        colour: `#rrggbb`, or a name that matplotlib has.
+    """
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours, 1 to 21 (WCAG 2.2)."""
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def on_both_pages(colour: str) -> str:
+    """Mix a colour with as little black or white as gives it enough contrast on both backgrounds.
+
+    Args:
+        colour: `#rrggbb`, or a name that matplotlib has.
+    """
+    for step in range(101):
+        for end in (0.0, 1.0):
+            share = step / 100
+            mixed = to_hex([c + share * (end - c) for c in to_rgb(colour)])
+            if min(contrast(mixed, LIGHT), contrast(mixed, DARK)) >= LEAST_CONTRAST:
+                return mixed
+    raise checks.refuse_value("colour", colour, f"a colour between {LIGHT} and {DARK}")
+
+
+def of_orders(names: list[str]) -> tuple[list[str], list[str]]:
+    """Return the colours and the shapes of orders, those that they have in the figures."""
+    return [on_both_pages(style.colour(name)) for name in names], [
+        SHAPES[style.marker(name)] for name in names
+    ]
+
+
+def in_turn(count: int) -> tuple[list[str], list[str]]:
+    """Return colours and shapes for names that are no orders, by their place in a list."""
+    look = style.lines_in_turn([str(k) for k in range(count)], "name")
+    colours = [on_both_pages(colour) for colour in look["palette"].values()]
+    return colours, [SHAPES[marker] for marker in look["markers"].values()]
