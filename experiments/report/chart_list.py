@@ -345,7 +345,7 @@ SEARCHES = Chart(
     Axis("thousand million particle steps a second", log=True),
     "search",
     "search",
-    (DEVICE, FILLING, Select("order", "Order of cells", "row")),
+    (Select("device", "Device", H200), FILLING, Select("order", "Order of cells", "row")),
 )
 
 ENCODE = Chart(

@@ -190,7 +190,7 @@ def _rows_of(chart: Chart, points: Points, run: Run) -> Iterator[Row]:
         across = replace(query, value=points.across, statistic="median", over="", along="")
         found = evaluate_each(across, points.each, root=root)
         places = {tuple(key.values()): answer.value for key, answer in found}
-    named = NAMES | points.names
+    named = NAMES | dict(points.names)
     for key, answer in evaluate_each(query, points.each, points.compared, root):
         texts = {named.get(column, column): shown(column, value) for column, value in key.items()}
         texts |= points.constants

@@ -135,15 +135,18 @@ async function chart(figure) {
   }
 
   spec.datasets = { rows: chosen() };
+  const label = plot.getAttribute("aria-label");
   plot.replaceChildren();
   const { view } = await vegaEmbed(plot, spec, {
     actions: false,
     renderer: "svg",
     ast: true, // no eval, which the page's policy forbids
+    logLevel: 1, // errors
     tooltip: { disableDefaultStyle: true },
   });
   plot.tabIndex = 0;
   plot.setAttribute("role", "application");
+  plot.setAttribute("aria-label", label);
   view.addEventListener("click", (event, item) => {
     if (item && item.datum && item.datum.text) show(item.datum);
   });
@@ -164,7 +167,7 @@ async function chart(figure) {
       for (const select of selects) if (select.value) select.value = other[select.dataset.column];
     }
     clear();
-    await view.change("rows", vega.changeset().remove(() => true).insert(chosen())).runAsync();
+    await view.data("rows", chosen()).runAsync();
     at.textContent = `${chosen().length} points`;
   }
   for (const select of selects) select.addEventListener("change", change);

@@ -7,12 +7,12 @@ from matplotlib.colors import to_hex, to_rgb
 from experiments.drawing import style
 from sfc import checks
 
-LIGHT, DARK = "#ffffff", "#15181c"  # backgrounds of `page.css`
+LIGHT, DARK = "#f3f5f7", "#1f242a"  # --panel of `page.css`, behind the charts
 LEAST_CONTRAST = 3.05  # of graphics, WCAG 2.2, 1.4.11, with room for rounding
 SHAPES = {  # markers of the figures -> shapes of Vega
     "o": "circle", "s": "square", "^": "triangle-up", "D": "diamond", "v": "triangle-down", "P": "cross",
     "X": "M-1,-0.5L-0.5,-1L0,-0.5L0.5,-1L1,-0.5L0.5,0L1,0.5L0.5,1L0,0.5L-0.5,1L-1,0.5L-0.5,0Z",
-    "*": "stroke",
+    "*": "M0,-1L0.2,-0.3L1,-0.3L0.4,0.1L0.6,0.8L0,0.4L-0.6,0.8L-0.4,0.1L-1,-0.3L-0.2,-0.3Z",
 }  # fmt: skip
 
 
@@ -41,7 +41,7 @@ def on_both_pages(colour: str) -> str:
     for step in range(101):
         for end in (0.0, 1.0):
             share = step / 100
-            mixed = to_hex([c + share * (end - c) for c in to_rgb(colour)])
+            mixed = to_hex(tuple(c + share * (end - c) for c in to_rgb(colour)))
             if min(contrast(mixed, LIGHT), contrast(mixed, DARK)) >= LEAST_CONTRAST:
                 return mixed
     raise checks.refuse_value("colour", colour, f"a colour between {LIGHT} and {DARK}")

@@ -27,7 +27,7 @@ class Section:
 OWN = Section("own", "Your runs")  # only with --run, before the last
 SECTIONS = (
     Section("answer", "The answer", charts=("worth",)),
-    Section("scoreboard", "Verdicts on 28 claims"),
+    Section("scoreboard", "Verdicts on the claims"),
     Section(
         "compared",
         "What is compared",

@@ -12,7 +12,7 @@ from typing import Any
 import altair as alt
 import vl_convert as vlc
 
-from experiments.report.charts import DOTS, Chart, Row
+from experiments.report.charts import DOTS, Axis, Chart, Row
 from experiments.report.screen_colours import in_turn, of_orders
 
 VERSION = ".".join(alt.SCHEMA_VERSION.split(".")[:2])  # of Vega-Lite: v6.4
@@ -39,7 +39,7 @@ _CONFIG: dict[str, Any] = {
 
 def bundle() -> str:
     """Return the script of Vega, Vega-Lite and vega-embed."""
-    return vlc.javascript_bundle(vl_version=VERSION)
+    return vlc.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION)
 
 
 def specification(chart: Chart, every: Sequence[Row]) -> dict[str, Any]:
@@ -54,8 +54,10 @@ def specification(chart: Chart, every: Sequence[Row]) -> dict[str, Any]:
     dots = chart.kind == DOTS
     values = alt.X if dots else alt.Y
     places = alt.Y if dots else alt.X
-    scale = alt.Scale(type="log" if chart.values.log else "linear", zero=False, nice=True)
-    value = values("value:Q", title=chart.values.title, scale=scale, axis=alt.Axis(tickCount=6, format="~g"))
+    scale = _scale(chart.values)
+    value = values(
+        "value:Q", title=chart.values.title, scale=scale, axis=alt.Axis(tickCount=6, format="~g", grid=True)
+    )
     at = _names(places) if dots else _numbers(places, chart)
     to = {("x2" if dots else "y2"): "high:Q"}
     channel = "x" if dots else "y"
@@ -66,13 +68,12 @@ def specification(chart: Chart, every: Sequence[Row]) -> dict[str, Any]:
     shape = alt.Shape(series, scale=alt.Scale(domain=names, range=shapes), legend=legend)
     other = "y" if dots else "x"
     data = alt.Chart(alt.NamedData(name=ROWS))
+    detail = "device:N" if "device" in chart.columns else "run:N"
     intervals = data.mark_rule(strokeWidth=1.5).encode(**{channel: low, other: at}, color=colour, **to)
     layers: list[Any] = [intervals]
     if not dots and not any(points.across for points in chart.points):
         layers.append(
-            data.mark_line(strokeWidth=1.5).encode(
-                **{channel: value, other: at}, color=colour, detail="run:N"
-            )
+            data.mark_line(strokeWidth=1.5).encode(**{channel: value, other: at}, color=colour, detail=detail)
         )
     tip = [alt.Tooltip("text:N", title=chart.values.title), alt.Tooltip("of:N", title="interval")]
     tip += [alt.Tooltip(f"{column}:N", title=column) for column in chart.columns] + [alt.Tooltip("run:N")]
@@ -87,7 +88,7 @@ def specification(chart: Chart, every: Sequence[Row]) -> dict[str, Any]:
     layered = alt.layer(*layers).properties(width=CONTAINER, height=alt.Step(STEP) if dots else HEIGHT)
     made = layered.configure(**_CONFIG).to_dict(validate=False)
     made["layer"][-1]["name"] = "points"
-    return made | {"autosize": {"type": "fit-x", "contains": "padding"}}
+    return made if dots else made | {"autosize": {"type": "fit-x", "contains": "padding"}}
 
 
 def picture(specified: dict[str, Any], rows: Sequence[Row]) -> str:
@@ -101,12 +102,16 @@ def picture(specified: dict[str, Any], rows: Sequence[Row]) -> str:
     return vlc.vegalite_to_svg(static, vl_version=VERSION)
 
 
+def _scale(axis: Axis) -> Any:
+    return alt.Scale(type="log", nice=False, padding=12) if axis.log else alt.Scale(zero=False, padding=12)
+
+
 def _names(places: Any) -> Any:
     order = alt.EncodingSortField(field="value", op="max", order="descending")
     return places("at:N", title=None, sort=order, axis=alt.Axis(grid=True))
 
 
 def _numbers(places: Any, chart: Chart) -> Any:
-    axis = alt.Axis(tickCount=6, format="%" if chart.names.column == "filling" else "~s")
-    scale = alt.Scale(type="log" if chart.names.log else "linear", zero=False)
+    axis = alt.Axis(tickCount=6, format="%" if chart.names.column == "filling" else "~s", grid=True)
+    scale = _scale(chart.names)
     return places("at:Q", title=chart.names.title, scale=scale, axis=axis)
