@@ -319,8 +319,8 @@ CAVITY = Chart(
 SEARCHES = Chart(
     "searches",
     "How fast a step is",
-    "Steps of one particle in a second, by search and number of particles. LAMMPS, on the same start, is beside "
-    "it on the CPU.",
+    "Steps of one particle in a second, by search and number of particles. LAMMPS, on the same start, is "
+    "beside it on the CPU.",
     LINES,
     (
         *(

@@ -67,4 +67,4 @@ def beside(run: Run, judgement: Judgement) -> Iterator[dict[str, str]]:
 
 def _pictures(run: Run) -> Iterator[Picture]:
     for path in sorted(run.folder.glob("*.png"))[:MOST_PICTURES]:
-        yield embed(run.folder, path.name)
+        yield embed(run.folder, path.name, run.name)

@@ -20,7 +20,7 @@ class Picture:
     """Picture on the page.
 
     Args:
-        path: below `results/reference`.
+        path: of the file, as the page names it.
         data: as a URL that holds it.
         width: in pixels.
         height: in pixels.
@@ -32,12 +32,13 @@ class Picture:
     height: int
 
 
-def embed(root: Path, path: str) -> Picture:
+def embed(root: Path, path: str, shown: str = "results/reference") -> Picture:
     """Read a picture, shrink it to at most 1200 pixels in width, and encode it for the page.
 
     Args:
         root: folder of the runs.
         path: of the picture below it.
+        shown: name of the folder on the page.
 
     Raises:
         ValueError: a file that is missing or no picture; the error names it.
@@ -60,4 +61,4 @@ def embed(root: Path, path: str) -> Picture:
     made = io.BytesIO()
     opaque.save(made, FORMAT, quality=QUALITY, method=4)
     data = base64.b64encode(made.getvalue()).decode()
-    return Picture(path, f"data:image/{FORMAT};base64,{data}", opaque.width, opaque.height)
+    return Picture(f"{shown}/{path}", f"data:image/{FORMAT};base64,{data}", opaque.width, opaque.height)
