@@ -108,7 +108,7 @@ def drawing(chart: points.Chart, runs: Mapping[str, Run], own: Sequence[Run]) ->
         raise checks.refuse_value(f"first choices of chart {chart.id}", choices, "choices that have points")
     specification = specs.specification(chart, rows)
     fields = list(dict.fromkeys(("at", "value", "low", "high", "text", "of", "run", *chart.columns)))
-    selects = [
+    selects: list[dict[str, Any]] = [
         {
             "label": select.label,
             "column": select.column,

@@ -41,7 +41,8 @@ def on_both_pages(colour: str) -> str:
     for step in range(101):
         for end in (0.0, 1.0):
             share = step / 100
-            mixed = to_hex(tuple(c + share * (end - c) for c in to_rgb(colour)))
+            red, green, blue = (c + share * (end - c) for c in to_rgb(colour))
+            mixed = to_hex((red, green, blue))
             if min(contrast(mixed, LIGHT), contrast(mixed, DARK)) >= LEAST_CONTRAST:
                 return mixed
     raise checks.refuse_value("colour", colour, f"a colour between {LIGHT} and {DARK}")
