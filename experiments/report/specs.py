@@ -19,6 +19,8 @@ VERSION = ".".join(alt.SCHEMA_VERSION.split(".")[:2])  # of Vega-Lite: v6.4
 ROWS = "rows"  # name of the data, which the page replaces
 WIDTH, HEIGHT, STEP = 660, 300, 22  # of a static picture, of lines, and of a name, in pixels
 POINT, CONTAINER = 70, "container"
+PADDING = {"left": 30, "right": 10, "top": 5, "bottom": 5}  # names may be wider in the font of the page
+LONG_NAME = 14  # characters in a legend
 ORDER = "order"
 _INK = "currentColor"  # of the page, light or dark
 _CONFIG: dict[str, Any] = {
@@ -32,7 +34,7 @@ _CONFIG: dict[str, Any] = {
     },
     "legend": {
         "labelColor": _INK, "titleColor": _INK, "labelFontSize": 12, "titleFontSize": 12,
-        "titleFontWeight": "normal", "orient": "top", "columns": 3, "labelLimit": 260, "symbolSize": 70,
+        "titleFontWeight": "normal", "orient": "top", "labelLimit": 260, "symbolSize": 70,
     },
 }  # fmt: skip
 
@@ -63,7 +65,8 @@ def specification(chart: Chart, every: Sequence[Row]) -> dict[str, Any]:
     channel = "x" if dots else "y"
     low = values("low:Q", title=chart.values.title, scale=scale)
     series = f"{chart.series}:N"
-    legend = alt.Legend(title=chart.title_of_series) if len(names) > 1 else None
+    columns = 1 if max(map(len, names)) > LONG_NAME else 3  # so that a phone shows all of it
+    legend = alt.Legend(title=chart.title_of_series, columns=columns) if len(names) > 1 else None
     colour = alt.Color(series, scale=alt.Scale(domain=names, range=colours), legend=legend)
     shape = alt.Shape(series, scale=alt.Scale(domain=names, range=shapes), legend=legend)
     other = "y" if dots else "x"
@@ -98,7 +101,7 @@ def picture(specified: dict[str, Any], rows: Sequence[Row]) -> str:
         specified: of `specification`.
         rows: those that are shown.
     """
-    static = specified | {"width": WIDTH, "datasets": {ROWS: list(rows)}}
+    static = specified | {"width": WIDTH, "padding": PADDING, "datasets": {ROWS: list(rows)}}
     return vlc.vegalite_to_svg(static, vl_version=VERSION)
 
 

@@ -10,7 +10,7 @@ from experiments.verdicts.claims import IDS, read
 pytestmark = pytest.mark.browser
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text()
 IN_VIEW = """id => {
-    const box = document.getElementById(id).getBoundingClientRect();
+    const box = document.querySelector(id).getBoundingClientRect();
     return box.top >= -1 && box.top < innerHeight && box.height > 0;
 }"""
 
@@ -88,18 +88,19 @@ def test_the_scoreboard_is_filtered_and_sorted_by_keyboard(wide):
     assert ids(wide) == list(IDS)
 
 
-def test_a_link_of_the_scoreboard_leads_to_the_rows_of_its_claim(wide):
-    assert not wide.locator("#T12 .queries").is_visible()
-    wide.locator("#claims a", has_text="T12").click()
-    rows = wide.locator("#T12 .queries tbody tr")
-    assert rows.first.is_visible()
-    assert rows.count() == len(read()["T12"].queries)
-    assert wide.evaluate(IN_VIEW, "T12")
-    wide.locator("#T12 .queries a").first.click()
-    assert wide.evaluate(IN_VIEW, "run-speed_up-h100")
-    wide.evaluate("location.hash = 'L8-lock_free'")
-    wide.wait_for_function(f"({IN_VIEW})('L8-lock_free')")
-    wide.evaluate("location.hash = 'answer'")
+@pytest.mark.parametrize("screen", ["wide", "narrow"])
+def test_a_link_of_the_scoreboard_leads_to_the_rows_of_its_claim(wide, narrow, screen):
+    page = {"wide": wide, "narrow": narrow}[screen]
+    assert not page.locator("#T12 .queries").is_visible()
+    page.locator("#claims a", has_text="T12").click()
+    page.wait_for_function(f"({IN_VIEW})('#T12')")
+    assert page.evaluate(IN_VIEW, "#T12 .queries tbody tr")
+    assert page.locator("#T12 .queries tbody tr").count() == len(read()["T12"].queries)
+    page.locator("#T12 .queries a").first.click()
+    page.wait_for_function(f"({IN_VIEW})('#run-speed_up-h100')")
+    page.evaluate("location.hash = 'L8-lock_free'")
+    page.wait_for_function(f"({IN_VIEW})('#L8-lock_free')")
+    page.evaluate("location.hash = 'answer'")
 
 
 def test_choices_change_the_points_by_mouse_and_by_keyboard(wide):
