@@ -10,8 +10,10 @@ from typing import Any
 from experiments.verdicts.claims import query_of
 from experiments.verdicts.judgement import Judgement, Shown
 from experiments.verdicts.queries import REFERENCE, evaluate
+from experiments.verdicts.rules import Rule
 from sfc import checks
 
+HOLDS = "holds"  # list of rules
 FILE = Path(__file__).parent / "numbers.toml"
 
 
@@ -29,7 +31,7 @@ def of_claims(judgements: Iterable[Judgement]) -> dict[str, Any]:
 
 
 def of_page(path: Path = FILE, root: Path = REFERENCE) -> dict[str, Number]:
-    """Return name -> number of the queries that no claim has.
+    """Return name -> number of the queries that no claim has; check the rules that the sentences need.
 
     Args:
         path: of the queries, TOML.
@@ -37,7 +39,8 @@ def of_page(path: Path = FILE, root: Path = REFERENCE) -> dict[str, Number]:
 
     Raises:
         UsageError: a table that is missing or damaged.
-        ValueError: no TOML, or a query that is not allowed or cannot be answered; the error names it.
+        ValueError: no TOML, a query that is not allowed or cannot be answered, or a rule that does not
+            hold; the error names it.
     """
     try:
         tables = tomllib.loads(checks.path("path", path).read_text(encoding="utf-8"))
@@ -45,13 +48,20 @@ def of_page(path: Path = FILE, root: Path = REFERENCE) -> dict[str, Number]:
         raise ValueError(
             f"{path} cannot be read: {error}; allowed: TOML with a table for each query"
         ) from error
-    found = {}
+    answers, rules = {}, [Rule(text) for text in tables.pop(HOLDS, [])]
     for name, table in tables.items():
         try:
-            found[name] = Number(evaluate(query_of(name, table), root))
+            answers[name] = evaluate(query_of(name, table), root)
         except ValueError as error:
             raise ValueError(f"{path.name}, query {name}: {error}") from error
-    return found
+    for rule in rules:
+        if not rule.holds(answers):
+            found = ", ".join(f"{name} = {Shown(answers[name])}" for name in rule.names)
+            raise ValueError(
+                f"the sentences of the page need {rule.text!r}; found: {found}; allowed: what the tables "
+                f"say; change the sentence, and `{HOLDS}` in {path.name}"
+            )
+    return {name: Number(answer) for name, answer in answers.items()}
 
 
 def _of(judgement: Judgement) -> Mapping[str, Any]:

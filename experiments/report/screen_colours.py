@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from matplotlib.colors import to_hex, to_rgb
+from matplotlib.markers import MarkerStyle
+from matplotlib.path import Path
 
 from experiments.drawing import style
 from sfc import checks
 
 LIGHT, DARK = "#f3f5f7", "#1f242a"  # --panel of `page.css`, behind the charts
 LEAST_CONTRAST = 3.05  # of graphics, WCAG 2.2, 1.4.11, with room for rounding
-SHAPES = {  # markers of the figures -> shapes of Vega
-    "o": "circle", "s": "square", "^": "triangle-up", "D": "diamond", "v": "triangle-down", "P": "cross",
-    "X": "M-1,-0.5L-0.5,-1L0,-0.5L0.5,-1L1,-0.5L0.5,0L1,0.5L0.5,1L0,0.5L-0.5,1L-1,0.5L-0.5,0Z",
-    "*": "M0,-1L0.2,-0.3L1,-0.3L0.4,0.1L0.6,0.8L0,0.4L-0.6,0.8L-0.4,0.1L-1,-0.3L-0.2,-0.3Z",
-}  # fmt: skip
+CIRCLE = "o"  # marker of matplotlib for which Vega has a shorter name than its path
+COMMANDS = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C", Path.CLOSEPOLY: "Z"}
 
 
 def luminance(colour: str) -> float:
@@ -48,15 +47,34 @@ def on_both_pages(colour: str) -> str:
     raise checks.refuse_value("colour", colour, f"a colour between {LIGHT} and {DARK}")
 
 
+def shape(marker: str) -> str:
+    """Return the shape of Vega for a marker of matplotlib: a path in a square from -1 to 1.
+
+    Args:
+        marker: such as `s`.
+    """
+    if marker == CIRCLE:
+        return "circle"
+    drawn = MarkerStyle(marker)
+    found = []
+    for numbers, code in drawn.get_path().transformed(drawn.get_transform()).iter_segments():
+        points = (
+            ""
+            if code == Path.CLOSEPOLY
+            else ",".join(f"{2 * x * (-1) ** k:.3g}" for k, x in enumerate(numbers))
+        )
+        found.append(COMMANDS[code] + points)  # y grows downwards on a page
+    return "".join(found)
+
+
 def of_orders(names: list[str]) -> tuple[list[str], list[str]]:
     """Return the colours and the shapes of orders, those that they have in the figures."""
-    return [on_both_pages(style.colour(name)) for name in names], [
-        SHAPES[style.marker(name)] for name in names
-    ]
+    colours = [on_both_pages(style.colour(name)) for name in names]
+    return colours, [shape(style.marker(name)) for name in names]
 
 
 def in_turn(count: int) -> tuple[list[str], list[str]]:
     """Return colours and shapes for names that are no orders, by their place in a list."""
     look = style.lines_in_turn([str(k) for k in range(count)], "name")
     colours = [on_both_pages(colour) for colour in look["palette"].values()]
-    return colours, [SHAPES[marker] for marker in look["markers"].values()]
+    return colours, [shape(marker) for marker in look["markers"].values()]

@@ -177,6 +177,7 @@ def _answers(
         ValueError: see `evaluate`; a group without a baseline only if it shares all of `each`.
     """
     table = _table(query.run, root)
+    table = table.assign(_unit=pd.factorize(table["_unit"])[0])  # numbers compare faster than text
     kind = STATISTICS[query.statistic]
     rows = _selected(table, "where", query.where, query, each)
     over = _selected(table, "over", query.over, query, each) if kind.has_baseline else rows.iloc[:0]
@@ -207,8 +208,7 @@ def _table(runs: tuple[str, ...], root: Path) -> pd.DataFrame:
         by = "run" if "run" in table else "repeat"
         numbers = table[by].astype(str) if by in table else "0"
         parts.append(table.assign(_unit=f"{run} " + numbers))
-    whole = pd.concat(parts, ignore_index=True)
-    return whole.assign(_unit=pd.factorize(whole["_unit"])[0])  # numbers, which compare faster than text
+    return pd.concat(parts, ignore_index=True)
 
 
 def _unit_of(table: pd.DataFrame, folders: int) -> str:

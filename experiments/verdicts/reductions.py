@@ -158,10 +158,10 @@ def _ratio(baseline: pd.DataFrame, others: pd.DataFrame) -> np.ndarray:
     Raises:
         ValueError: no round has both.
     """
-    times = [rows.groupby("round")["value"].median() for rows in (baseline, others)]
-    found = (times[0] / times[1]).dropna().to_numpy()
-    if not len(found):
+    above, below = (rows.groupby("round", sort=False)["value"].median() for rows in (baseline, others))
+    both = below.index.intersection(above.index, sort=False)
+    if both.empty:
         raise checks.refuse_value(
             "rounds", baseline["round"].tolist(), f"rounds of the other rows, {others['round'].tolist()}"
         )
-    return found
+    return (above[both] / below[both]).to_numpy()

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from experiments.drawing import style
+from experiments.analysis.baselines import LATTICE, SHUFFLED
 from experiments.report import charts, numbers, page, pictures, runs, screen_colours, specs
 from experiments.report.chart_list import CHARTS
 from experiments.verdicts import queries
@@ -81,7 +81,7 @@ def test_first_choices_of_each_chart_show_six_series_or_fewer():
 
 
 def test_colours_of_orders_stand_out_from_both_pages_and_from_each_other():
-    names = list(style._KNOWN)
+    names = ["row", "morton", "peano", "hilbert", LATTICE, SHUFFLED]  # of the charts
     colours, shapes = screen_colours.of_orders(names)
     for colour in colours:
         for back in (screen_colours.LIGHT, screen_colours.DARK):
@@ -90,6 +90,13 @@ def test_colours_of_orders_stand_out_from_both_pages_and_from_each_other():
     css = (page.HERE / "page.css").read_text()
     assert f"--panel: {screen_colours.LIGHT};" in css
     assert f"--panel: {screen_colours.DARK};" in css
+
+
+def test_shapes_are_those_of_the_figures():
+    assert screen_colours.shape("o") == "circle"
+    assert screen_colours.shape("s") == "M-1,1L1,1L1,-1L-1,-1Z"
+    assert screen_colours.shape("^").startswith("M0,-1L")  # its point is at the top
+    assert len({screen_colours.shape(marker) for marker in "osDdv^<>pPX*h8"}) == 14
 
 
 def test_contrast_is_that_of_the_standard():
@@ -116,6 +123,14 @@ def test_a_heading_that_is_missing_is_named(tmp_path):
         page.part_of(tmp_path / "README.md", "There")
     with pytest.raises(ValueError, match=r"none\.md cannot be read"):
         page.part_of(tmp_path / "none.md", "There")
+
+
+def test_a_sentence_that_the_tables_contradict_is_named(tmp_path):
+    rule = "trees.value > 1e9"
+    query = '[trees]\nrun = "fence/cpu"\nwhere = "n > 0"\nvalue = "n"\nstatistic = "median"\n'
+    (tmp_path / "numbers.toml").write_text(f'holds = ["{rule}"]\n{query}')
+    with pytest.raises(ValueError, match=rf"need '{rule}'; found: trees = 65,500; allowed"):
+        numbers.of_page(tmp_path / "numbers.toml")
 
 
 @pytest.mark.parametrize(
