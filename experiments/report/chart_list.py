@@ -143,7 +143,7 @@ BOX = Chart(
     "box",
     "What it buys in the shaken box",
     "Gain of a step along the pancake order over the filling fraction; a reorder every 500 steps is counted "
-    "in. The source has 2 at 5 % and above 3 from 20 % on.",
+    "in. The numbers of the source are at T11 and T12.",
     LINES,
     (
         *(_box("speed_up/h100", over, fused) for over in (SHUFFLED, AGED) for fused in (True, False)),
@@ -166,8 +166,8 @@ BOX = Chart(
 FORESEEN = Chart(
     "foreseen",
     "Foreseen and measured",
-    "Each point is an order. To the right: speed-up of the force that predicted hits foresee, if a hit takes "
-    "a hundredth of a miss. Up: the measured one over shuffled memory.",
+    "Each point is an order at a filling. To the right: speed-up of the force that predicted hits foresee, if "
+    "a hit takes a hundredth of a miss. Up: the measured one over shuffled memory.",
     LINES,
     tuple(
         Points(

@@ -200,5 +200,7 @@ def test_paper_is_light_and_has_no_controls(opened):
     assert page.evaluate(luminance) == "rgb(255, 255, 255)"
     assert page.evaluate("() => getComputedStyle(document.body).color") == "rgb(27, 31, 36)"
     assert page.locator("select:visible, nav:visible, .hint:visible").count() == 0
+    page.set_viewport_size({"width": 760, "height": 1000})  # A4
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 760
     assert page.locator("#T12 .queries tbody tr").first.is_visible()
