@@ -166,8 +166,8 @@ BOX = Chart(
 FORESEEN = Chart(
     "foreseen",
     "Foreseen and measured",
-    "Each point is an order at a filling. To the right: speed-up of the force that predicted hits foresee, if "
-    "a hit takes a hundredth of a miss. Up: the measured one over shuffled memory.",
+    "Each point is an order at a filling. To the right: speed-up of the force that predicted hits foresee, "
+    "if a hit takes a hundredth of a miss. Up: the measured one over shuffled memory.",
     LINES,
     tuple(
         Points(
