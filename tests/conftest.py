@@ -43,11 +43,13 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Choose the tier: `nightly` only where it is asked for, tests of a device with `--cuda` or `-m gpu`."""
+    """Choose the tier: `nightly` and `browser` only if asked for, a device with `--cuda` or `-m gpu`."""
     asked = config.option.markexpr
     config.option.cuda |= asks_for(asked, "gpu")
+    if "browser" not in asked:
+        config.option.markexpr = asked = f"({asked}) and not browser" if asked else "not browser"
     if "nightly" not in asked:
-        config.option.markexpr = f"({asked}) and not nightly" if asked else "not nightly"
+        config.option.markexpr = f"({asked}) and not nightly"
     elif asks_for(asked, "nightly"):
         settings.load_profile("nightly")
 

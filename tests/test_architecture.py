@@ -36,6 +36,7 @@ ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("experiments.core",),
     ("experiments.measurement", "experiments.prediction", "experiments.peers"),
     ("experiments.reference", "experiments.verdicts"),
+    ("experiments.report",),
     ("experiments.*",),  # each command is a room of its own
 ]
 REGISTRIES = (

@@ -59,7 +59,7 @@ def runs_text(results: Path) -> str:
     Raises:
         UsageError: a folder that is no kept run, or lacks its description.
     """
-    rows = [_row(folder) for folder in kept_runs(results)]
+    rows = [row(folder, read_about(folder)) for folder in kept_runs(results)]
     return _HEAD + "".join(f"| {' | '.join(cell.replace('|', '/') for cell in row)} |\n" for row in rows)
 
 
@@ -68,9 +68,17 @@ def kept_runs(results: Path) -> list[Path]:
     return sorted(path for path in (as_path("results", results) / "reference").glob("*/*") if path.is_dir())
 
 
-def _row(folder: Path) -> tuple[str, ...]:
-    """Return the cells of a run, one for each of `COLUMNS`."""
-    origin, about = read_provenance(folder), read_about(folder)
+def row(folder: Path, about: dict[str, str]) -> tuple[str, ...]:
+    """Return the cells of a run, one for each of `COLUMNS`.
+
+    Args:
+        folder: of the run.
+        about: what was measured, and `code` and `where` if its provenance does not say them.
+
+    Raises:
+        UsageError: a folder that is no run, or a run of unknown code.
+    """
+    origin = read_provenance(folder)
     if not {"config", "command", "started", "machine", "backend"} <= set(origin):
         raise UsageError(f"{folder} has no complete {PROVENANCE}; allowed: the folder of a kept run")
     table = _columns(folder, ("run", "repeat", *SIZES))

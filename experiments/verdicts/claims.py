@@ -131,7 +131,7 @@ def _claim(name: str, table: Any, sources: set[str], part: str = "") -> Claim:
     try:
         checks.instance("table", table, dict, "a table of fields")
         _check_names(table, (*TEXTS, *MEASURED, *EVERY_RULE, "queries", *names), (*TEXTS, *names))
-        queries = {key: _query(key, given) for key, given in table.get("queries", {}).items()}
+        queries = {key: query_of(key, given) for key, given in table.get("queries", {}).items()}
         texts = {key: checks.text(key, table[key]) for key in (*TEXTS, *SHOWN) if key in table}
         commands = _commands(table.get("command", ()))
         rules = {key: Rule(table[key]) for key in EVERY_RULE if key in table}
@@ -155,7 +155,7 @@ def _check_names(table: dict, known: tuple[str, ...], needed: tuple[str, ...]) -
         )
 
 
-def _query(name: str, table: Any) -> Query:
+def query_of(name: str, table: Any) -> Query:
     """Build a query from its table; `run` and `each` may be one str.
 
     Raises:

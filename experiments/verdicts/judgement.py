@@ -99,7 +99,7 @@ def filled(template: str, answers: Mapping[str, Answer]) -> str:
             `{name.high}`, `{name.runs}`.
         answers: by the names of the queries.
     """
-    return template.format(**{name: _Shown(answer) for name, answer in answers.items()})
+    return template.format(**{name: Shown(answer) for name, answer in answers.items()})
 
 
 def number(value: float) -> str:
@@ -109,8 +109,8 @@ def number(value: float) -> str:
     return f"{value:#.{DIGITS}g}".rstrip(".") if value else "0"
 
 
-class _Shown:
-    """Answer as it is formatted in a text."""
+class Shown:
+    """Answer as it is formatted in a text: value, with its interval if there is one."""
 
     def __init__(self, answer: Answer) -> None:
         self.value, self.low, self.high = map(number, (answer.value, answer.low, answer.high))

@@ -131,23 +131,78 @@ def evaluate(query: Query, root: Path = REFERENCE) -> Answer:
         ValueError: a column that is missing, a filter without rows, a value that is no number, or rounds that
             cannot be paired.
     """
+    answers = [answer for _, answer in _answers(query, query.each, query.each, root)]
+    return (max if query.pick == HIGHEST else min)(answers, key=lambda answer: answer.value)
+
+
+def evaluate_each(
+    query: Query, each: tuple[str, ...], compared: str = "", root: Path = REFERENCE
+) -> list[tuple[dict[str, Any], Answer]]:
+    """Evaluate a query in each group of its rows, for a chart.
+
+    Args:
+        query: what is asked, without `each` of its own.
+        each: columns that identify a group.
+        compared: the one of them that the baseline does not share, such as `ordering` if orders are compared
+            with one of them; empty for none.
+        root: folder of the runs.
+
+    Returns:
+        The values of `each` and the answer of every group, in the order of the table; groups without a
+        baseline are left out.
+
+    Raises:
+        UsageError: a table that is missing or damaged.
+        ValueError: see `evaluate`; or a query with `each`, or a column that is not in `each`.
+    """
+    if query.each:
+        raise checks.refuse_value("each", query.each, "a query without", "give it beside the query")
+    if compared:
+        checks.word("compared", compared, each)
+    shared = tuple(name for name in each if name != compared)
+    return [
+        (dict(zip(each, key, strict=True)), answer) for key, answer in _answers(query, each, shared, root)
+    ]
+
+
+def _answers(
+    query: Query, each: tuple[str, ...], shared: tuple[str, ...], root: Path
+) -> Iterator[tuple[tuple, Answer]]:
+    """Yield the values of `each` and the answer of every group.
+
+    Args:
+        query: what is asked.
+        each: columns that identify a group.
+        shared: those of them that its baseline has in common with it.
+        root: folder of the runs.
+
+    Raises:
+        ValueError: see `evaluate`; a group without a baseline only if it shares all of `each`.
+    """
     table = _table(query.run, root)
     if query.unit:
         _known(table, "unit", (query.unit,), ", ".join(query.run))
         table = table.assign(_unit=table["_unit"] + " " + table[query.unit].astype(str))
+    table = table.assign(_unit=pd.factorize(table["_unit"])[0])  # numbers compare faster than text
     kind = STATISTICS[query.statistic]
-    rows = _selected(table, "where", query.where, query)
-    over = _selected(table, "over", query.over, query) if kind.has_baseline else rows.iloc[:0]
+    rows = _selected(table, "where", query.where, query, each)
+    over = _selected(table, "over", query.over, query, each) if kind.has_baseline else rows.iloc[:0]
     unit = query.unit or _unit_of(table, len(query.run))
-    answers = []
-    for case, own, baseline in _groups(rows, over, query, kind):
+    for key, own, baseline in _groups(rows, over, each, shared):
+        case = _case(each, key)
+        if kind.has_baseline and baseline.empty:
+            if shared != each:
+                continue
+            raise ValueError(
+                f"{query.statistic} of {', '.join(query.run)}: over = {query.over!r} has no row where "
+                f"{case}; allowed: a baseline in each group"
+            )
         try:
-            answers.append(_answer(own, baseline, kind, unit, case))
+            yield key, _answer(own, baseline, kind, unit, case)
         except ValueError as error:
             raise ValueError(
                 f"{query.statistic} of {', '.join(query.run)}{case and f', {case}'}: {error}"
             ) from error
-    return (max if query.pick == HIGHEST else min)(answers, key=lambda answer: answer.value)
 
 
 @functools.lru_cache(maxsize=64)
@@ -167,7 +222,9 @@ def _unit_of(table: pd.DataFrame, folders: int) -> str:
     return RUN if "run" in table or ("time_ms" in table and table["_unit"].nunique() == folders) else GAS
 
 
-def _selected(table: pd.DataFrame, name: str, condition: str, query: Query) -> pd.DataFrame:
+def _selected(
+    table: pd.DataFrame, name: str, condition: str, query: Query, each: tuple[str, ...]
+) -> pd.DataFrame:
     """Return the rows of a filter with the columns `_unit`, `round`, `value`, `along` and those of `each`.
 
     Raises:
@@ -179,7 +236,7 @@ def _selected(table: pd.DataFrame, name: str, condition: str, query: Query) -> p
         raise ValueError(
             f"{where} selects no row; allowed: a filter that selects some; {_values(table, condition)}"
         )
-    found = rows[["_unit", *_known(table, "each", query.each, where)]].assign(round=_rounds(rows, query.each))
+    found = rows[["_unit", *_known(table, "each", each, where)]].assign(round=_rounds(rows, each))
     for column, expression in (("value", query.value), ("along", query.along)):
         if expression:
             numbers = _expression(rows, expression, f"{column} = {expression!r} of {where}")
@@ -232,27 +289,24 @@ def _rounds(rows: pd.DataFrame, each: tuple[str, ...]) -> Any:
 
 
 def _groups(
-    rows: pd.DataFrame, over: pd.DataFrame, query: Query, kind: Statistic
-) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
-    """Yield the name, the rows and the baseline of each group of `each`.
-
-    Raises:
-        ValueError: a group without a baseline.
-    """
-    if not query.each:
-        yield "", rows, over
+    rows: pd.DataFrame, over: pd.DataFrame, each: tuple[str, ...], shared: tuple[str, ...]
+) -> Iterator[tuple[tuple, pd.DataFrame, pd.DataFrame]]:
+    """Yield the values, the rows and the baseline of each group; the baseline may be empty."""
+    if not each:
+        yield (), rows, over
         return
-    for key, own in rows.groupby(list(query.each), sort=False):
-        case = ", ".join(
-            f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
-            for name, value in zip(query.each, key, strict=True)
-        )
-        same = (over[list(query.each)] == list(key)).all(axis=1)
-        if kind.has_baseline and not same.any():
-            raise ValueError(
-                f"over = {query.over!r} has no row where {case}; allowed: a baseline in each group"
-            )
-        yield case, own, over[same]
+    baselines = dict(list(over.groupby(list(shared), sort=False))) if shared else {}
+    places = [each.index(name) for name in shared]
+    for key, own in rows.groupby(list(each), sort=False):
+        yield key, own, baselines.get(tuple(key[k] for k in places), over if not shared else over.iloc[:0])
+
+
+def _case(each: tuple[str, ...], key: tuple) -> str:
+    """Return the values of a group in words."""
+    pairs = zip(each, key, strict=True)
+    return ", ".join(
+        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in pairs
+    )
 
 
 def _answer(rows: pd.DataFrame, over: pd.DataFrame, kind: Statistic, unit: str, case: str) -> Answer:
@@ -261,9 +315,8 @@ def _answer(rows: pd.DataFrame, over: pd.DataFrame, kind: Statistic, unit: str, 
     Raises:
         ValueError: runs that cannot be paired, or a statistic that is no finite number.
     """
-    numbers = {
-        name: kind.reduce(own, over[over["_unit"] == name]) for name, own in rows.groupby("_unit", sort=False)
-    }
+    units = over["_unit"].to_numpy()
+    numbers = {name: kind.reduce(own, over[units == name]) for name, own in rows.groupby("_unit", sort=False)}
     medians = np.array([np.median(values) for values in numbers.values()], float)
     if not np.isfinite(medians).all():
         raise checks.refuse_value("statistic", medians.tolist(), "finite numbers")
