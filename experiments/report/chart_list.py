@@ -342,7 +342,10 @@ SEARCHES = Chart(
             for run, more in (
                 ("searches/h200", ""),
                 ("searches/h100", ""),
-                ("searches/h200_orders", " and (cell_order != 'row' or n == 2**18)"),  # the first has the rest
+                (
+                    "searches/h200_orders",
+                    " and (cell_order != 'row' or n == 2**18)",
+                ),  # the first has the rest
                 ("searches/h200_16777216", ""),
             )
         ),

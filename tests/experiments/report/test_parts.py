@@ -56,7 +56,7 @@ def test_a_query_for_groups_has_none_of_its_own(root):
 
 
 def test_a_chart_of_an_unknown_run_is_refused():
-    with pytest.raises(ValueError, match=r"timing/h100.*allowed"):
+    with pytest.raises(ValueError, match=r"timing/h200_three_runs.*allowed"):
         charts.rows(CHARTS["worth"], {})
 
 
