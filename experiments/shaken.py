@@ -199,7 +199,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
 def _profiles(slices: pd.DataFrame) -> plt.Figure:
     figure, (dense, hot) = figures.panels_in_a_row(["", ""], 3.7, margin=0)
     look = style.lines_in_turn(list(dict.fromkeys(slices["name"])), "name") | {"markersize": 4}
-    figures.median_lines(dense, slices, "centre_d", "local_filling_fraction", look, legend=True)
+    figures.median_lines(dense, slices, "centre_d", "local_filling_fraction", look)
     figures.median_lines(hot, slices, "centre_d", "warmth", look)
     dense.set_ylabel("filling fraction of a slice")
     hot.set_ylabel("temperature over\nsquare of the walls' speed")
@@ -215,7 +215,7 @@ def _balance(shakes: pd.DataFrame) -> plt.Figure:
     scaled = shakes.assign(**{name: shakes[name] / shakes["wall_speed_squared"] for name in _FLOWS})
     long = scaled.melt(["amplitude", "shake"], list(_FLOWS), "flow", "energy").replace({"flow": _FLOWS})
     look = style.lines_in_turn(list(_FLOWS.values()), "flow")
-    figures.median_lines(flows, long, "amplitude", "energy", look, legend=True)
+    figures.median_lines(flows, long, "amplitude", "energy", look)
     flows.legend(title=None, fontsize=7)
     flows.set(xlabel="amplitude (d)", ylabel="energy a shake and particle over\nsquare of the walls' speed")
     share = shakes.assign(share=shakes["energy_missing"].abs() / shakes["energy_in"])

@@ -123,7 +123,7 @@ def _draw_case(rows: pd.DataFrame, guess: pd.DataFrame, out: Path, name: str) ->
         for panel, line in zip((above, below), lines, strict=True):
             shown = line[line["lost"] > LEAST_DRAWN]
             if len(shown):
-                figures.median_lines(panel, shown, "flown", "lost", look, legend=panel is above)
+                figures.median_lines(panel, shown, "flown", "lost", look)
             panel.set(xscale="log", yscale="log", xlabel="", ylabel="")
         above.axhline(100 * LEAST_LOSS, color="0.6", linewidth=0.8, zorder=0)
         above.set_title(f"{phi:.0%} filled", fontsize=9)

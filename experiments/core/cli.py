@@ -299,7 +299,7 @@ def _has_second_folder(options: Options) -> bool:
 
 
 def _draw(draw: Draw, table: pd.DataFrame, folder: Path) -> None:
-    style.use(reliability.footer(table))
+    style.use(reliability.footer(table), style.origin_of(folder, read_provenance(folder), table))
     draw(table, folder)
     for path in sorted(folder.glob("*.png")):
         print(path)
