@@ -170,7 +170,7 @@ def _names(rows: pd.DataFrame) -> list[str]:
 
 
 def _over_filling(rows: pd.DataFrame) -> plt.Figure:
-    """Draw figures 5.3 and 5.4, or 5.5 and 5.6, of [thesis]: misses and speed-up over the filling fraction."""
+    """Draw figures 5.3 and 5.4, or 5.5 and 5.6, of [thesis]: misses and speed-up over the filling."""
     capacity, size = _nearest(rows["cache_particles"], SHOWN), rows["size"].max()
     model = rows["model"].iloc[0]
     rows = rows[(rows["cache_particles"] == capacity) & (rows["size"] == size) & (rows["model"] == model)]
@@ -256,7 +256,9 @@ def _over_size(rows: pd.DataFrame) -> plt.Figure:
         figures.size_axis(panel, "boxes a side")
         figures.name_lines(panel, heading)
     left_out = style.left_out(every, names)
-    title = f"{rows['geometry'].iloc[0]}, model {model}, cache of {capacity} particles; median and range over "
+    title = (
+        f"{rows['geometry'].iloc[0]}, model {model}, cache of {capacity} particles; median and range over "
+    )
     figure.suptitle(title + "repeats" + (f"\n{left_out}" if left_out else ""))
     return figure
 
@@ -280,7 +282,9 @@ def _over_cache(rows: pd.DataFrame) -> plt.Figure:
     figures.plain_log_ticks(panels[0])
     figures.name_lines(panels[-1], "memory order", panels)
     left_out = style.left_out(every, names)
-    title = f"{rows['geometry'].iloc[0]} of about {size} boxes a side, {phi:.0%} filled; median and range over "
+    title = (
+        f"{rows['geometry'].iloc[0]} of about {size} boxes a side, {phi:.0%} filled; median and range over "
+    )
     figure.suptitle(title + "repeats" + (f"\n{left_out}" if left_out else ""))
     return figure
 

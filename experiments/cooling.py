@@ -21,7 +21,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -42,6 +41,8 @@ MEASURES = {  # columns of `by_decade`, and their labels
     "flow_energy": "energy of flow over uncorrelated",
 }
 _GROUP = ["n", "filling_fraction", "restitution"]
+
+_HEADING = "filling fraction and gas"
 
 
 @dataclass(frozen=True)
@@ -270,29 +271,40 @@ def _gases(table: pd.DataFrame) -> list[str]:
     ]
 
 
+def _few(table: pd.DataFrame) -> tuple[list[str], str]:
+    """Choose the gases that are drawn; return their names, and for the title what is left out."""
+    every = list(dict.fromkeys(table["gas"]))
+    if len(every) <= style.MOST_LINES:
+        return every, ""
+    least = table["restitution"].min()
+    names = list(dict.fromkeys(table.loc[table["restitution"] == least, "gas"]))[: style.MOST_LINES]
+    return names, f"\nthe least restitution, {least:g}; the other gases in the table"
+
+
 def _decades(decades: pd.DataFrame) -> plt.Figure:
     """Draw tau, collision rate and homogeneity of each decade."""
     decades = decades.assign(gas=_gases(decades))
     measured = [name for name in MEASURES if name in decades]
     figure, panels = figures.panels_in_a_row([""] * len(measured), 2.3)
-    look = style.lines_in_turn(list(dict.fromkeys(decades["gas"])), "gas")
+    names, left_out = _few(decades)
+    look = style.lines_in_turn(names, "gas")
     for panel, name in zip(panels, measured, strict=True):
         figures.median_lines(panel, decades, "decade", name, look)
         panel.axhline(1, color="0.6", linewidth=0.8, zorder=0)
         panel.set(xlabel="decade of energy", ylabel=MEASURES[name], xticks=sorted(decades["decade"].unique()))
         if name == "flow_energy":
             panel.set_yscale("log")
+            figures.plain_log_ticks(panel)
         panel.set_ylabel(MEASURES[name], fontsize=8)
-    figures.name_lines(panels[-1], "filling fraction", panels)
-    figure.suptitle("free cooling by decades; median and range over repeats")
+    figures.name_lines(panels[-1], _HEADING, panels)
+    figure.suptitle(f"free cooling by decades; median and range over repeats{left_out}")
     return figure
 
 
 def _cooling(table: pd.DataFrame) -> plt.Figure:
     """Draw the temperature over time with Haff's law, and over Haff's law."""
     figure, (falls, over) = figures.panels_in_a_row(["", ""], 3.6, margin=0.4)
-    every = list(dict.fromkeys(table["gas"]))
-    names = every if len(every) <= style.MOST_LINES else every[:: -(-len(every) // style.MOST_LINES)]
+    names, left_out = _few(table)
     look = style.lines_in_turn(names, "gas") | {"markersize": 3.5}
     table = table.assign(over_law=table["left"] * (1 + table["passed"]) ** 2)
     # Each repeat has its own cooling time, so that its observations are at slightly different times.
@@ -308,10 +320,9 @@ def _cooling(table: pd.DataFrame) -> plt.Figure:
     over.set(xscale="log", ylabel="temperature over Haff's law")
     for panel in (falls, over):
         panel.set_xlabel(r"time over $\tau$ of theory")
-    figures.name_lines(over, "filling fraction")
+    figures.name_lines(over, _HEADING)
     title = "homogeneous cooling; median and range over repeats; dashed: Haff's law with Enskog's rate"
-    left_out = [name for name in every if name not in names]
-    figure.suptitle(title + (f"\nin the table: {'; '.join(left_out)}" if left_out else ""))
+    figure.suptitle(title + left_out)
     return figure
 
 

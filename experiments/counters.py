@@ -58,6 +58,7 @@ RESAMPLES = 2000
 def _all() -> tuple[str, ...]:
     return (*BASELINES, *sfc.orderings(3))
 
+
 LEAST_SPREAD = 0.005  # of predicted hit ratios, in a panel of times
 _LEVEL_NAMES = {"L1": "first level", "chip": "last level"}
 
@@ -348,10 +349,10 @@ def _scatter(rows: pd.DataFrame, what: str) -> plt.Figure:
     own = rows[rows["ordering"].isin(names)]
     predicted = own.groupby(["level", "model", "ordering"])["hit_ratio"].median()
     spread = predicted.groupby(["level", "model"]).agg(np.ptp).groupby("level").max()
-    levels = list(LEVELS)
+    levels = every = [level for level in LEVELS if level in spread.index]
     if what == "time" and len(names) > 1:
-        levels = [level for level in LEVELS if spread[level] >= LEAST_SPREAD] or [spread.idxmax()]
-        same = [_LEVEL_NAMES[level] for level in LEVELS if level not in levels]
+        levels = [level for level in every if spread[level] >= LEAST_SPREAD] or [str(spread.idxmax())]
+        same = [_LEVEL_NAMES[level] for level in every if level not in levels]
         notes += [f"{name}: predictions differ by less than {LEAST_SPREAD:g}, not drawn" for name in same]
     figure, panels = plt.subplots(
         len(levels), len(models), figsize=(2.6 * len(models) + 1.6, 2.6 * len(levels) + 0.6), squeeze=False,

@@ -366,7 +366,7 @@ def _draw_case(rows: pd.DataFrame, halves: pd.DataFrame, out: Path, name: str) -
         column[1].set_xlabel("displacement since the sort (cutoffs)")
     for row in panels:
         row[0].set_ylabel("left of the gain\nover shuffled")
-    figures.legend_outside(panels[0][-1], None)
+    figures.legend_outside(panels[0][-1], "solid: measured")
     n, runs = rows["n"].iloc[0], rows["run"].nunique()
     title = f"{n:,} particles measured; {rows['ordering'].iloc[0]}; {rows['precision'].iloc[0]}; "
     title += f"median and range over {runs} runs" if runs > 1 else "one run, no verdict"

@@ -133,6 +133,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     far.set(ylabel="particles between, 90th percentile", yscale="log")
     for panel in (memory, lists, apart, far):
         panel.set(xscale="log", xlabel="filling fraction")
+        figures.plain_log_ticks(panel)
         panel.legend(title=None, fontsize=7)
     title = f"{table['n'].iloc[0]:,} particles; median and range over repeats"
     figures.titled(figure, title, out, "grid_limits")

@@ -40,7 +40,6 @@ import md
 import sfc
 from experiments.analysis.baselines import (
     AGED,
-    LATTICE,
     SHUFFLED,
     again,
     is_again,
@@ -69,7 +68,8 @@ STEPS_A_CONTACT = 50
 WARM_UP = 2  # steps after the first, before the first round
 _MOST_CURVES = 3  # drawn over filling fractions; more of them tangle
 _THESIS_MARK: dict[str, Any] = {
-    "color": "#D00000", "marker": "s", "linestyle": "", "markerfacecolor": "none", "label": "[thesis], Table 6.1",
+    "color": "#D00000", "marker": "s", "linestyle": "", "markerfacecolor": "none",
+    "label": "[thesis], Table 6.1",
 }  # fmt: skip
 _KEYS = ["filling_fraction", "contact_time", "search", "precision", "fused"]
 

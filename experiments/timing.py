@@ -277,7 +277,7 @@ def _draw_orders(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
     size = (2.4 * columns + 1.4, (0.21 * len(names) + 0.62) * lines + 0.5)
     figure, panels = plt.subplots(lines, columns, figsize=size, squeeze=False, sharey=True, sharex="row")
     times = statistics.over_runs(whole, ["filling_fraction", "ordering"], "time_ms")
-    shown = [
+    shown: list[tuple[pd.DataFrame, str, str | None]] = [
         (statistics.gains(whole, ["filling_fraction"], "ordering", baseline), "gain", baseline)
         for baseline in baselines
     ] or [(times[~times["ordering"].map(is_again)], "time_ms", None)]
@@ -352,7 +352,9 @@ def _draw_phases(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
         figures.rows_of_names(panel, names)
         panel.set(xlabel="time per step (ms)", xlim=(0, 1.08 * whole["centre"].max()))
     figures.legend_outside(panels[-1], "phase")
-    note = f"; no phases where they differ from the step by over {reliability.MOST_APART:.0%}" if apart else ""
+    note = (
+        f"; no phases where they differ from the step by over {reliability.MOST_APART:.0%}" if apart else ""
+    )
     title = f"phases of a step, {title}\n{statistics.caption(found)}{note}"
     figures.titled(figure, title, out, name)
 

@@ -26,8 +26,9 @@ _BEYOND = 1.6  # largest factor between centres and the ends of intervals within
 _ABOVE = 1.08  # room above the highest end, on an axis from 0
 _MOST_SIZES = 3  # panels of dots
 _MARGIN = 0.06  # of a logarithmic axis, at each end
-_FEW_TICKS, _SOME_TICKS, _MANY_TICKS = 2.5, 20, 1000  # ranges of an axis up to which ticks lie close
-_POWERS = 1e5  # end of an axis from which its ticks are powers of ten
+_FEW_TICKS, _SOME_TICKS = 2.5, 20  # ranges of an axis up to which ticks lie close
+_MANY_TICKS = (1000, 200)  # the same for up to three a decade, on a vertical and on a horizontal axis
+_WIDE = 1e5  # end of an axis from which its ticks are few, and powers of ten if it has many
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -182,7 +183,9 @@ def lines(
         rows = summary[summary[look["hue"]] == name].sort_values(x)
         if rows.empty:
             continue
-        at = ends.loc[rows.index].set_axis(rows[x]).reindex(every)  # breaks the line where nothing was measured
+        at = (
+            ends.loc[rows.index].set_axis(rows[x]).reindex(every)
+        )  # breaks the line where nothing was measured
         aside = _ASIDE * (place - (len(look["hue_order"]) - 1) / 2)
         panel.errorbar(
             every * (1 + 2 * aside) if log else every + aside * every.max(),
@@ -441,14 +444,18 @@ def plain_log_ticks(panel: Axes, horizontal: bool = False) -> None:
 
     axis = panel.xaxis if horizontal else panel.yaxis
     low, high = panel.get_xlim() if horizontal else panel.get_ylim()
+    many, wide = _MANY_TICKS[horizontal], high >= _WIDE
     if high < _FEW_TICKS * low:
         axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
     else:
-        some = (1, 2, 5) if high < (_MANY_TICKS / 5 if horizontal else _MANY_TICKS) * low else (1,)
-        subs = (1, 1.5, 2, 3, 5, 7) if high < _SOME_TICKS * low else some
+        close = (1, 2, 5) if wide else (1, 1.5, 2, 3, 5, 7)
+        apart = (1, 2, 5) if high < many * low and not wide else (1,)
+        subs = close if high < _SOME_TICKS * low else apart
         axis.set_major_locator(LogLocator(subs=subs, numticks=20))
-    if high < _POWERS:
+    if not wide:
         axis.set_major_formatter("{x:g}")
+    elif high < _SOME_TICKS * low:
+        axis.set_major_formatter("{x:,.0f}")
     axis.set_minor_locator(NullLocator())
 
 

@@ -41,7 +41,11 @@ def draw_system(panel: Axes3D, shape: tuple[int, int, int], columns: bool = Fals
     for number in generator.choice(len(fronts), max(2, len(fronts) // 6), replace=False):
         x, y, z = fronts[number]
         panel.plot_surface(
-            *(ball + np.array([x + 0.5, y + 0.5, z + 0.5])[:, None, None]), color=SPHERE, linewidth=0, zorder=1
+            *(ball + np.array([x + 0.5, y + 0.5, z + 0.5])[:, None, None]),
+            color=SPHERE,
+            linewidth=0,
+            zorder=1,
+            rasterized=True,
         )
     panel.computed_zorder = False  # so that the grid is before the spheres, which are within the boxes
     panel.set(xlim=(0, nx), ylim=(0, ny), zlim=(0, max(nz, 1)))

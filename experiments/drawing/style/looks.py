@@ -39,8 +39,8 @@ class Family:
     members: dict[str, tuple[str, str]]
 
 
-# Colours: `tests/experiments/drawing/test_colours.py` computes their distances for normal and for colour-blind
-# readers. The lightness of Hilbert's kin rises in steps; neighbours in this list are far apart in it.
+# `tests/experiments/drawing/test_colours.py` computes the distances of these colours for normal and for
+# colour-blind readers. The lightness of Hilbert's kin rises in steps; neighbours in this list are far apart.
 FAMILIES = {
     "Hilbert": Family(
         (),
@@ -100,7 +100,7 @@ def colour(name: str) -> str:
 
 
 def marker(name: str) -> str:
-    """Return the marker of a memory order, the same in every figure, so that colour is never the only sign."""
+    """Return the marker of a memory order, the same in every figure, for colour is not enough."""
     return look(name).marker
 
 

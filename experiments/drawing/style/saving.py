@@ -73,12 +73,21 @@ def save(figure: plt.Figure, folder: Path, name: str) -> list[Path]:
         _wrap_title(figure)
         add_footer(figure)
         labels.settle(figure)
-        for path in paths:
-            write_figure(figure, path)
-            figure.set_layout_engine("none")  # the second looks like the first
+        write_figure(figure, paths[0])
+        figure.set_layout_engine("none")  # the second looks like the first
+        embed_pixels(figure)
+        write_figure(figure, paths[1])
     finally:
         plt.close(figure)
     return paths
+
+
+def embed_pixels(figure: plt.Figure) -> None:
+    """Let a PDF hold the pixels of pictures and maps as they are: smoothed ones take more room."""
+    from matplotlib.image import AxesImage
+
+    for picture in figure.findobj(AxesImage):
+        picture.set_interpolation("none")
 
 
 def _wrap_title(figure: plt.Figure) -> None:
