@@ -64,8 +64,8 @@ def redraw_runs(run: _Runs = (), /) -> None:
     """
     for folder in run or listing.kept_runs(ROOT / "results"):
         drawn, removed = redrawing.redraw(folder)
-        gone = f"; removed {', '.join(removed)}" if removed else ""
-        print(f"{folder}: {len(drawn)} files{gone}", flush=True)
+        note = f"; removed {', '.join(removed)}" if removed else ""
+        print(f"{folder}: {len(drawn)} files{note}", flush=True)
 
 
 if __name__ == "__main__":

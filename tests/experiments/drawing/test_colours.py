@@ -66,9 +66,7 @@ def test_the_simulation_leaves_white_and_mixes_red_with_green():
 @pytest.mark.parametrize("vision", VISION)
 @pytest.mark.parametrize(("one", "other"), list(itertools.combinations(HUES, 2)))
 def test_colours_of_two_families_are_far_apart(one, other, vision):
-    nearest = min(
-        (distance(a, b, vision), a, b) for a, b in itertools.product(HUES[one], HUES[other])
-    )
+    nearest = min((distance(a, b, vision), a, b) for a, b in itertools.product(HUES[one], HUES[other]))
     assert nearest[0] >= BETWEEN, nearest
 
 

@@ -1,5 +1,7 @@
 """Names at the ends of lines do not overlap, and lie as near to their lines as that allows."""
 
+import itertools
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -62,7 +64,7 @@ def test_names_of_lines_that_end_at_one_point_do_not_overlap(panel):
     assert {tuple(name.xy) for name in names} == {(1.0, 1.0)}
     boxes = sorted(plt.Text.get_window_extent(name).bounds for name in names)
     boxes.sort(key=lambda box: box[1])
-    assert all(low[1] + low[3] <= high[1] for low, high in zip(boxes, boxes[1:], strict=False))
+    assert all(low[1] + low[3] <= high[1] for low, high in itertools.pairwise(boxes))
     assert min(box[0] for box in boxes) > panel.bbox.x1
 
 

@@ -21,7 +21,9 @@ def text(run: Path, provenance: dict, table: pd.DataFrame = TABLE) -> str:
 
 def test_it_names_device_sizes_run_and_commit():
     run = Path("results/timing/x")
-    assert text(run, GPU | {"code": {"commit": COMMIT}}) == "a GPU | n = 8; 16 | run timing/x | commit 0123456"
+    assert (
+        text(run, GPU | {"code": {"commit": COMMIT}}) == "a GPU | n = 8; 16 | run timing/x | commit 0123456"
+    )
     assert text(run, CPU).startswith("a processor, 2 threads | ")
     one = CPU | {"machine": {"cpu": "a processor", "threads": 1}}
     assert text(run, one).startswith("a processor, 1 thread | ")

@@ -144,5 +144,3 @@ def test_two_looks_of_a_figure_are_the_same_file(as_published, tmp_path, origin)
         panel.plot([0, 1], [0, 1])
         found.append([path.read_bytes() for path in style.save(figure, tmp_path / folder, "figure")])
     assert found[0] == found[1]
-
-
