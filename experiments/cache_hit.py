@@ -141,12 +141,14 @@ def _search(case: Config, state: md.State) -> md.Simulation:
 
 def draw(table: pd.DataFrame, out: Path) -> None:
     """Draw hits over filling fraction, size and capacity, misses, and the systems; write the tables."""
-    style.save(_systems(), out, "systems")
+    if "squares" in set(table["geometry"]):  # so that one of several runs has the picture of all systems
+        style.save(_systems(), out, "systems")
     shapes = table["geometry"].map({name: geometry.shape for name, geometry in GEOMETRIES.items()})
     for shape, rows in table.groupby(shapes, sort=False):
         if rows["geometry"].nunique() > 1:
             _misses(rows, out, f"misses_{shape}")
-    for (kind, search), rows in table.groupby(["geometry", "search"], sort=False):
+    alone = table[table.groupby(shapes)["geometry"].transform("nunique") == 1]
+    for (kind, search), rows in alone.groupby(["geometry", "search"], sort=False):
         name = kind if table["search"].nunique() == 1 else f"{kind}_{search}"
         style.save(_over_filling(rows), out, f"filling_{name}")
         if rows["size"].nunique() > 1:

@@ -199,7 +199,7 @@ def lines(
 
 
 def values_at_points(panel: Axes, summary: pd.DataFrame, x: str, value: str) -> None:
-    """Write the value of each point of a single line below it, with three digits.
+    """Write the value of each point of a single line with three digits: beside it, or above where it falls.
 
     Args:
         panel: where.
@@ -207,9 +207,13 @@ def values_at_points(panel: Axes, summary: pd.DataFrame, x: str, value: str) -> 
         x: column of the horizontal axis.
         value: the averaged column.
     """
-    look: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "top", "fontsize": 6.5}
-    for at, centre in zip(summary[x], statistics.bounds(summary, value)["centre"], strict=True):
-        panel.annotate(f"{centre:.3g}", (at, centre), (2, -5), **look)
+    points = statistics.bounds(summary, value).assign(x=summary[x]).sort_values("x")
+    falls = points["centre"].diff() < 0
+    for at, centre, is_lower in zip(points["x"], points["centre"], falls, strict=True):
+        place, side = ((0, 5), "center") if is_lower else ((-4, 2), "right")
+        look: dict[str, Any] = {"textcoords": "offset points", "ha": side, "va": "bottom", "fontsize": 6.5}
+        panel.annotate(f"{centre:.3g}", (at, centre), place, **look)
+    panel.margins(x=0.15)
 
 
 def name_lines(

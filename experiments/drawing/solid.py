@@ -17,8 +17,8 @@ from sfc.compile import kernel
 
 _LIGHT = np.array([-0.45, 0.65, 0.75]) / np.linalg.norm([-0.45, 0.65, 0.75])  # right, up, towards the eye
 _SAMPLES = 2  # per pixel and direction
-PIXELS = 150  # an inch
-COLOURS = 128  # of a picture
+PIXELS = 130  # an inch
+COLOURS = 96  # of a picture
 
 
 class View(NamedTuple):

@@ -19,7 +19,7 @@ from experiments.core.record import PROVENANCE, TABLE, TABLE_CRC, read_provenanc
 from md.checks import path as as_path
 
 COLOURS = 128  # of a picture; a figure has a dozen and their shades
-LARGE_PICTURE = 25_000  # bytes from which a picture is reduced
+LARGE_PICTURE = 8_000  # bytes from which a picture is reduced
 LARGE_CSV = 100_000  # bytes from which table.csv, the duplicate of table.parquet, is left out
 ENDINGS = (".png", ".pdf", ".csv")  # of what a kept run has beside table and provenance
 FILM = ".mp4"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SETTINGS: dict[str, Any] = {
     "figure.constrained_layout.use": True,
     "figure.dpi": 120,
-    "savefig.dpi": 150,
+    "savefig.dpi": 130,
     "pdf.fonttype": 42,  # TrueType, which publishers ask for
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -26,7 +26,7 @@ SETTINGS: dict[str, Any] = {
     "figure.titlesize": 9,
     "legend.frameon": False,
 }
-_FOOTER_SIZE, _LETTERS_AN_INCH = 6, 23  # points, and how many letters of that size
+_FOOTER_SIZE, _LETTERS_AN_INCH = 6, 21  # points, and how many letters of that size
 _TITLE_LETTERS_AN_INCH = 14
 _LINE, _MARGIN = 1.3 * _FOOTER_SIZE / 72, 0.04  # inches
 _WARNING_COLOUR, _ORIGIN_COLOUR = "#A00000", "#333333"

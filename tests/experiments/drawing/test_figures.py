@@ -173,3 +173,10 @@ def test_ticks_of_large_numbers_are_few(panel):
     panel.figure.canvas.draw()
     shown = [tick.label1.get_text() for tick in panel.yaxis.get_major_ticks()]
     assert "200,000" in shown
+
+
+def test_values_stand_beside_points_and_above_where_the_line_falls(panel):
+    found = gains([3.14159, 1.0, 2.0], 0.0, 9.0).assign(x=[3, 1, 2])
+    figures.values_at_points(panel, found.assign(gain=[1.5, 1.0, 2.0]), "x", "gain")
+    assert [text.get_text() for text in panel.texts] == ["1", "2", "1.5"]
+    assert [text.get_ha() for text in panel.texts] == ["right", "right", "center"]

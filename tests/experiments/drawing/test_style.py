@@ -93,7 +93,7 @@ def test_a_figure_is_sharp_and_its_pdf_has_truetype_fonts(as_published, tmp_path
     figure, panel = plt.subplots(figsize=(2, 1))
     panel.set_xlabel("time of a step (ms)")
     png, pdf = style.save(figure, tmp_path, "figure")
-    assert plt.imread(png).shape[:2] == (150, 300)
+    assert plt.imread(png).shape[:2] == (130, 260)
     assert b"/Subtype /CIDFontType2" in pdf.read_bytes()
     assert b"/Subtype /Type3" not in pdf.read_bytes()
 
