@@ -213,7 +213,7 @@ def values_at_points(panel: Axes, summary: pd.DataFrame, x: str, value: str) -> 
         place, side = ((0, 5), "center") if is_lower else ((-4, 2), "right")
         look: dict[str, Any] = {"textcoords": "offset points", "ha": side, "va": "bottom", "fontsize": 6.5}
         panel.annotate(f"{centre:.3g}", (at, centre), place, **look)
-    panel.margins(x=0.15)
+    panel.margins(x=0.24)
 
 
 def name_lines(
