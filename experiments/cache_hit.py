@@ -32,6 +32,8 @@ from experiments.drawing.systems import draw_system
 from experiments.prediction.cache_models import MODELS, check_models, predicted
 from experiments.prediction.systems import GASES, GEOMETRIES, UNORDERED, Geometry, own_side
 
+SHOWN_FILLING, SHOWN_ORDER = 0.2, "hilbert"  # in figures over other axes
+LEAST_FILLING = 0.05  # in figures over the filling fraction
 SHOWN = 320  # particles: the cache of [thesis], used in figures over other axes
 THESIS = ("squares", "cuboids", "cubes")  # geometries of [thesis]
 _OWN = ["geometry", "search", "nx", "ny", "nz", "particles", "filling_fraction", "ordering", "model"]
@@ -142,12 +144,14 @@ def _search(case: Config, state: md.State) -> md.Simulation:
 
 def draw(table: pd.DataFrame, out: Path) -> None:
     """Draw hits over filling fraction, size and capacity, misses, and the systems; write the tables."""
-    style.save(_systems(), out, "systems")
+    if "squares" in set(table["geometry"]):  # so that one of several runs has the picture of all systems
+        style.save(_systems(), out, "systems")
     shapes = table["geometry"].map({name: geometry.shape for name, geometry in GEOMETRIES.items()})
     for shape, rows in table.groupby(shapes, sort=False):
         if rows["geometry"].nunique() > 1:
             _misses(rows, out, f"misses_{shape}")
-    for (kind, search), rows in table.groupby(["geometry", "search"], sort=False):
+    alone = table[table.groupby(shapes)["geometry"].transform("nunique") == 1]
+    for (kind, search), rows in alone.groupby(["geometry", "search"], sort=False):
         name = kind if table["search"].nunique() == 1 else f"{kind}_{search}"
         style.save(_over_filling(rows), out, f"filling_{name}")
         if rows["size"].nunique() > 1:
@@ -171,22 +175,30 @@ def _names(rows: pd.DataFrame) -> list[str]:
 
 
 def _over_filling(rows: pd.DataFrame) -> plt.Figure:
-    """Draw figures 5.3 and 5.4, or 5.5 and 5.6, of [thesis]: hit ratio and speed-up over filling fraction."""
+    """Draw figures 5.3 and 5.4, or 5.5 and 5.6, of [thesis]: misses and speed-up over the filling."""
     capacity, size = _nearest(rows["cache_particles"], SHOWN), rows["size"].max()
     model = rows["model"].iloc[0]
     rows = rows[(rows["cache_particles"] == capacity) & (rows["size"] == size) & (rows["model"] == model)]
-    figure, (ratio, gain) = figures.panels_in_a_row(["", ""], 3.4, 3.4)
-    look = style.lines(_names(rows))
-    figures.median_lines(ratio, rows, "filling_fraction", "hit_ratio", look)
-    figures.median_lines(gain, rows, "filling_fraction", "speed_up", look, legend=True)
-    ratio.set(xlabel="filling fraction", ylabel="predicted hit ratio", ylim=(0, 1))
-    gain.set(xlabel="filling fraction", ylabel="speed-up of the reads over no hits", ylim=(0, None))
-    figures.legend_outside(gain, "memory order")
-    figure.suptitle(
-        f"{rows['geometry'].iloc[0]} of about {size} boxes a side, model {model}, cache of {capacity} "
-        "particles\nmedian and range over repeats",
-        fontsize=9,
-    )
+    note = ""
+    if (rows["filling_fraction"] >= LEAST_FILLING).any() and (rows["filling_fraction"] < LEAST_FILLING).any():
+        rows = rows[rows["filling_fraction"] >= LEAST_FILLING]
+        note = f"; below {LEAST_FILLING:.0%} in the table, for there repeats differ"
+    every = _names(rows)
+    names = style.few(every)
+    rows = rows.assign(misses=1 - rows["hit_ratio"])
+    figure, (missed, gain) = figures.panels_in_a_row(["", ""], 3.1, 3.3, 1.2)
+    for panel, column in ((missed, "misses"), (gain, "speed_up")):
+        figures.median_lines(panel, rows, "filling_fraction", column, style.lines(names), gaps=True)
+        panel.set_yscale("log", nonpositive="mask")
+        panel.set_xlabel("filling fraction")
+        figures.plain_log_ticks(panel)
+    missed.set_ylabel("predicted misses, share of the reads")
+    gain.set_ylabel("speed-up of the reads over no hits")
+    figures.name_lines(gain, "memory order", [missed, gain])
+    left_out = style.left_out(every, names)
+    title = f"{rows['geometry'].iloc[0]} of about {size} boxes a side, model {model}, cache of {capacity} "
+    title += f"particles; median and range over repeats{note}" + (f"\n{left_out}" if left_out else "")
+    figure.suptitle(title)
     return figure
 
 
@@ -211,10 +223,10 @@ def _misses(rows: pd.DataFrame, out: Path, name: str) -> None:
     look = style.lines_in_turn(list(dict.fromkeys(rows["order"])), "order")
     for panel, (_, own, capacity) in zip(panels, parts, strict=True):
         own = own[own["cache_particles"] == capacity]
-        last = panel is panels[-1]
-        figures.median_lines(panel, own, "filling_fraction", "misses_per_particle", look, legend=last)
+        figures.median_lines(panel, own, "filling_fraction", "misses_per_particle", look)
         panel.set(xlabel="filling fraction", ylabel="predicted misses per particle", yscale="log")
-    figures.legend_outside(panels[-1], "memory order, and what is read")
+        figures.plain_log_ticks(panel)
+    figures.name_lines(panels[-1], "memory order, and what is read", panels)
     lengths = " x ".join(f"{rows[axis].max()}" for axis in ("nx", "ny", "nz"))
     figures.titled(figure, f"the same gas in a box of {lengths} d; median and range over repeats", out, name)
 
@@ -228,58 +240,57 @@ def _reads(geometry: Geometry) -> str:
 
 
 def _over_size(rows: pd.DataFrame) -> plt.Figure:
-    """Draw figure 5.9 of [thesis]: hit ratio over size, with a panel for each ordering."""
+    """Draw figure 5.9 of [thesis], misses over size: of the orders at one filling, of one order at all."""
     capacity, model = _nearest(rows["cache_particles"], SHOWN), rows["model"].iloc[0]
     rows = rows[(rows["cache_particles"] == capacity) & (rows["model"] == model)]
-    names = _names(rows)
-    columns = min(4, len(names))
-    lines = -(-len(names) // columns)
-    figure, panels = plt.subplots(
-        lines,
-        columns,
-        figsize=(2.4 * columns + 1.2, 2.4 * lines + 0.6),
-        squeeze=False,
-        sharey=True,
-        sharex=True,
-    )
-    rows = rows.assign(phi=[f"{phi:g}" for phi in rows["filling_fraction"]])
-    look = style.lines_in_turn(list(dict.fromkeys(rows["phi"])), "phi")
-    for panel, name in zip(panels.flat, names, strict=False):
-        part = rows[rows["ordering"] == name]
-        last = name == names[-1]
-        figures.median_lines(panel, part, "nx", "hit_ratio", look, legend=last)
-        panel.set(title=name, ylim=(0, 1), ylabel="predicted hit ratio")
+    every, phi = _names(rows), _nearest(rows["filling_fraction"], SHOWN_FILLING)
+    names = style.few(every)
+    one = SHOWN_ORDER if SHOWN_ORDER in every else names[0]
+    rows = rows.assign(misses=1 - rows["hit_ratio"], phi=[f"{100 * x:g} %" for x in rows["filling_fraction"]])
+    titles = [f"{phi:.0%} filled", one]
+    figure, panels = figures.panels_in_a_row(titles, 3.5, 3.3, 0.6, sharey=True)
+    dense = rows[rows["filling_fraction"] >= LEAST_FILLING]
+    fillings = list(dict.fromkeys(dense["phi"] if len(dense) else rows["phi"]))
+    parts = [
+        (rows[rows["filling_fraction"] == phi], style.lines(names), "memory order"),
+        (rows[rows["ordering"] == one], style.steps_in_turn(fillings, "phi"), "filled"),
+    ]
+    for panel, (part, look, heading) in zip(panels, parts, strict=True):
+        figures.median_lines(panel, part, "nx", "misses", look, gaps=look["hue"] == "phi")
+        panel.set(ylim=(0, None), ylabel="predicted misses, share of the reads")
         figures.size_axis(panel, "boxes a side")
-        if last:
-            handles, labels = panel.get_legend_handles_labels()
-            place: Any = {"loc": "outside right"}  # which the stubs do not list
-            figure.legend(handles, labels, title="filling fraction", fontsize=7, **place)
-            panel.get_legend().remove()
-    for panel in panels.flat[len(names) :]:
-        panel.set_axis_off()
-    figure.suptitle(
-        f"{rows['geometry'].iloc[0]}, model {model}, cache of {capacity} particles; median and range",
-        fontsize=9,
+        figures.name_lines(panel, heading)
+    left_out = style.left_out(every, names)
+    title = (
+        f"{rows['geometry'].iloc[0]}, model {model}, cache of {capacity} particles; median and range over "
     )
+    figure.suptitle(title + "repeats" + (f"\n{left_out}" if left_out else ""))
     return figure
 
 
 def _over_cache(rows: pd.DataFrame) -> plt.Figure:
-    """Draw the hit ratio over the capacity, with a panel for each model."""
-    phi, size = _nearest(rows["filling_fraction"], 0.2), rows["size"].max()
+    """Draw misses over the capacity, with a panel for each model."""
+    phi, size = _nearest(rows["filling_fraction"], SHOWN_FILLING), rows["size"].max()
     rows = rows[(rows["filling_fraction"] == phi) & (rows["size"] == size)]
-    models, look = list(dict.fromkeys(rows["model"])), style.lines(_names(rows))
+    rows = rows.assign(misses=1 - rows["hit_ratio"])
+    models, every = list(dict.fromkeys(rows["model"])), _names(rows)
+    names = style.few(every)
     titles = [model.replace("_", "-") for model in models]
-    figure, panels = figures.panels_in_a_row(titles, 2.8, sharey=True)
+    figure, panels = figures.panels_in_a_row(titles, 2.7, 3.2, 1.2, sharey=True)
     for panel, model in zip(panels, models, strict=True):
         part = rows[rows["model"] == model]
-        figures.median_lines(panel, part, "cache_particles", "hit_ratio", look, legend=model == models[-1])
-        panel.set(xscale="log", ylim=(0, 1), xlabel="capacity (particles)", ylabel="predicted hit ratio")
-    figures.legend_outside(panels[-1], "memory order")
-    figure.suptitle(
-        f"{rows['geometry'].iloc[0]} of about {size} boxes a side, {phi:.0%} filled; median and range",
-        fontsize=9,
+        figures.median_lines(panel, part, "cache_particles", "misses", style.lines(names), gaps=True)
+        panel.set(xscale="log", xlabel="capacity (particles)")
+        panel.set_yscale("log", nonpositive="mask")
+        figures.plain_log_ticks(panel, horizontal=True)
+    panels[0].set_ylabel("predicted misses, share of the reads")
+    figures.plain_log_ticks(panels[0])
+    figures.name_lines(panels[-1], "memory order", panels)
+    left_out = style.left_out(every, names)
+    title = (
+        f"{rows['geometry'].iloc[0]} of about {size} boxes a side, {phi:.0%} filled; median and range over "
     )
+    figure.suptitle(title + "repeats" + (f"\n{left_out}" if left_out else ""))
     return figure
 
 
@@ -289,8 +300,8 @@ def _systems() -> plt.Figure:
     for place, (name, side, height) in enumerate((("squares", 6, 1), ("cuboids", 6, 10), ("cubes", 6, 6))):
         panel = figure.add_subplot(1, 3, place + 1, projection="3d")
         draw_system(panel, (side, side, height), columns=name == "cuboids")
-        panel.set_title(name, fontsize=9, y=0.98)
-    figure.subplots_adjust(left=0.0, right=1.0, bottom=0.0, top=0.92, wspace=0.0)
+        panel.set_title(name, y=1.0)
+    figure.subplots_adjust(left=0.0, right=1.0, bottom=0.0, top=0.88, wspace=0.0)
     return figure
 
 

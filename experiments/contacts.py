@@ -142,16 +142,16 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     look = style.lines_in_turn(list(KINDS.values()), "kind")
     for panel, name in zip(panels, curves, strict=False):
         own = per_disc[per_disc["curve"] == name]
-        figures.median_lines(panel, own, "step", "additions", look, legend=name == curves[-1])
+        figures.median_lines(panel, own, "step", "additions", look)
         panel.set(xlabel="step of the flow", ylabel="additions to partners per disc", ylim=(0, None))
     panels[len(curves) - 1].legend(title="atomic additions", fontsize=7)
     rooms = largest[largest["curve"] == curves[0]]
     rooms = rooms.assign(line=[f"{step}" for step in rooms["step"]])
     rooms = rooms[rooms["overflow_share"] > 0]
-    look = style.lines_in_turn(list(dict.fromkeys(rooms["line"])), "line")
-    figures.median_lines(panels[-1], rooms, "room", "overflow_share", look, legend=True)
+    look = style.steps_in_turn(list(dict.fromkeys(rooms["line"])), "line")
+    figures.median_lines(panels[-1], rooms, "room", "overflow_share", look)
     panels[-1].set(yscale="log", xlabel="room of a list (partners)", ylabel="share of discs with more")
-    figures.legend_outside(panels[-1], "step")
+    figures.name_lines(panels[-1], "step")
     title = f"{largest['n'].iloc[0]:,} discs before a wing; median and range over repeats"
     figures.titled(figure, title, out, "contacts")
 

@@ -21,7 +21,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,6 +43,8 @@ MEASURES = {  # columns of `by_decade`, and their labels
     "flow_energy": "energy of flow over uncorrelated",
 }
 _GROUP = ["n", "filling_fraction", "restitution"]
+
+_HEADING = "filling fraction and gas"
 
 
 @dataclass(frozen=True)
@@ -284,43 +285,58 @@ def _gases(table: pd.DataFrame) -> list[str]:
     ]
 
 
+def _few(table: pd.DataFrame) -> tuple[list[str], str]:
+    """Choose the gases that are drawn; return their names, and for the title what is left out."""
+    every = list(dict.fromkeys(table["gas"]))
+    if len(every) <= style.MOST_LINES:
+        return every, ""
+    least = table["restitution"].min()
+    names = list(dict.fromkeys(table.loc[table["restitution"] == least, "gas"]))[: style.MOST_LINES]
+    return names, f"\nthe least restitution, {least:g}; the other gases in the table"
+
+
 def _decades(decades: pd.DataFrame) -> plt.Figure:
     """Draw tau, collision rate and homogeneity of each decade."""
     decades = decades.assign(gas=_gases(decades))
     measured = [name for name in MEASURES if name in decades]
     figure, panels = figures.panels_in_a_row([""] * len(measured), 2.3)
-    look = style.lines_in_turn(list(dict.fromkeys(decades["gas"])), "gas")
+    names, left_out = _few(decades)
+    look = style.lines_in_turn(names, "gas")
     for panel, name in zip(panels, measured, strict=True):
-        figures.median_lines(panel, decades, "decade", name, look, legend=panel is panels[-1])
+        figures.median_lines(panel, decades, "decade", name, look)
         panel.axhline(1, color="0.6", linewidth=0.8, zorder=0)
         panel.set(xlabel="decade of energy", ylabel=MEASURES[name], xticks=sorted(decades["decade"].unique()))
         if name == "flow_energy":
             panel.set_yscale("log")
-    figures.legend_outside(panels[-1], "filling fraction")
-    figure.suptitle("free cooling by decades; median and range over repeats", fontsize=9)
+            figures.plain_log_ticks(panel)
+        panel.set_ylabel(MEASURES[name], fontsize=8)
+    figures.name_lines(panels[-1], _HEADING, panels)
+    figure.suptitle(f"free cooling by decades; median and range over repeats{left_out}")
     return figure
 
 
 def _cooling(table: pd.DataFrame) -> plt.Figure:
-    figure, (falls, line) = figures.panels_in_a_row(["", ""], 3.8, margin=0)
-    names = list(dict.fromkeys(table["gas"]))
-    look = style.lines_in_turn(names, "gas") | {"markersize": 4}
+    """Draw the temperature over time with Haff's law, and over Haff's law."""
+    figure, (falls, over) = figures.panels_in_a_row(["", ""], 3.6, margin=0.4)
+    names, left_out = _few(table)
+    look = style.lines_in_turn(names, "gas") | {"markersize": 3.5}
+    table = table.assign(over_law=table["left"] * (1 + table["passed"]) ** 2)
     # Each repeat has its own cooling time, so that its observations are at slightly different times.
     number = table.groupby(["gas", "n", "repeat"]).cumcount()
     joined = table.assign(passed=table.groupby(["gas", "n", number])["passed"].transform("median"))
-    figures.median_lines(falls, joined, "passed", "left", look, legend=True)
-    figures.median_lines(line, joined, "passed", "slowed", look)
-    first = table.loc[table["passed"] > 0, "passed"].min()
-    passed = np.geomspace(max(first, 1e-3), table["passed"].max(), 200)
-    theory: dict[str, Any] = {"color": "black", "linestyle": "--"}
-    falls.plot(passed, (1 + passed) ** -2.0, label="Haff's law, Enskog's rate", **theory)
-    line.plot(passed, 1 + passed, **theory)
+    joined = joined[joined["passed"] > 0]
+    figures.median_lines(falls, joined, "passed", "left", look)
+    figures.median_lines(over, joined, "passed", "over_law", look)
+    passed = np.geomspace(max(joined["passed"].min(), 1e-3), joined["passed"].max(), 200)
+    falls.plot(passed, (1 + passed) ** -2.0, "k--", linewidth=1, zorder=3)
+    over.axhline(1, color="black", linestyle="--", linewidth=1, zorder=0)
     falls.set(xscale="log", yscale="log", ylabel="temperature over that at the start")
-    line.set(ylabel=r"$(T / T_0)^{-1/2}$")
-    for panel in (falls, line):
+    over.set(xscale="log", ylabel="temperature over Haff's law")
+    for panel in (falls, over):
         panel.set_xlabel(r"time over $\tau$ of theory")
-    falls.legend(title="filling fraction", fontsize=7)
-    figure.suptitle("homogeneous cooling; median and range over repeats", fontsize=9)
+    figures.name_lines(over, _HEADING)
+    title = "homogeneous cooling; median and range over repeats; dashed: Haff's law with Enskog's rate"
+    figure.suptitle(title + left_out)
     return figure
 
 

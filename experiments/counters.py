@@ -62,6 +62,10 @@ def _all() -> tuple[str, ...]:
     return (*BASELINES, *sfc.orderings(3))
 
 
+LEAST_SPREAD = 0.005  # of predicted hit ratios, in a panel of times
+_LEVEL_NAMES = {"L1": "first level", "chip": "last level"}
+
+
 @dataclass(frozen=True)
 class Config(TimedSettings):
     """Sweep of gases; each is measured in every memory order."""
@@ -338,52 +342,59 @@ def _ratios(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _scatter(rows: pd.DataFrame, what: str) -> plt.Figure:
-    """Draw panels by model and level, with a mark for each memory order."""
+    """Draw panels by model and level, with a mark for each memory order.
+
+    A level is left out of the times if every model predicts nearly the same for all orders.
+    """
     models = [str(model) for model in rows["model"].dropna().unique()]
     names = sorted({original(name) for name in rows["ordering"]}, key=lambda name: (name in NO_CURVE, name))
     curves = [name for name in names if name not in NO_CURVE]
-    left_out = []
+    notes = []
     if what == "time" and len(curves) > 1:  # beside shuffled memory they would lie on one point
-        names, left_out = curves, [name for name in names if name in NO_CURVE]
+        notes += [f"without {', '.join(name for name in names if name in NO_CURVE)}"]
+        names = curves
+    own = rows[rows["ordering"].isin(names)]
+    predicted = own.groupby(["level", "model", "ordering"])["hit_ratio"].median()
+    spread = predicted.groupby(["level", "model"]).agg(np.ptp).groupby("level").max()
+    levels = every = [level for level in LEVELS if level in spread.index]
+    if what == "time" and len(names) > 1:
+        levels = [level for level in every if spread[level] >= LEAST_SPREAD] or [str(spread.idxmax())]
+        same = [_LEVEL_NAMES[level] for level in every if level not in levels]
+        notes += [f"{name}: predictions differ by less than {LEAST_SPREAD:g}, not drawn" for name in same]
     figure, panels = plt.subplots(
-        len(LEVELS), len(models), figsize=(2.7 * len(models) + 1.6, 2.6 * len(LEVELS) + 0.5), squeeze=False,
+        len(levels), len(models), figsize=(2.6 * len(models) + 1.6, 2.6 * len(levels) + 0.6), squeeze=False,
         sharey=True if what == "time" else "row",
     )  # fmt: skip
     timed, of = _times_over_runs(rows), "kernel" if (rows["what"] == "kernel").any() else "phase"
+    counted = own[own["what"] == "counted"].groupby(["level", "ordering"])["hit_ratio"].median()
     for (a, b), panel in np.ndenumerate(panels):
-        level, model = LEVELS[a], models[b]
+        level, model = levels[a], models[b]
         for name in names:
-            own = rows[rows["ordering"] == name]
-            x = own[(own["model"] == model) & (own["level"] == level)]["hit_ratio"].median()
-            look: dict[str, Any] = {
-                "marker": style.marker(name),
-                "color": style.colour(name),
-                "linestyle": "none",
-            }
+            x = predicted.get((level, model, name), np.nan)
+            look: dict[str, Any] = {"marker": style.marker(name), "color": style.colour(name), "label": name}
+            look |= {"linestyle": "", "markersize": 5}
             if what == "time":
                 at = timed.loc[[name]]
-                look |= {"yerr": figures.error_bars(at), "capsize": 2}
-                panel.errorbar(x, at["centre"], markersize=5, **look, label=name)
+                panel.errorbar(x, at["centre"], yerr=figures.error_bars(at), capsize=2, **look)
             else:
-                y = own[(own["what"] == "counted") & (own["level"] == level)]["hit_ratio"].median()
-                panel.plot(x, y, markersize=5, **look, label=name)
-        where = {"L1": "first level", "chip": "last level"}[level]
-        panel.set_title(f"{model.replace('_', '-')}, {where}", fontsize=9)
-        panel.set_xlabel("predicted hit ratio")
-        panel.set_ylabel(
-            f"time of the force {of} (ms)" if what == "time" else "counted share of loads served"
-        )
+                panel.plot(x, counted.get((level, name), np.nan), **look)
+        panel.set(title=f"{model.replace('_', '-')}, {_LEVEL_NAMES[level]}", xlabel="predicted hit ratio")
+        if b == 0:
+            label = f"time of the force {of} (ms)" if what == "time" else "counted share of loads served"
+            panel.set_ylabel(label)
         if what == "counted":
             panel.axline((0, 0), slope=1, color="0.6", linewidth=0.8, zorder=0)
             panel.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     if what == "time":
-        figures.whole_centres(panels[0][0], timed.loc[names], "time_ms", from_zero=False)
+        shown = timed.loc[names]
+        figures.whole_centres(panels[0][0], shown, "time_ms", from_zero=False)
+        if (shown["high"] - shown["low"]).max() > np.ptp(shown["centre"]):
+            notes += ["some intervals are wider than all differences"]
     figures.legend_outside(panels[0][-1], "memory order")
     first = rows.iloc[0]
     gas_words = f"{first['n']:,} particles, {first['filling_fraction']:.0%} filled, {first['search']}"
-    spread = statistics.caption(timed) if what == "time" else "medians over runs"
-    without = f"; without {', '.join(left_out)}" if left_out else ""
-    figure.suptitle(f"{gas_words}, {first['precision']}\n{spread}{without}", fontsize=9)
+    spread_words = statistics.caption(timed) if what == "time" else "medians over runs"
+    figure.suptitle(f"{gas_words}, {first['precision']}\n{'; '.join([spread_words, *notes])}")
     return figure
 
 

@@ -292,18 +292,20 @@ def _by(rows: pd.DataFrame, column: str, what: str, out: Path) -> None:
             sharex="row" if column == "speed" else True,
             sharey="row",
         )
-        look = style.lines_in_turn(list(dict.fromkeys(part["line"])), "line") | {"markersize": 4}
+        look = _look(column, list(dict.fromkeys(part["line"]))) | {"markersize": 3.5}
         for (above, below), phi in zip(panels.T, fractions, strict=True):
             those = part if phi is None else part[part["filling_fraction"] == phi]
             last = phi == fractions[-1]
-            figures.median_lines(above, those, "step", "hit_ratio", look, legend=last)
+            figures.median_lines(above, those, "step", "hit_ratio", look)
             above.set(ylim=(0, 1), ylabel="predicted hit ratio")
             _left(below, those, look, over_path=column == "speed")
             above.set(xlim=(0, None), xscale="symlog", xlabel=_STEPS if column == "speed" else "")
             if phi is not None:
                 above.set_title(f"{phi:.0%} filled", fontsize=9)
             if last:
-                figures.legend_outside(above, _TITLES[column])
+                figures.name_lines(above, _TITLES[column])
+        for panel in panels[:, 1:].flat:
+            panel.set_ylabel("")
         title = ", ".join(
             f"{_TITLES.get(name, name)} {value}" if name not in ("geometry", "interaction") else str(value)
             for name, value in zip(others, key, strict=True)
@@ -313,6 +315,12 @@ def _by(rows: pd.DataFrame, column: str, what: str, out: Path) -> None:
         name = figures.file_name(f"by_{column}", rows, others, key)
         gases = f"median and range over {part['repeat'].nunique()} gases"
         figures.titled(figure, f"{title}\n{what}; {gases}\n{note}", out, name)
+
+
+def _look(column: str, lines: list[str]) -> dict:
+    """Return the look of the lines: of orders, of words, or of an ordered quantity."""
+    looks = {"ordering": style.lines, "interaction": style.lines_in_turn}
+    return looks.get(column, style.steps_in_turn)(lines, "line")
 
 
 def _left(panel: plt.Axes, rows: pd.DataFrame, look: dict, over_path: bool) -> None:

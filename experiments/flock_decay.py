@@ -21,7 +21,6 @@ from typing import ClassVar
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import LogLocator, NullLocator
 
 import md
 import sfc
@@ -362,14 +361,12 @@ def _draw_case(rows: pd.DataFrame, halves: pd.DataFrame, out: Path, name: str) -
                 _line(panel, line, x, str(system), str(kind), look)
             panel.axhline(0, color="0.6", linewidth=0.8, zorder=0)
             panel.set(xscale="log", ylim=_frame(shown))
-            panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
-            panel.xaxis.set_major_formatter("{x:g}")
-            panel.xaxis.set_minor_locator(NullLocator())
+            figures.plain_log_ticks(panel, horizontal=True)
         column[0].set_xlabel("steps after the sort")
         column[1].set_xlabel("displacement since the sort (cutoffs)")
     for row in panels:
         row[0].set_ylabel("left of the gain\nover shuffled")
-    figures.legend_outside(panels[0][-1], None)
+    figures.legend_outside(panels[0][-1], "solid: measured")
     n, runs = rows["n"].iloc[0], rows["run"].nunique()
     title = f"{n:,} particles measured; {rows['ordering'].iloc[0]}; {rows['precision'].iloc[0]}; "
     title += f"median and range over {runs} runs" if runs > 1 else "one run, no verdict"

@@ -263,7 +263,7 @@ def _draw_structure(seen: pd.DataFrame, found: pd.DataFrame, out: Path) -> None:
         figure, grid = plt.subplots(2, len(_PANELS) // 2, figsize=(11.5, 6.2), sharex=True)
         panels = list(grid.flat)
         for panel, (column, label) in zip(panels, _PANELS.items(), strict=True):
-            figures.median_lines(panel, lines, "step", column, look, legend=panel is panels[2])
+            figures.median_lines(panel, lines, "step", column, look)
             panel.set(xscale="symlog", xlabel="steps", ylabel=label, xlim=(0, None))
             if panel in panels[:3]:
                 panel.set(xlabel="")

@@ -420,7 +420,8 @@ def _panels(rows: pd.DataFrame, names: list[str], width: float = 3.0) -> tuple[p
     parts = list(rows.groupby("n"))
     titles = [f"{n:,} boids" for n, _ in parts]
     lines = sum(1 + name.count("\n") for name in names)
-    height = 1.6 + 0.3 * lines
+    states = rows["state"].nunique() if "state" in rows else 1
+    height = 1.6 + (0.22 + 0.06 * min(states, 6)) * lines
     figure, panels = figures.panels_in_a_row(titles, width, height, margin=4.0, sharey=True)
     return figure, [(panel, part) for panel, (_, part) in zip(panels, parts, strict=True)]
 

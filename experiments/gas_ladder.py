@@ -211,7 +211,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
         title = f"{found['n'].iloc[0]:,} particles, {gas}"
         figures.times_of_rungs(found, title, out, "ladder", _notes(found, table["rung"].iloc[0]))
     else:
-        figures.times_over_sizes(found, "rung", "particle", f"shared gas, {gas}", out, "ladder")
+        figures.times_by_size(found, "rung", "particle", f"shared gas, {gas}", out, "ladder")
     compared = rungs.gains_over_compared(table, ladder)
     if not compared.empty:
         figures.gains_of_rungs(compared, list(RUNGS), "particles", out, "gains")

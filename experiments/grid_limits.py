@@ -126,14 +126,15 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     _lines(memory, one, {"grid_bytes": "table of a grid", "tree_bytes": "a tree"})
     _lines(lists, one, {"reads_per_particle": "partners read", "most_in_a_cell": "most in a cell"})
     look = style.lines(list(dict.fromkeys(table["order"])), "order")
-    figures.median_lines(apart, table, "filling_fraction", "slots_apart_median", look, legend=True)
-    figures.median_lines(far, table, "filling_fraction", "slots_apart_90", look, legend=True)
+    figures.median_lines(apart, table, "filling_fraction", "slots_apart_median", look)
+    figures.median_lines(far, table, "filling_fraction", "slots_apart_90", look)
     memory.set(ylabel="bytes per particle", yscale="log")
     lists.set(ylabel="particles", yscale="log")
     apart.set(ylabel="particles between, median", yscale="log")
     far.set(ylabel="particles between, 90th percentile", yscale="log")
     for panel in (memory, lists, apart, far):
         panel.set(xscale="log", xlabel="filling fraction")
+        figures.plain_log_ticks(panel)
         panel.legend(title=None, fontsize=7)
     title = f"{table['n'].iloc[0]:,} particles; median and range over repeats"
     figures.titled(figure, title, out, "grid_limits")
@@ -150,7 +151,7 @@ def _lines(panel: plt.Axes, rows: pd.DataFrame, names: dict[str, str]) -> None:
     found["column"] = found["column"].map(names)
     found = found[found["value"] > 0]  # the axis is logarithmic
     look = style.lines_in_turn(list(names.values()), "column")
-    figures.median_lines(panel, found, "filling_fraction", "value", look, legend=True)
+    figures.median_lines(panel, found, "filling_fraction", "value", look)
 
 
 def answer(table: pd.DataFrame) -> Answer:

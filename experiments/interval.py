@@ -48,6 +48,7 @@ CONTACT = 25.0  # steps
 FLAT = 1.01  # factor of the least time within which times count as equal to it
 DECAYED = 'Decayed("auto")'
 NEVER = 2**40  # steps
+_FEWEST_OPTIMA = 4  # that a figure compares with the prediction
 _CASE = ["n", "filling_fraction", "speed", "ordering", "search", "precision"]
 
 
@@ -370,7 +371,8 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     keys = ["n", "ordering", "search", "precision"]
     for key, rows in table.groupby(keys, sort=False):
         style.save(_over_interval(rows), out, figures.file_name("interval", table, keys, key))
-    style.save(_predicted(best), out, "foreseen")
+    if len(best) >= _FEWEST_OPTIMA:
+        style.save(_predicted(best), out, "foreseen")
 
 
 def _with_schedules(table: pd.DataFrame) -> pd.DataFrame:
@@ -402,7 +404,7 @@ def _over_interval(rows: pd.DataFrame) -> plt.Figure:
     fractions = sorted(rows["filling_fraction"].unique())
     figure, panels = figures.panels_in_a_row([f"{phi:.0%} filled" for phi in fractions], 2.9)
     speeds = sorted(rows["speed"].unique())
-    look = style.lines_in_turn([f"{speed:g}" for speed in speeds], "line")
+    look = style.steps_in_turn([f"{speed:g}" for speed in speeds], "line")
     rows = rows.assign(line=[f"{speed:g}" for speed in rows["speed"]])
     for panel, phi in zip(panels, fractions, strict=True):
         part = rows[rows["filling_fraction"] == phi]
@@ -418,13 +420,14 @@ def _over_interval(rows: pd.DataFrame) -> plt.Figure:
                 k, time = predicted_times(one)
                 panel.plot(k[4:], time[4:], "--", color=colour, linewidth=0.9, label=None)
             _mark_auto(panel, those[those["what"] == "auto"], colour)
-        panel.plot([], [], "k--", linewidth=0.9, label="predicted (each run)")
-        panel.plot([], [], "k*", markersize=9, label=DECAYED)
-        panel.set(xscale="log", xlabel="steps between reorders", ylabel="time per step (ms)")
-    figures.legend_outside(panels[-1], "speed (d per step)")
+        panel.set(xscale="log", xlabel="steps between reorders")
+        figures.plain_log_ticks(panel, horizontal=True)
+    panels[0].set_ylabel("time per step (ms)")
+    figures.name_lines(panels[-1], "speed (d per step)", panels)
     first = rows.iloc[0]
     title = f"{first['n']:,} particles, {first['search']}, {first['ordering']}, {first['precision']}"
-    figure.suptitle(f"{title}\n{statistics.caption(found)}", fontsize=9)
+    signs = f"dashed: predicted from the wear of one interval; star: {DECAYED}"
+    figure.suptitle(f"{title}\n{statistics.caption(found)}; {signs}")
     return figure
 
 

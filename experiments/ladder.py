@@ -172,7 +172,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
         title = f"{found['n'].iloc[0]:,} discs before a wing"
         figures.times_of_rungs(found, title, out, "ladder")
     else:
-        figures.times_over_sizes(found, "rung", "disc", "discs before a wing", out, "ladder")
+        figures.times_by_size(found, "rung", "disc", "discs before a wing", out, "ladder")
     compared = rungs.gains_over_compared(table, _OVER)
     if not compared.empty:
         figures.gains_of_rungs(compared, list(RUNGS), "discs", out, "gains")

@@ -273,7 +273,11 @@ def _named(airfoil: str) -> str:
 
 
 def _surfaces(segments: pd.DataFrame) -> plt.Figure:
-    """Draw the pressure along the chord for each angle of the first stream, in bins of the chord."""
+    """Draw the pressure along the chord of each side, for the first stream, in bins of the chord.
+
+    A symmetric airfoil at a negative angle is that at the positive one with its sides exchanged, so that
+    negative angles are left out if all of them have their counterpart.
+    """
     keys = ["side", "angle", "bin"]
     several = [name for name in _GROUP if segments[name].nunique() > 1]
     for name in several:
@@ -282,16 +286,21 @@ def _surfaces(segments: pd.DataFrame) -> plt.Figure:
     push = segments["surface_pressure_coefficient"] * segments["length_d"]
     sums = segments.assign(bin=number, push=push).groupby(keys)[["push", "length_d"]].sum().reset_index()
     sums = sums.assign(x=(sums["bin"] + 0.5) / BINS, pressure=sums["push"] / sums["length_d"])
-    angles = sorted(segments["angle"].unique())
-    titles = [f"{angle:g} degrees" for angle in angles]
-    figure, panels = figures.panels_in_a_row(titles, 2.1, 2.9, 1.2, sharey=True)
-    look = style.lines_in_turn(["lower", "upper"], "side") | {"markersize": 4}
-    for panel, angle in zip(panels, angles, strict=True):
-        last = angle == angles[-1]
-        sns.lineplot(sums[sums["angle"] == angle], x="x", y="pressure", ax=panel, legend=last, **look)
+    angles = sorted(sums["angle"].unique())
+    note = ""
+    if any(angle < 0 for angle in angles) and {-angle for angle in angles if angle < 0} <= set(angles):
+        angles = [angle for angle in angles if angle >= 0]
+        note = "; negative angles in the table"
+    sums = sums.assign(line=[f"{angle:g} degrees" for angle in sums["angle"]])
+    look = style.steps_in_turn([f"{angle:g} degrees" for angle in angles], "line") | {"markersize": 3.5}
+    figure, panels = figures.panels_in_a_row(["lower side", "upper side"], 3.2, 2.9, 1.0, sharey=True)
+    for panel, side in zip(panels, ("lower", "upper"), strict=True):
+        figures.median_lines(panel, sums[sums["side"] == side], "x", "pressure", look)
         panel.set(xlabel="along the chord (chords)")
     panels[0].set_ylabel("pressure over the stream's\ndynamic pressure")
-    panels[-1].legend(title="side", fontsize=7)
+    figures.name_lines(panels[-1], "angle of attack")
+    words = f"{_named(segments['airfoil'].iloc[0])}, Mach {segments['mach'].iloc[0]:g}"
+    figure.suptitle(f"pressure on the surface, {words}; means over the run, no spread recorded{note}")
     return figure
 
 

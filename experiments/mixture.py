@@ -173,11 +173,12 @@ def _draw(table: pd.DataFrame, axis: str, out: Path, name: str) -> None:
     for search in look["hue_order"]:
         part = found[found["search"] == search].sort_values(axis)
         mark = {"color": look["palette"][search], "marker": look["markers"][search], "label": search}
-        panels[-1].plot(part[axis], part["partners_read"], markersize=5, linewidth=1.1, **mark)
+        panels[-1].plot(part[axis], part["partners_read"], markersize=4.5, linewidth=1.2, **mark)
     panels[-1].set(ylabel="partners read by a sphere", yscale="log")
     for panel in panels:
         figures.size_axis(panel, AXES[axis])
-    figures.legend_outside(panels[-1], "search")
+    figures.plain_log_ticks(panels[-1])
+    figures.name_lines(panels[-1], "search")
     share = found["large"].max() / found["spheres"].max()
     sizes = f"up to {share:.2%} of the spheres large" if share else "equal spheres"
     sizes += "" if found["room"].max() == 1 else ", in 8 clusters"

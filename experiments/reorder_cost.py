@@ -206,9 +206,9 @@ def _over_n(rows: pd.DataFrame) -> plt.Figure:
     for panel, memory in zip(panels, memories, strict=True):
         figures.lines(panel, found[found["memory"] == memory], "n", "time_ms", look, log=True)
         figures.size_axis(panel, "particles")
-        panel.set_ylabel("time of a reorder (ms)")
+    panels[0].set_ylabel("time of a reorder (ms)")
     figures.whole_centres_on_log(panels[0], found, "time_ms")
-    figures.legend_outside(panels[-1], None)
+    figures.name_lines(panels[-1], "where", panels)
     title = f"{rows['ordering'].iloc[0]}, {rows['precision'].iloc[0]}"
     figure.suptitle(f"{title}; {statistics.caption(found)}", fontsize=9)
     return figure

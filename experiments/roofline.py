@@ -351,7 +351,7 @@ def _draw_limits(rows: pd.DataFrame, out: Path, name: str) -> None:
         panel.set_title(f"filling fraction {fraction:g}", fontsize=9)
         panel.set(xlabel="share of the kernel's time (%)", xlim=(0, MOST_PERCENT))
     figures.legend_outside(panels[-1], None, panels)
-    panels[-1].get_legend().set_bbox_to_anchor((1.45, 1))  # beyond the notes
+    panels[-1].get_legend().set_bbox_to_anchor((1.6, 1))  # beyond the notes
     notes = "right: time in a step, what limits it, occupancy"
     figures.titled(figure, f"{_title(rows)}\n{RULE} (dashed); {notes}", out, name)
 

@@ -44,6 +44,7 @@ from md.search.lists.list_search import ListConfig
 
 PRECISIONS = ("float32", "float64")
 BASELINE, PEER_BESIDE = "linked", "verlet"
+FLOOR = "floor of memory"
 _CHECK_STEPS = 20  # after which a peer's positions and energy are compared with ours
 _FLOOR_REPEATS = 6  # an even number: then all arrays are back in their roles
 _BY = ["n", "filling_fraction", "precision"]
@@ -325,28 +326,74 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     found, baseline = summary(table), _baseline(table)
     gains = statistics.gains(table, _BY, "name", baseline)
     for precision, rows in found.groupby("precision"):
-        looks, title = _looks(rows), f"{precision}, shared gas\n{_aged(table)}{statistics.caption(rows)}"
-        figure, panels = _panels(rows)
-        for panel, part in panels:
-            _lines(panel, part, "time_ms", looks, scale=1e6 / part["n"])
-            floor = 1e6 * part.groupby("n")["floor_ms"].median()
-            panel.plot(floor.index, floor / floor.index, color="0.5", linestyle=":", label="floor of memory")
-            panel.set(ylabel="time per particle and step (ns)")
-        floors = 1e6 * rows["floor_ms"] / rows["n"]
-        figures.whole_centres_on_log(panel, rows, "time_ms", 1e6 / rows["n"], (floors.min(), floors.max()))
-        _finish(figure, out, f"sizes_{precision}", title, looks)
-        rows = gains[gains["precision"] == precision]
-        if rows.empty:
-            continue
-        figure, panels = _panels(rows)
-        for panel, part in panels:
-            _lines(panel, part, "gain", looks)
-            figures.noise_band(panel, part)
-            panel.set(ylabel=f"gain of a step over {baseline}")
-        figures.gain_axis(panel, rows)
-        twice = f"\ngrey: noise ({baseline} measured twice)" if rows["noise_floor"].notna().any() else ""
-        _finish(figure, out, f"gains_{precision}", title + twice, looks)
+        title = f"{precision}, shared gas\n{_aged(table)}{statistics.caption(rows)}"
+        several = rows["n"].nunique() > 1
+        (_draw_sizes if several else _draw_one_size)(rows, out, f"sizes_{precision}", title)
+        compared = gains[gains["precision"] == precision]
+        if not compared.empty:
+            twice = compared["noise_floor"].notna().any()
+            title += f"\ngrey: noise ({baseline} measured twice)" if twice else ""
+            _draw_gains(compared, rows, baseline, out, f"gains_{precision}", title)
     save_table(found.drop(columns="of_peer"), out, "summary")
+
+
+def _draw_sizes(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
+    """Draw the time per particle over the number of particles, for the fastest at the largest number."""
+    last = rows[rows["n"] == rows["n"].max()]
+    order = statistics.bounds(last, "time_ms")["centre"].groupby(last["name"]).mean().sort_values().index
+    every = list(dict.fromkeys([*order, *rows["name"]]))
+    shown = every[: style.MOST_LINES]
+    rows = rows[rows["name"].isin(shown)]
+    looks = _looks(rows)
+    figure, panels = _panels(rows, 2.7, 3.4)
+    for panel, part in panels:
+        for look in looks:
+            figures.lines(panel, part, "n", "time_ms", look, 1e6 / part["n"], log=True)
+        figures.size_axis(panel, "particles")
+        floor = 1e6 * part.groupby("n")["floor_ms"].median()
+        panel.plot(floor.index, floor / floor.index, color="#6B4F3A", linestyle=":", linewidth=1, label=FLOOR)
+    panels[0][0].set_ylabel("time per particle and step (ns)")
+    floors = 1e6 * rows["floor_ms"] / rows["n"]
+    figures.whole_centres_on_log(panel, rows, "time_ms", 1e6 / rows["n"], (floors.min(), floors.max()))
+    figures.name_lines(panel, "search", [panel for panel, _ in panels], most=style.MOST_LINES + 1)
+    left_out = [name for name in every if name not in shown]
+    if left_out:
+        title += f"\nthe fastest at {last['n'].max():,} particles; in the table: {', '.join(left_out)}"
+    figures.titled(figure, title, out, name)
+
+
+def _draw_one_size(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
+    """Draw a row of dots for each search: the time per particle, and the floor of memory as a line."""
+    names = list(dict.fromkeys(rows["name"]))
+    figure, panels = _panels(rows, 2.7, 1.3 + 0.24 * len(names))
+    n = rows["n"].iloc[0]
+    look = style.lines_in_turn([FLOOR], "state") | {"hue_order": ["search"]}
+    look |= {key: {"search": look[key][FLOOR]} for key in ("palette", "markers")}
+    for panel, part in panels:
+        figures.dots_by_name(panel, part.assign(state="search"), names, look, "time_ms", 1e6 / n)
+        floor = 1e6 * part["floor_ms"].median() / n
+        panel.axvline(floor, color="#6B4F3A", linestyle=":", linewidth=1)
+        panel.set(xlim=(0, None), xlabel="time per particle and step (ns)")
+    figures.titled(figure, f"{n:,} particles, {title}\ndotted: {FLOOR}", out, name)
+
+
+def _draw_gains(
+    gains: pd.DataFrame, found: pd.DataFrame, baseline: str, out: Path, name: str, title: str
+) -> None:
+    """Draw a row of dots for each search and peer: the gain over the baseline, a colour for each size."""
+    at = statistics.bounds(found, "time_ms")["centre"].groupby(found["name"]).mean().sort_values().index
+    names = [one for one in at if one in set(gains["name"])]
+    gains = gains.assign(state=[f"{n:,}" for n in gains["n"]])
+    look = style.steps_in_turn([f"{n:,}" for n in sorted(gains["n"].unique())], "state")
+    sizes = len(look["hue_order"])
+    figure, panels = _panels(gains, 2.7, 1.3 + (0.18 + 0.06 * sizes) * len(names))
+    for panel, part in panels:
+        figures.dots_by_name(panel, part, names, look, "gain")
+        figures.noise_band(panel, part, horizontal=True)
+        figures.gain_axis(panel, gains, horizontal=True)
+        panel.set(xlabel=f"gain of a step over {baseline}")
+    figures.legend_outside(panel, "particles")
+    figures.titled(figure, title, out, name)
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -413,27 +460,14 @@ def _looks(rows: pd.DataFrame) -> list[dict]:
     return [style.lines_in_turn(ours, "name"), style.peers_in_turn(peers, "name")]
 
 
-def _panels(found: pd.DataFrame) -> tuple[plt.Figure, list[tuple[plt.Axes, pd.DataFrame]]]:
+def _panels(
+    found: pd.DataFrame, width: float, height: float
+) -> tuple[plt.Figure, list[tuple[plt.Axes, pd.DataFrame]]]:
     """Make a figure with a panel for each filling fraction, and select its rows."""
     parts = list(found.groupby("filling_fraction"))
-    titles = [f"filling fraction {fraction:g}" for fraction, _ in parts]
-    figure, panels = figures.panels_in_a_row(titles, 3.1, margin=1.6, sharey=True)
+    titles = [f"{fraction:.0%} filled" for fraction, _ in parts]
+    figure, panels = figures.panels_in_a_row(titles, width, height, margin=1.6, sharey=True)
     return figure, [(panel, part) for panel, (_, part) in zip(panels, parts, strict=True)]
-
-
-def _lines(
-    panel: plt.Axes, part: pd.DataFrame, value: str, looks: list[dict], scale: pd.Series | float = 1.0
-) -> None:
-    for look in looks:
-        figures.lines(panel, part, "n", value, look, scale, log=True)
-    figures.size_axis(panel, "particles")
-
-
-def _finish(figure: plt.Figure, out: Path, name: str, title: str, looks: list[dict]) -> None:
-    peers = looks[1]["hue_order"]
-    figures.legend_outside(figure.axes[-1], "search, or peer" if peers else "search")
-    figure.suptitle(title, fontsize=8)
-    style.save(figure, out, name)
 
 
 def answer(table: pd.DataFrame) -> Answer:

@@ -210,14 +210,14 @@ def summary(shakes: pd.DataFrame) -> pd.DataFrame:
 
 def _profiles(slices: pd.DataFrame) -> plt.Figure:
     figure, (dense, hot) = figures.panels_in_a_row(["", ""], 3.7, margin=0)
-    look = style.lines_in_turn(list(dict.fromkeys(slices["name"])), "name") | {"markersize": 4}
-    figures.median_lines(dense, slices, "centre_d", "local_filling_fraction", look, legend=True)
+    look = style.steps_in_turn(list(dict.fromkeys(slices["name"])), "name") | {"markersize": 3.5}
+    figures.median_lines(dense, slices, "centre_d", "local_filling_fraction", look)
     figures.median_lines(hot, slices, "centre_d", "warmth", look)
     dense.set_ylabel("filling fraction of a slice")
     hot.set_ylabel("temperature over\nsquare of the walls' speed")
     for panel in (dense, hot):
         panel.set_xlabel("height over the lower wall (d)")
-    dense.legend(title="amplitude", fontsize=7)
+    figures.name_lines(hot, "amplitude")
     figure.suptitle("shaken box, seen from the container; median and range over shakes", fontsize=9)
     return figure
 
@@ -227,13 +227,16 @@ def _balance(shakes: pd.DataFrame) -> plt.Figure:
     scaled = shakes.assign(**{name: shakes[name] / shakes["wall_speed_squared"] for name in _FLOWS})
     long = scaled.melt(["amplitude", "shake"], list(_FLOWS), "flow", "energy").replace({"flow": _FLOWS})
     look = style.lines_in_turn(list(_FLOWS.values()), "flow")
-    figures.median_lines(flows, long, "amplitude", "energy", look, legend=True)
+    figures.median_lines(flows, long, "amplitude", "energy", look)
     flows.legend(title=None, fontsize=7)
     flows.set(xlabel="amplitude (d)", ylabel="energy a shake and particle over\nsquare of the walls' speed")
     share = shakes.assign(share=shakes["energy_missing"].abs() / shakes["energy_in"])
-    figures.median_lines(missing, share, "amplitude", "share", {"marker": "o", "color": "black"})
+    found = share.groupby("amplitude")["share"].agg(["median", "min", "max"])
+    missing.plot(found.index, found["median"], "ko-", markersize=4, linewidth=1.2)
+    missing.fill_between(found.index, found["min"], found["max"], color="black", alpha=0.18, linewidth=0)
     missing.axhline(1e-3, color="0.5", linestyle=":", label="0.001")
     missing.set(xlabel="amplitude (d)", ylabel="missing in the balance,\nover what comes in", yscale="log")
+    figures.plain_log_ticks(missing)
     missing.legend(title=None, fontsize=7)
     figure.suptitle("energy of a shake; median and range over shakes", fontsize=9)
     return figure
@@ -261,13 +264,11 @@ def _sections(discs: pd.DataFrame, out: Path, name: str) -> None:
 
     for _ in pictures():
         pass
-    for kind in ("png", "pdf"):
-        style.write_figure(figure, out / f"{name}.{kind}")
     if can_film():
         film(figure, pictures(), out / f"{name}.mp4")
     else:
         print(WITHOUT, file=sys.stderr)
-        plt.close(figure)
+    style.save(figure, out, name)
 
 
 def answer(table: pd.DataFrame) -> Answer:

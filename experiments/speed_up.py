@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -43,7 +43,6 @@ import sfc
 from experiments.analysis.answers import Answer, compared, headline, percent
 from experiments.analysis.baselines import (
     AGED,
-    LATTICE,
     SHUFFLED,
     again,
     is_again,
@@ -71,9 +70,15 @@ FIGURE_6_1 = 0.2  # filling fraction
 _LABELLED = 0.06  # smallest phase, over the longest step, whose share is written into its bar
 _PLATE = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
 BASELINES = (SHUFFLED, AGED)
-PARTS = ("force", "other", "total")
+TOTAL = "total"  # the part that is all of a step
+PARTS = ("force", "other", TOTAL)
 STEPS_A_CONTACT = 50
 WARM_UP = 2  # steps after the first, before the first round
+_MOST_CURVES = 3  # drawn over filling fractions; more of them tangle
+_THESIS_MARK: dict[str, Any] = {
+    "color": "#D00000", "marker": "s", "linestyle": "", "markerfacecolor": "none",
+    "label": "[thesis], Table 6.1",
+}  # fmt: skip
 _KEYS = ["filling_fraction", "contact_time", "search", "precision", "fused"]
 
 
@@ -281,10 +286,12 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     """Draw figures 6.1 to 6.3 and write Table 6.1 of [thesis]: gains over each baseline, times of a step."""
     table = with_baselines_at_each_interval(statistics.with_rounds(table, [*_KEYS, "ordering", "part"]))
     keys = _keys(table)
+    alone = table.groupby(keys[1:]).ngroups == 1
     for key, rows in table.groupby(keys[1:], sort=False):
         if rows["filling_fraction"].nunique() > 1 and _baselines(rows):
             style.save(_gains(rows), out, _file_name("gain", table, keys[1:], key))
-        style.save(_times(rows), out, _file_name("time", table, keys[1:], key))
+        if rows["filling_fraction"].nunique() > 1 or alone:
+            style.save(_times(rows), out, _file_name("time", table, keys[1:], key))
     for key, rows in table.groupby(keys[2:], sort=False):
         if rows["contact_time"].nunique() > 1 and _baselines(rows):
             style.save(_contacts(rows), out, _file_name("contact_time", table, keys[2:], key))
@@ -398,34 +405,83 @@ def _names(rows: pd.DataFrame) -> dict[str, str]:
 
 
 def _look(names: dict[str, str]) -> dict:
-    """Return the look of the lines by their names in legends; `aged` looks like the lattice."""
-    look = style.lines([LATTICE if name == AGED else name for name in names])
-    both = {key: dict(zip(names.values(), look[key].values(), strict=True)) for key in ("palette", "markers")}
+    """Return the look of the lines by their names in legends."""
+    look = style.lines(list(names))
+    keys = ("palette", "markers", "dashes")
+    both = {key: {label: look[key][name] for name, label in names.items()} for key in keys}
     return look | both | {"hue_order": list(names.values())}
 
 
 def _gains(rows: pd.DataFrame) -> plt.Figure:
+    """Draw gains over each baseline: over filling fractions, or by order if there are many orders."""
     baselines, parts, names = _baselines(rows), _parts(rows), _names(rows)
-    size = (2.7 * len(parts) + 2.4, 2.7 * len(baselines) + 0.5)
-    figure, panels = plt.subplots(
-        len(baselines), len(parts), figsize=size, squeeze=False, sharex=True, sharey=True
-    )
     curves = {name: label for name, label in names.items() if name not in BASELINES}
-    keys = ["filling_fraction", "part"]
-    gains = [statistics.gains(rows, keys, "ordering", name) for name in baselines]
-    every = pd.concat([found[found["ordering"].isin(curves)] for found in gains])
-    for (a, b), panel in np.ndenumerate(panels):
-        found = gains[a][gains[a]["part"] == parts[b]]
+    gains = {
+        name: statistics.gains(rows, ["filling_fraction", "part"], "ordering", name) for name in baselines
+    }
+    caption = statistics.caption(gains[baselines[0]])
+    if gains[baselines[0]]["noise_floor"].notna().any():
+        caption += "; grey: noise (the same case measured twice)"
+    if len(curves) > _MOST_CURVES:
+        shown = {f"gain of a step over\n{names[name]}": found for name, found in gains.items()}
+        figure = _by_order(shown, "gain", list(curves))
+    else:
+        figure = _gains_over_filling(gains, curves, parts, names)
+    figure.suptitle(f"{_box(rows)}\n{caption}")
+    return figure
+
+
+def _gains_over_filling(
+    gains: dict[str, pd.DataFrame], curves: dict[str, str], parts: list[str], names: dict[str, str]
+) -> plt.Figure:
+    """Draw a panel for each baseline and part; the panels of a single part stand side by side."""
+    shape = (len(gains), len(parts)) if len(parts) > 1 else (1, len(gains))
+    size = (2.5 * shape[1] + 2.0, 2.3 * shape[0] + 0.6)
+    figure, panels = plt.subplots(*shape, figsize=size, squeeze=False, sharex=True, sharey=True)
+    every = pd.concat([found[found["ordering"].isin(curves)] for found in gains.values()])
+    places = [(baseline, part) for baseline in gains for part in parts]
+    for panel, (baseline, part) in zip(panels.flat, places, strict=True):
+        found = gains[baseline][gains[baseline]["part"] == part]
+        found = found[found["ordering"].isin(curves)]
         found = found.assign(ordering=found["ordering"].map(names))
         figures.lines(panel, found, "filling_fraction", "gain", _look(curves))
         figures.noise_band(panel, found)
-        panel.plot(THESIS["filling_fraction"], THESIS[parts[b]], "rs", mfc="none", label="thesis, Table 6.1")
-        panel.set(xlabel="filling fraction", ylabel=f"gain over\n{names[baselines[a]]}")
-        panel.set_title(parts[b], fontsize=9)
+        if len(curves) == 1 and part != "other":
+            figures.values_at_points(panel, found, "filling_fraction", "gain")
+        panel.plot(THESIS["filling_fraction"], THESIS[part], **_THESIS_MARK)
+        panel.set(xlabel="filling fraction", ylabel=f"gain over\n{names[baseline]}")
+        panel.set_title("whole step" if part == TOTAL else part)
     figures.gain_axis(panels[0][0], every, others=_thesis(parts))
-    figures.legend_outside(panels[0][-1], "memory order")
-    band = "; grey: noise (the same case measured twice)" if found["noise_floor"].notna().any() else ""
-    figure.suptitle(f"{_box(rows)}\n{statistics.caption(found)}{band}", fontsize=9, wrap=True)
+    for line in panels[:-1]:
+        for panel in line:
+            panel.set_xlabel("")
+    if len(parts) > 1:
+        for panel in panels[:, 1:].flat:
+            panel.set_ylabel("")
+    figures.name_lines(panels[0][-1], None)
+    return figure
+
+
+def _by_order(shown: dict[str, pd.DataFrame], value: str, names: list[str]) -> plt.Figure:
+    """Draw whole steps: a row of dots for each order, with a panel for each filling fraction.
+
+    Args:
+        shown: label of the horizontal axis -> rows of gains or times, for a line of panels.
+        value: the averaged column.
+        names: of the orders.
+    """
+    fractions = sorted(next(iter(shown.values()))["filling_fraction"].unique())
+    size = (2.5 * len(fractions) + 1.0, (0.22 * len(names) + 0.6) * len(shown) + 0.6)
+    figure, panels = plt.subplots(len(shown), len(fractions), figsize=size, squeeze=False, sharey=True)
+    for line, (label, every) in zip(panels, shown.items(), strict=True):
+        every = every[(every["part"] == TOTAL) & every["ordering"].isin(names)]
+        for panel, phi in zip(line, fractions, strict=True):
+            found = every[every["filling_fraction"] == phi]
+            figures.dots_by_order(panel, found, names, value)
+            figures.whole_centres_on_log(panel, found, value, horizontal=True)
+            panel.set_xlabel(label, fontsize=8)
+    for panel, phi in zip(panels[0], fractions, strict=True):
+        panel.set_title(f"{phi:.0%} filled")
     return figure
 
 
@@ -436,16 +492,24 @@ def _thesis(parts: list[str]) -> list[float]:
 
 
 def _times(rows: pd.DataFrame) -> plt.Figure:
+    """Draw times over filling fractions, or by order if there are many orders."""
     parts, names = _parts(rows), _names(rows)
-    figure, panels = figures.panels_in_a_row(parts, 2.7, 3.1, 2.4, sharey=True)
     found = statistics.over_runs(rows, ["filling_fraction", "ordering", "part"], "time_ms")
+    title = f"{_box(rows)}\n{statistics.caption(found)}"
+    if len(set(names) - set(BASELINES)) > _MOST_CURVES:
+        figure = _by_order({"time per step (ms)": found}, "time_ms", list(names))
+        figure.suptitle(title)
+        return figure
+    titles = ["whole step" if part == TOTAL else part for part in parts]
+    figure, panels = figures.panels_in_a_row(titles, 2.6, 2.8, 2.4, sharey=True)
     found = found.assign(ordering=found["ordering"].map(names))
     for panel, part in zip(panels, parts, strict=True):
         figures.lines(panel, found[found["part"] == part], "filling_fraction", "time_ms", _look(names))
-        panel.set(xlabel="filling fraction", ylabel="time per step (ms)")
+        panel.set(xlabel="filling fraction")
+    panels[0].set_ylabel("time per step (ms)")
     figures.whole_centres_on_log(panels[0], found, "time_ms")
-    figures.legend_outside(panels[-1], "memory order")
-    figure.suptitle(f"{_box(rows)}\n{statistics.caption(found)}", fontsize=9)
+    figures.name_lines(panels[-1], "memory")
+    figure.suptitle(title)
     return figure
 
 
@@ -454,24 +518,24 @@ def _parts(rows: pd.DataFrame) -> list[str]:
 
 
 def _contacts(rows: pd.DataFrame) -> plt.Figure:
+    """Draw a row of dots for each contact time: the gain of a step over each baseline."""
     several = rows.groupby("filling_fraction")["contact_time"].nunique()
-    rows = rows[(rows["part"] == "total") & (rows["filling_fraction"] == several.idxmax())]
-    figure, panel = plt.subplots(figsize=(6.8, 3.2))
+    rows = rows[(rows["part"] == TOTAL) & (rows["filling_fraction"] == several.idxmax())]
     parts = [statistics.gains(rows, ["contact_time"], "ordering", name) for name in _baselines(rows)]
     found = pd.concat(parts, ignore_index=True)
     found = found[~found["ordering"].isin(BASELINES)]
-    names = _names(rows)
-    found = found.assign(line=found["ordering"].map(names) + " over " + found["over"].map(names))
-    look = style.lines_in_turn(list(dict.fromkeys(found["line"])), "line")
-    figures.lines(panel, found, "contact_time", "gain", look, log=True)
-    figures.noise_band(panel, found)
-    figures.gain_axis(panel, found)
-    panel.set(xscale="log", xlabel="contact time (s)", ylabel="gain in all")
+    labels = _names(rows)
+    found["state"] = found["ordering"].map(labels) + " over " + found["over"].map(labels)
+    found["name"] = [f"{1e3 * time:g} ms" for time in found["contact_time"]]
+    names = list(dict.fromkeys(found.sort_values("contact_time")["name"]))
+    figure, panel = plt.subplots(figsize=(6.8, 1.1 + 0.35 * len(names)))
+    look = style.lines_in_turn(list(dict.fromkeys(found["state"])), "state")
+    figures.dots_by_name(panel, found, names, look, "gain")
+    figures.plain_log_axis(panel, found, "gain", 1.0, "gain of a step")
+    panel.set_ylabel("contact time")
     figures.legend_outside(panel, None)
-    figure.suptitle(
-        f"{_box(rows)}, {rows['filling_fraction'].iloc[0]:.0%} filled\n{statistics.caption(found)}",
-        fontsize=9,
-    )
+    phi = rows["filling_fraction"].iloc[0]
+    figure.suptitle(f"{_box(rows)}, {phi:.0%} filled\n{statistics.caption(found)}")
     return figure
 
 
@@ -494,11 +558,13 @@ def _intervals(rows: pd.DataFrame) -> plt.Figure:
         over = statistics.over_runs(fixed, ["ordering"], "time_ms")
         times = statistics.bounds(over, "time_ms")["centre"]
         for name, ms in zip(over["ordering"], times, strict=True):
-            line = {SHUFFLED: ":", AGED: "--"}[name]
-            panel.axhline(ms, color="0.4", linestyle=line, linewidth=1, label=f"{name}, never reordered")
+            line: dict[str, Any] = {"color": style.colour(name), "linestyle": (0, style.look(name).dash)}
+            ends = [found["reorder_every"].min(), found["reorder_every"].max()]
+            panel.plot(ends, [ms, ms], linewidth=1, label=f"{name}, never reordered", **line)
         panel.set(xscale="log", xlabel="steps between reorders", ylabel="time per step (ms)", ylim=(0, None))
-    figures.legend_outside(panels[-1], "memory order")
-    figure.suptitle(f"{_box(rows)}\n{statistics.caption(found)}", fontsize=9)
+        figures.plain_log_ticks(panel, horizontal=True)
+    figures.name_lines(panels[-1], None)
+    figure.suptitle(f"{_box(rows)}\n{statistics.caption(found)}")
     return figure
 
 

@@ -27,6 +27,7 @@ import pandas as pd
 
 import md
 import sfc
+from experiments.analysis import reliability
 from experiments.analysis.answers import Answer, compared, headline, percent
 from experiments.analysis.baselines import (
     BASELINES,
@@ -48,7 +49,7 @@ from experiments.measurement.step_times import phases_of, whole_steps
 PHASES = ("force", "build", "integrate")
 SCENES = ("granular", "shared")
 WARM_UP = 2  # steps before the first round
-_MOST_LINES = 6  # in a panel
+_SHADES = ("#56B4E9", "#E69F00", "#009E73")  # of the phases
 _GROUP = ["n", "filling_fraction", "search", "precision", "fused"]
 
 
@@ -243,7 +244,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
         name = f"n{n}_{search}_{precision}{'_fused' if fused else ''}"
         title = f"{n:,} particles, {search}, {precision}{', fused' if fused else ''}"
         if rows["filling_fraction"].nunique() > 1:
-            _draw_gains(rows, out, f"gain_{name}", title)
+            _draw_orders(rows, out, f"gain_{name}", title)
         _draw_phases(rows, out, f"phases_{name}", title)
     if table["n"].nunique() > 1:
         for (precision, fused), rows in table.groupby(["precision", "fused"]):
@@ -269,32 +270,46 @@ def _baselines(table: pd.DataFrame) -> list[str]:
     return [name for name in BASELINES if name in set(table["ordering"])]
 
 
-def _draw_gains(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
-    baselines = _baselines(rows)
+def _draw_orders(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
+    """Draw a row of dots for each memory order: gains over each baseline, or times, and the prediction."""
+    baselines, fractions = _baselines(rows), sorted(rows["filling_fraction"].unique())
     names = [one for one in dict.fromkeys(rows["ordering"]) if not is_again(one)]
-    figure, panels = figures.panels_in_a_row([""] * (len(baselines) + 1), 3.3, 3.5, 1)
-    whole, caption, band = rows[rows["phase"] == "step with reorder"], "", ""
-    for panel, baseline in zip(panels, baselines, strict=False):
-        found = statistics.gains(whole, ["filling_fraction"], "ordering", baseline)
-        caption = statistics.caption(found)
-        if found["noise_floor"].notna().any():
-            band = "; grey: noise (one case measured twice)"
-        shown = [one for one in names if one != baseline]
-        figures.lines(panel, found, "filling_fraction", "gain", style.lines(shown))
-        figures.noise_band(panel, found)
-        figures.gain_axis(panel, found)
-        panel.set(xlabel="filling fraction", ylabel=f"gain of a step over\n{_with_age(whole, baseline)}")
-        panel.set_xticks(sorted(found["filling_fraction"].unique()))
-    predicted = rows.drop_duplicates(["filling_fraction", "ordering"])
-    few = [one for one in names if one != "random" or len(names) <= _MOST_LINES]
-    for one in few:
-        part = predicted[predicted["ordering"] == one].sort_values("filling_fraction")
-        look = {"color": style.colour(one), "marker": style.marker(one), "markersize": 5, "label": one}
-        panels[-1].plot(part["filling_fraction"], part["predicted_hit_ratio"], **look)
-    panels[-1].set(xlabel="filling fraction", ylabel="predicted hit ratio (block model)", ylim=(0, 1))
-    figures.legend_outside(panels[-1], "memory order", [panels[-1], *panels[:-1]])
+    whole = rows[rows["phase"] == "step with reorder"]
+    lines, columns = max(1, len(baselines)) + 1, len(fractions)
+    size = (2.4 * columns + 1.4, (0.21 * len(names) + 0.62) * lines + 0.5)
+    figure, panels = plt.subplots(lines, columns, figsize=size, squeeze=False, sharey=True, sharex="row")
+    times = statistics.over_runs(whole, ["filling_fraction", "ordering"], "time_ms")
+    shown: list[tuple[pd.DataFrame, str, str | None]] = [
+        (statistics.gains(whole, ["filling_fraction"], "ordering", baseline), "gain", baseline)
+        for baseline in baselines
+    ] or [(times[~times["ordering"].map(is_again)], "time_ms", None)]
+    for line, (found, value, baseline) in zip(panels, shown, strict=False):
+        for panel, fraction in zip(line, fractions, strict=True):
+            part = found[found["filling_fraction"] == fraction]
+            figures.dots_by_order(panel, part, names, value)
+            if baseline is None:
+                panel.set(xlabel="time per step (ms)")
+            else:
+                figures.noise_band(panel, part, horizontal=True)
+                panel.set_xlabel(f"gain of a step over\n{_with_age(whole, baseline)}", fontsize=8)
+        if baseline is None:
+            figures.whole_centres_on_log(line[0], found, value, horizontal=True)
+        else:
+            figures.gain_axis(line[0], found, horizontal=True)
+    caption, floors = statistics.caption(shown[0][0]), shown[0][0].get("noise_floor", pd.Series(dtype=float))
+    band = "; grey: noise (one case measured twice)" if floors.notna().any() else ""
+    predicted = rows.drop_duplicates(["filling_fraction", "ordering"]).assign(runs=1)
+    predicted = predicted.rename(columns={"predicted_hit_ratio": "hits"})
+    predicted = predicted.assign(hits_low=predicted["hits"], hits_high=predicted["hits"])
+    for panel, fraction in zip(panels[-1], fractions, strict=True):
+        part = predicted[predicted["filling_fraction"] == fraction]
+        figures.dots_by_order(panel, part, names, "hits")
+        panel.set(xlim=(-0.03, 1.03))
+        panel.set_xlabel("predicted hit ratio (block model)", fontsize=8)
+    for panel, fraction in zip(panels[0], fractions, strict=True):
+        panel.set_title(f"{fraction:.0%} filled")
     ages = _ages(whole, [one for one in names if one not in BASELINES])
-    title += f"; orders: {fresh(round(ages.max()))}" if len(ages) else ""
+    title = f"whole step, {title}" + (f"; orders: {fresh(round(ages.max()))}" if len(ages) else "")
     figures.titled(figure, f"{title}\n{caption}{band}", out, name)
 
 
@@ -314,50 +329,62 @@ def _with_age(rows: pd.DataFrame, baseline: str) -> str:
 def _draw_phases(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
     fractions = sorted(rows["filling_fraction"].unique())
     names = [one for one in dict.fromkeys(rows["ordering"]) if not is_again(one)]
-    titles = [f"filling fraction {fraction:g}" for fraction in fractions]
-    figure, panels = figures.panels_in_a_row(titles, max(3.1, 0.34 * len(names)), 3.5)
+    titles = [f"{fraction:.0%} filled" for fraction in fractions]
+    figure, panels = figures.panels_in_a_row(titles, 2.5, 1.3 + 0.21 * len(names), 1.9, sharey=True)
     found = statistics.over_runs(rows, ["filling_fraction", "ordering", "phase"], "time_ms")
     found = found.join(statistics.bounds(found, "time_ms"))
+    apart = False
     for panel, fraction in zip(panels, fractions, strict=True):
         part = found[found["filling_fraction"] == fraction].set_index("ordering")
-        bottom = np.zeros(len(names))
-        for phase, shade in zip(PHASES, ("#0072B2", "#E69F00", "#009E73"), strict=True):
-            if phase in set(part["phase"]):
-                times = part[part["phase"] == phase].reindex(names)["centre"].to_numpy()
-                panel.bar(names, times, bottom=bottom, color=shade, label=phase, width=0.7)
-                bottom += times
         whole = part[part["phase"] == "step"].reindex(names)
-        marks: dict[str, Any] = {
-            "fmt": "k_",
-            "markersize": 9,
-            "capsize": 2,
-            "linewidth": 1,
-            "label": "whole step",
-        }
-        panel.errorbar(names, whole["centre"], yerr=figures.error_bars(whole), **marks)
-        panel.set(xlabel="memory order", ylabel="time per step (ms)")
-        figures.whole_centres(panel, found[found["filling_fraction"] == fraction], "time_ms")
-        panel.tick_params(axis="x", rotation=90 if len(names) > 8 else 45)
+        phases = part[part["phase"].isin(PHASES)].pivot(columns="phase", values="centre").reindex(names)
+        agree = (phases.sum(axis=1) / whole["centre"] - 1).abs() <= reliability.MOST_APART
+        ordered = ~agree.index.isin(BASELINES)
+        agree &= agree[ordered].all() | ~ordered
+        apart |= not agree.all()
+        left = np.zeros(len(names))
+        for phase, shade in zip(PHASES, _SHADES, strict=True):
+            if phase in phases:
+                times = phases[phase].where(agree, 0).to_numpy()
+                panel.barh(range(len(names)), times, 0.62, left=left, color=shade, label=phase)
+                left += times
+        marks: dict[str, Any] = {"fmt": "k|", "markersize": 9, "capsize": 2, "linewidth": 1}
+        bars = figures.error_bars(whole)
+        panel.errorbar(whole["centre"], range(len(names)), xerr=bars, label="whole step", **marks)
+        figures.rows_of_names(panel, names)
+        panel.set(xlabel="time per step (ms)", xlim=(0, 1.08 * whole["centre"].max()))
     figures.legend_outside(panels[-1], "phase")
-    figures.titled(figure, f"{title}\n{statistics.caption(found)}", out, name)
+    note = (
+        f"; no phases where they differ from the step by over {reliability.MOST_APART:.0%}" if apart else ""
+    )
+    title = f"phases of a step, {title}\n{statistics.caption(found)}{note}"
+    figures.titled(figure, title, out, name)
 
 
 def _draw_sizes(rows: pd.DataFrame, out: Path, name: str) -> None:
     whole = rows[(rows["phase"] == "step with reorder") & ~rows["ordering"].map(is_again)]
+    every = list(dict.fromkeys(whole["ordering"]))
+    names = style.few(every)
     fractions, searches = sorted(whole["filling_fraction"].unique()), list(dict.fromkeys(whole["search"]))
     size = (3.1 * len(fractions) + 1.2, 2.9 * len(searches))
     figure, panels = plt.subplots(len(searches), len(fractions), figsize=size, squeeze=False, sharey="row")
-    look = style.lines(list(dict.fromkeys(whole["ordering"])))
+    look = style.lines(names)
     keys = ["n", "filling_fraction", "search", "ordering"]
     found = statistics.over_runs(whole, keys, "time_ms")
     for (a, b), panel in np.ndenumerate(panels):
         part = found[(found["search"] == searches[a]) & (found["filling_fraction"] == fractions[b])]
         figures.lines(panel, part, "n", "time_ms", look, scale=1e6 / part["n"], log=True)
         figures.size_axis(panel, "particles")
-        panel.set(yscale="log", ylabel="time per particle and step (ns)")
-        panel.set_title(f"{searches[a]}, filling fraction {fractions[b]:g}", fontsize=9)
-    figures.legend_outside(panels[0][-1], "memory order")
-    style.save(figure, out, name)
+        panel.set(ylabel="time per particle and step (ns)" if b == 0 else "")
+        panel.set_title(f"{searches[a]}, {fractions[b]:.0%} filled")
+    for line, search in zip(panels, searches, strict=True):
+        own = found[(found["search"] == search) & found["ordering"].isin(names)]
+        figures.whole_centres_on_log(line[0], own, "time_ms", 1e6 / own["n"])
+        figures.name_lines(line[-1], "memory order", line)
+    left_out = style.left_out(every, names)
+    title = f"time of a step over the number of particles, {rows['precision'].iloc[0]}"
+    title += f"; {statistics.caption(found)}" + (f"\n{left_out}" if left_out else "")
+    figures.titled(figure, title, out, name)
 
 
 def answer(table: pd.DataFrame) -> Answer:

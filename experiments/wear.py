@@ -113,7 +113,7 @@ def _draw_case(rows: pd.DataFrame, guess: pd.DataFrame, out: Path, name: str) ->
     size = (2.9 * len(fractions) + 1.6, 5.2)
     figure, panels = plt.subplots(2, len(fractions), figsize=size, squeeze=False, sharex=True, sharey="row")
     speeds = sorted({*rows["speed"], *guess["speed"]})
-    look = style.lines_in_turn([f"{speed:g}" for speed in speeds], "line") | {"markersize": 4}
+    look = style.steps_in_turn([f"{speed:g}" for speed in speeds], "line") | {"markersize": 3.5}
     for (above, below), phi in zip(panels.T, fractions, strict=True):
         lines = []
         for part in (rows, guess):
@@ -126,18 +126,16 @@ def _draw_case(rows: pd.DataFrame, guess: pd.DataFrame, out: Path, name: str) ->
         for panel, line in zip((above, below), lines, strict=True):
             shown = line[line["lost"] > LEAST_DRAWN]
             if len(shown):
-                figures.median_lines(panel, shown, "flown", "lost", look, legend=panel is above)
+                figures.median_lines(panel, shown, "flown", "lost", look)
             panel.set(xscale="log", yscale="log", xlabel="", ylabel="")
         above.axhline(100 * LEAST_LOSS, color="0.6", linewidth=0.8, zorder=0)
         above.set_title(f"{phi:.0%} filled", fontsize=9)
         below.set_xlabel("path flown since the reorder (d)")
-        if legend := above.get_legend():
-            legend.remove()
     panels[0][0].set_ylabel("measured: growth of\na step's time (%)")
     panels[1][0].set_ylabel("predicted: part of the gain\nin hits that is lost (%)")
     for row in panels:
         row[0].set_ylim(LEAST_DRAWN, None)
-    figures.legend_outside(panels[0][-1], "speed (d per step)", panels[0])
+    figures.name_lines(panels[0][-1], "speed (d per step)", panels[0])
     first = rows.iloc[0]
     title = f"{first['n']:,.0f} particles, {first['search']}, {first['ordering']}, {first['precision']}; "
     title += f"median and range over {first['spread_over']}; grey: {LEAST_LOSS:.0%}, the least loss judged"

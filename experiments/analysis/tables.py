@@ -1,11 +1,14 @@
-"""Check that a table is one, and that it has the columns to be read."""
+"""Check that a table is one and has the columns to be read; describe its sizes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 
 from sfc import checks
+
+SIZES = ("n", "particles")  # columns of a table with the size of a system
+MOST_SIZES = 4  # that are listed one by one
 
 
 def table_of(name: str, table: Any, columns: Iterable[str] = ()) -> pd.DataFrame:
@@ -42,3 +45,20 @@ def names_of(name: str, given: Any) -> list[str]:
         TypeError: no sequence, or an entry that is no str.
     """
     return [checks.text(name, column) for column in checks.sequence(name, given, "names of columns")]
+
+
+def sizes_of(table: pd.DataFrame, config: Mapping[str, Any]) -> str:
+    """Describe the sizes of the systems of a run: each, or the smallest and the largest.
+
+    Args:
+        table: of the run, with a column of `SIZES` or none.
+        config: of the run, whose `n` counts if the table has none of the columns.
+
+    Raises:
+        TypeError: no table.
+    """
+    column = next((name for name in SIZES if name in table_of("table", table)), None)
+    given: Any = config.get("n", []) if column is None else table[column].dropna().unique()
+    sizes = sorted(int(value) for value in (given if hasattr(given, "__iter__") else [given]))
+    shown = [f"{value:,}" for value in sizes]
+    return "; ".join(shown) if len(shown) <= MOST_SIZES else f"{shown[0]} to {shown[-1]}"

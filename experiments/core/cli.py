@@ -130,15 +130,16 @@ class _Results:
     answer: Answering | None
     quick_limit: str
 
-    def show(self, table: pd.DataFrame, folder: Path, quick: bool) -> None:
+    def show(self, table: pd.DataFrame, run: Path, folder: Path, quick: bool) -> None:
         """Draw figures into a folder, and print the answer.
 
         Args:
             table: of the run, with present names.
+            run: folder of the run, whose provenance the figures name.
             folder: of the figures.
             quick: whether the run was made with `--quick`.
         """
-        style.use(reliability.footer(table))
+        style.use(reliability.footer(table), style.origin_of(run, read_provenance(run), table))
         self.draw(table, folder)
         if self.answer is None:
             print(f"figures: {folder}")
@@ -217,7 +218,9 @@ def _run(
         if len(table := record.table):
             for line in reliability.lines(table):
                 print(f"warning: {line}", file=sys.stderr)
-            results.show(table_now(table, experiment), record.folder, "--quick" in origin["command"])
+            results.show(
+                table_now(table, experiment), record.folder, record.folder, "--quick" in origin["command"]
+            )
         elif complete:
             _fail(f"no case gave a row, so there is nothing in {record.folder}; widen the axes", 1)
     except OSError as error:
@@ -398,7 +401,7 @@ def _replot(results: _Results, run: Path, folder: Path, experiment: str, timed: 
     if timed and "warning" not in table:  # of an incomplete run, or of older code
         table = reliability.warned(table, quick)
     try:
-        results.show(table, folder, quick)
+        results.show(table, run, folder, quick)
     except OSError as error:
         raise UsageError(
             f"{error}; allowed: a folder with permission to write and with room; make room, or give another "

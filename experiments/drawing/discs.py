@@ -64,7 +64,7 @@ class Discs:
         self._discs = discs = EllipseCollection(
             size, size, np.zeros(len(rows)), units="xy", cmap=MAP, norm=self.scale.norm, linewidths=0,
             offsets=np.column_stack([x[rows] + shift, z[rows] + lift]),
-            offset_transform=self._panel.transData,
+            offset_transform=self._panel.transData, rasterized=True,
         )  # fmt: skip
         discs.set_array(speed[rows])
         self._panel.add_collection(discs)

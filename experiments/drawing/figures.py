@@ -14,7 +14,6 @@ from experiments.analysis.tables import table_of
 from experiments.drawing import style
 from sfc import checks
 
-MEDIAN_AND_RANGE = {"estimator": "median", "errorbar": ("pi", 100)}  # of `seaborn.lineplot`
 LOOK = (
     "hue",
     "hue_order",
@@ -24,8 +23,12 @@ LOOK = (
 )  # keys of a look, which sets the lines of names apart
 _ASIDE = 0.008  # of the axis: how far apart the points of two names stand
 _BEYOND = 1.6  # largest factor between centres and the ends of intervals within the frame
+_ABOVE = 1.08  # room above the highest end, on an axis from 0
+_MOST_SIZES = 3  # panels of dots
 _MARGIN = 0.06  # of a logarithmic axis, at each end
-_FEW_TICKS, _SOME_TICKS, _MANY_TICKS = 2.5, 20, 1000  # ranges of an axis of gains up to which ticks lie close
+_FEW_TICKS, _SOME_TICKS = 2.5, 20  # ranges of an axis up to which ticks lie close
+_MANY_TICKS = (1000, 200)  # the same for up to three a decade, on a vertical and on a horizontal axis
+_WIDE = 1e5  # end of an axis from which its ticks are few, and powers of ten if it has many
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,20 +89,48 @@ def file_name(stem: str, table: pd.DataFrame, columns: Sequence[str], key: Seque
     return "_".join([stem, *values])
 
 
-def median_lines(panel: Axes, rows: pd.DataFrame, x: str, y: str, look: dict, legend: bool = False) -> None:
+def median_lines(panel: Axes, rows: pd.DataFrame, x: str, y: str, look: dict, gaps: bool = False) -> None:
     """Draw a line for each name: the median over rows of the same x, with a band of their range.
 
     Args:
         panel: where.
-        rows: columns x, y, and the one that `look` names.
+        rows: columns x, y, and the one that `look` names. Rows without a number are left out.
         x: column of the horizontal axis.
         y: column of the vertical axis.
         look: of `style.lines` and its like.
-        legend: whether the lines get labels, for a legend.
+        gaps: whether a line is broken where it lacks an x that another line has.
     """
-    import seaborn as sns
+    rows = rows.dropna(subset=[x, y])
+    every = np.sort(rows[x].unique())
+    for name in look["hue_order"]:
+        own = rows[rows[look["hue"]] == name]
+        if own.empty:
+            continue
+        found = own.groupby(x)[y].agg(["median", "min", "max"])
+        found = found.reindex(every) if gaps else found
+        panel.plot(found.index, found["median"], label=name, **line_options(look, name))
+        if (found["max"] > found["min"]).any():
+            band: dict[str, Any] = {"color": look["palette"][name], "alpha": 0.18, "linewidth": 0}
+            panel.fill_between(found.index, found["min"], found["max"], **band)
 
-    sns.lineplot(rows, x=x, y=y, ax=panel, legend=legend, **MEDIAN_AND_RANGE, **look)
+
+def line_options(look: dict, name: str) -> dict[str, Any]:
+    """Return the options of matplotlib for the line of a name, with markers.
+
+    Args:
+        look: of `style.lines` and its like; `markersize` in points if it is not to be 4.5.
+        name: one of its names.
+    """
+    dashes = look["dashes"][name]
+    return {
+        "color": look["palette"][name],
+        "marker": look["markers"][name],
+        "markersize": look.get("markersize", 4.5),
+        "markeredgewidth": 0.4,
+        "markeredgecolor": "white",
+        "linewidth": 1.2,
+        "linestyle": (0, dashes) if dashes else "-",
+    }
 
 
 def size_axis(panel: Axes, label: str) -> None:
@@ -136,7 +167,7 @@ def lines(
         look: of `style.lines` and its like: hue, hue_order, palette, markers.
         scale: factor of the values, for each row or for all.
         log: whether the horizontal axis is logarithmic. Points of different names are drawn a little apart,
-            so that their bars can be distinguished.
+            so that their bars can be distinguished. A line is broken where it lacks an x that another has.
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -147,31 +178,67 @@ def lines(
         raise ValueError(f"look has no {', '.join(missing)}; allowed: a dict of style.lines, with {LOOK}")
     table_of("summary", summary, [x, look["hue"]])
     ends = statistics.bounds(summary, value).mul(scale, axis=0)
-    at_most = summary[x].max()
+    every = np.sort(summary[x].unique())
     for place, name in enumerate(look["hue_order"]):
         rows = summary[summary[look["hue"]] == name].sort_values(x)
         if rows.empty:
             continue
-        at = ends.loc[rows.index]
+        at = (
+            ends.loc[rows.index].set_axis(rows[x]).reindex(every)
+        )  # breaks the line where nothing was measured
         aside = _ASIDE * (place - (len(look["hue_order"]) - 1) / 2)
         panel.errorbar(
-            rows[x] * (1 + 2 * aside) if log else rows[x] + aside * at_most,
+            every * (1 + 2 * aside) if log else every + aside * every.max(),
             at["centre"],
             yerr=error_bars(at),
-            color=look["palette"][name],
-            marker=look["markers"][name],
-            markersize=look.get("markersize", 5),
             capsize=2,
-            linewidth=1.1,
             elinewidth=0.9,
             label=name,
-            linestyle=_dash(look, name),
+            **line_options(look, name),
         )
 
 
-def _dash(look: dict, name: str) -> Any:
-    dashes = look["dashes"]
-    return (0, dashes[name]) if isinstance(dashes, dict) else "-"
+def values_at_points(panel: Axes, summary: pd.DataFrame, x: str, value: str) -> None:
+    """Write the value of each point of a single line with three digits: beside it, or above where it falls.
+
+    Args:
+        panel: where.
+        summary: rows of `statistics.over_runs` or `gains`, of one line.
+        x: column of the horizontal axis.
+        value: the averaged column.
+    """
+    points = statistics.bounds(summary, value).assign(x=summary[x]).sort_values("x")
+    falls = points["centre"].diff() < 0
+    for at, centre, is_lower in zip(points["x"], points["centre"], falls, strict=True):
+        place, side = ((0, 5), "center") if is_lower else ((-4, 2), "right")
+        look: dict[str, Any] = {"textcoords": "offset points", "ha": side, "va": "bottom", "fontsize": 6.5}
+        panel.annotate(f"{centre:.3g}", (at, centre), place, **look)
+    panel.margins(x=0.24)
+
+
+def name_lines(
+    panel: Axes, heading: str | None, panels: Sequence[Axes] = (), most: int = style.MOST_LINES
+) -> None:
+    """Write the names of lines at their ends, right of a panel, or in a legend where that is not possible.
+
+    A legend is drawn if there are too many names, or if a name has no line in this panel.
+
+    Args:
+        panel: the last one of those that share the names.
+        heading: above the names; None for none.
+        panels: panels of the names; empty for this panel alone.
+        most: largest number of names at ends; one more than lines where a bound is drawn too.
+    """
+    handles, own = panel.get_legend_handles_labels()
+    every = {name for one in panels for name in one.get_legend_handles_labels()[1]} | set(own)
+    ends = [style.last_point(handle) for handle in handles]
+    if not 0 < len(every) <= most or set(own) != every or not np.isfinite(ends).all():
+        legend_outside(panel, heading, panels)
+        return
+    style.label_ends(panel)
+    if heading:
+        look: dict[str, Any] = {"fontsize": 7, "style": "italic", "ha": "left", "va": "bottom"}
+        panel.text(1.03, 1.02, heading, transform=panel.transAxes, **look)
 
 
 def legend_outside(panel: Axes, title: str | None, panels: Iterable[Axes] = ()) -> None:
@@ -202,7 +269,7 @@ def whole_centres(panel: Axes, summary: pd.DataFrame, value: str, from_zero: boo
     """
     ends = statistics.bounds(summary, value)
     if from_zero:
-        panel.set_ylim(0, _BEYOND * ends["centre"].max())
+        panel.set_ylim(0, min(_BEYOND * ends["centre"].max(), _ABOVE * ends["high"].max()))
         return
     low, high = _within(ends)
     margin = _MARGIN * (high - low) + 0.001 * high
@@ -230,6 +297,7 @@ def whole_centres_on_log(
         horizontal: whether it is the horizontal axis.
     """
     _log_frame(panel, statistics.bounds(summary, value).mul(scale, axis=0), horizontal, others)
+    plain_log_ticks(panel, horizontal)
 
 
 def gain_axis(
@@ -245,21 +313,10 @@ def gain_axis(
         others: other gains that the axis must hold.
         horizontal: whether it is the horizontal axis.
     """
-    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator  # here, as in style
-
     floor = summary["noise_floor"].max() if "noise_floor" in summary else np.nan
     ends = statistics.bounds(summary, "gain")
     _log_frame(panel, ends, horizontal, [1.0, floor, 1 / floor, *others])
-    axis = panel.xaxis if horizontal else panel.yaxis
-    low, high = panel.get_xlim() if horizontal else panel.get_ylim()
-    if high / low < _FEW_TICKS:
-        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    else:
-        some = (1, 2, 5) if high / low < _MANY_TICKS else (1,)
-        subs = (1, 1.5, 2, 3, 5, 7) if high / low < _SOME_TICKS else some
-        axis.set_major_locator(LogLocator(subs=subs, numticks=20))
-    axis.set_major_formatter("{x:g}")
-    axis.set_minor_locator(NullLocator())
+    plain_log_ticks(panel, horizontal)
 
 
 def _log_frame(panel: Axes, ends: pd.DataFrame, horizontal: bool, others: Sequence[float]) -> None:
@@ -332,9 +389,38 @@ def dots_by_name(
             color=look["palette"][state], marker=look["markers"][state], linestyle="", markersize=4,
             capsize=2, elinewidth=0.9, label=state,
         )  # fmt: skip
+    rows_of_names(panel, names)
+
+
+def dots_by_order(
+    panel: Axes, rows: pd.DataFrame, names: Sequence[str], value: str, label: str = "ordering"
+) -> None:
+    """Draw a row with one dot and its interval for each memory order, the first at the top.
+
+    Args:
+        panel: where.
+        rows: of `statistics.over_runs` or `statistics.gains`, at most one for each order.
+        names: of the orders, from the top; one without a row has no dot.
+        value: column along the horizontal axis.
+        label: column with the orders.
+    """
+    ends = statistics.bounds(rows, value)
+    for place, name in enumerate(names):
+        at = ends[(rows[label] == name).to_numpy()]
+        look: dict[str, Any] = {"color": style.colour(name), "marker": style.marker(name), "linestyle": ""}
+        panel.errorbar(
+            at["centre"], [place] * len(at), xerr=error_bars(at), markersize=4.5, capsize=2, elinewidth=0.9,
+            **look,
+        )  # fmt: skip
+    rows_of_names(panel, names)
+
+
+def rows_of_names(panel: Axes, names: Sequence[str]) -> None:
+    """Make the vertical axis one of names, the first at the top, with a line of the grid for each."""
     panel.set(ylim=(len(names) - 0.5, -0.5))
-    panel.set_yticks(range(len(names)), names)
+    panel.set_yticks(range(len(names)), list(names))
     panel.grid(axis="y", color="0.92", linewidth=0.6)
+    panel.set_axisbelow(True)
 
 
 def plain_log_axis(panel: Axes, rows: pd.DataFrame, value: str, scale: float, label: str) -> None:
@@ -347,15 +433,34 @@ def plain_log_axis(panel: Axes, rows: pd.DataFrame, value: str, scale: float, la
         scale: factor of the values.
         label: of the axis.
     """
-    from matplotlib.ticker import LogLocator, NullLocator  # here, as in style
-
     whole_centres_on_log(panel, rows, value, scale, horizontal=True)
-    low, high = panel.get_xlim()
-    subs = (1, 1.5, 2, 3, 5, 7) if high < 20 * low else (1, 2, 5) if high < 1000 * low else (1,)
-    panel.xaxis.set_major_locator(LogLocator(subs=subs, numticks=12))
-    panel.xaxis.set_major_formatter("{x:g}")
-    panel.xaxis.set_minor_locator(NullLocator())
     panel.set_xlabel(label)
+
+
+def plain_log_ticks(panel: Axes, horizontal: bool = False) -> None:
+    """Put few ticks with plain numbers on a logarithmic axis, by its limits.
+
+    Args:
+        panel: where.
+        horizontal: whether it is the horizontal axis.
+    """
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator  # here, as in style
+
+    axis = panel.xaxis if horizontal else panel.yaxis
+    low, high = panel.get_xlim() if horizontal else panel.get_ylim()
+    many, wide = _MANY_TICKS[horizontal], high >= _WIDE
+    if high < _FEW_TICKS * low:
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    else:
+        close = (1, 2, 5) if wide else (1, 1.5, 2, 3, 5, 7)
+        apart = (1, 2, 5) if high < many * low and not wide else (1,)
+        subs = close if high < _SOME_TICKS * low else apart
+        axis.set_major_locator(LogLocator(subs=subs, numticks=20))
+    if not wide:
+        axis.set_major_formatter("{x:g}")
+    elif high < _SOME_TICKS * low:
+        axis.set_major_formatter("{x:,.0f}")
+    axis.set_minor_locator(NullLocator())
 
 
 def times_of_rungs(
@@ -385,27 +490,32 @@ def times_of_rungs(
     titled(figure, f"{title}; {statistics.caption(found)}", out, name)
 
 
-def times_over_sizes(found: pd.DataFrame, label: str, what: str, title: str, out: Path, name: str) -> None:
-    """Draw the time for a particle and step over the number of particles, a line for each name.
+def times_by_size(found: pd.DataFrame, label: str, what: str, title: str, out: Path, name: str) -> None:
+    """Draw the time for a particle and step: a row of dots for each name, a panel for each size.
+
+    Only the smallest and the largest size are drawn, and one between them, if there are more than three.
 
     Args:
         found: rows of `statistics.over_runs` of `time_ms`, with the columns `n` and `label`.
-        label: the column of names, title of the legend.
+        label: the column of names.
         what: the particle: "disc".
-        title: above the figure; what the points are is appended.
+        title: above the figure; what the dots are is appended.
         out: folder of the files.
         name: of the files.
     """
-    import matplotlib.pyplot as plt  # here, as in style
-
-    figure, panel = plt.subplots(figsize=(6.8, 3.8))
-    look = style.lines_in_turn(list(found[label].unique()), label)
-    lines(panel, found, "n", "time_ms", look, scale=1e6 / found["n"], log=True)
-    size_axis(panel, f"{what}s")
-    whole_centres_on_log(panel, found, "time_ms", 1e6 / found["n"])
-    panel.set_ylabel(f"time per {what} and step (ns)")
-    legend_outside(panel, label)
-    titled(figure, f"{title}; {statistics.caption(found)}", out, name)
+    every = sorted(found["n"].unique())
+    sizes = every if len(every) <= _MOST_SIZES else [every[0], every[len(every) // 2], every[-1]]
+    names = list(dict.fromkeys(found[label]))
+    titles = [f"{n:,} {what}s" for n in sizes]
+    figure, panels = panels_in_a_row(titles, 2.1, 1.3 + 0.21 * len(names), 1.9, sharey=True)
+    look = {"hue_order": [""], "palette": {"": style.TURNS[0]}, "markers": {"": "o"}}
+    for panel, n in zip(panels, sizes, strict=True):
+        part = found[found["n"] == n].assign(state="", name=found[label])
+        dots_by_name(panel, part, names, look, "time_ms", 1e6 / n)
+        plain_log_axis(panel, part, "time_ms", 1e6 / n, f"time per {what}\nand step (ns)")
+    others = f"; other sizes in the table: {', '.join(f'{n:,}' for n in every if n not in sizes)}"
+    title = f"{title}; {statistics.caption(found)}" + (others if len(sizes) < len(every) else "")
+    titled(figure, title, out, name)
 
 
 def gains_of_rungs(compared: pd.DataFrame, ladder: Sequence[str], what: str, out: Path, name: str) -> None:

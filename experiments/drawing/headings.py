@@ -63,5 +63,5 @@ class Headings:
         self._arrows = self._panel.quiver(
             x, y, length * np.cos(angle), length * np.sin(angle), (heading + 180) % 360 - 180,
             cmap=self.scale.cmap, norm=self._norm, angles="xy", scale_units="xy", scale=1, width=_WIDTH,
-            pivot="mid", headwidth=3, headlength=4, headaxislength=3.5,
+            pivot="mid", rasterized=True, headwidth=3, headlength=4, headaxislength=3.5,
         )  # fmt: skip

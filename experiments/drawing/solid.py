@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
+from PIL import Image
 
 from experiments.drawing.plane import MAP
 from experiments.drawing.tubes import Mesh
@@ -16,7 +17,8 @@ from sfc.compile import kernel
 
 _LIGHT = np.array([-0.45, 0.65, 0.75]) / np.linalg.norm([-0.45, 0.65, 0.75])  # right, up, towards the eye
 _SAMPLES = 2  # per pixel and direction
-PIXELS = 200  # an inch
+PIXELS = 130  # an inch
+COLOURS = 96  # of a picture
 
 
 class View(NamedTuple):
@@ -64,6 +66,8 @@ def draw_mesh(
     low, high = flat[:, :2].min(axis=0), flat[:, :2].max(axis=0)
     scale = PIXELS * inches / (high - low).max()
     picture = render(view.project(mesh.vertices), view.project(mesh.normals), mesh, low, high, scale)
+    few = Image.fromarray(picture[..., :3]).quantize(COLOURS, dither=Image.Dither.NONE).convert("RGB")
+    picture = np.dstack([np.asarray(few), picture[..., 3]])
     panel.imshow(picture, extent=(low[0], high[0], low[1], high[1]), interpolation="antialiased", zorder=2)
     if axes:
         _draw_box(panel, tuple(shape), view)

@@ -12,7 +12,7 @@ EDGE, SPHERE = "0.55", "#0072B2"
 
 
 def draw_system(panel: Axes3D, shape: tuple[int, int, int], columns: bool = False) -> None:
-    """Draw the faces' grid of a block of boxes, and spheres of diameter 1 in front.
+    """Draw the grid on three faces of a block of boxes, and spheres of diameter 1 in boxes of the front.
 
     Args:
         panel: three-dimensional axes.
@@ -33,7 +33,7 @@ def draw_system(panel: Axes3D, shape: tuple[int, int, int], columns: bool = Fals
         [(0, y, nz), (nx, y, nz)] for y in range(ny + 1)
     ]
     lines += [[(0, 0, z), (nx, 0, z)] for z in levels] + [[(nx, 0, z), (nx, ny, z)] for z in levels]
-    panel.add_collection3d(Line3DCollection(lines, colors=EDGE, linewidths=0.6))
+    panel.add_collection3d(Line3DCollection(lines, colors=EDGE, linewidths=0.6, zorder=2))
     generator = np.random.default_rng(2)
     u, v = np.meshgrid(np.linspace(0, 2 * np.pi, 24), np.linspace(0, np.pi, 12))
     ball = 0.5 * np.stack([np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v)])
@@ -41,9 +41,14 @@ def draw_system(panel: Axes3D, shape: tuple[int, int, int], columns: bool = Fals
     for number in generator.choice(len(fronts), max(2, len(fronts) // 6), replace=False):
         x, y, z = fronts[number]
         panel.plot_surface(
-            *(ball + np.array([x + 0.5, y - 0.5, z + 0.5])[:, None, None]), color=SPHERE, linewidth=0
+            *(ball + np.array([x + 0.5, y + 0.5, z + 0.5])[:, None, None]),
+            color=SPHERE,
+            linewidth=0,
+            zorder=1,
+            rasterized=True,
         )
-    panel.set(xlim=(0, nx), ylim=(-1, ny), zlim=(0, max(nz, 1)))
-    panel.set_box_aspect((nx, ny + 1, max(nz, 1)), zoom=0.9)
+    panel.computed_zorder = False  # so that the grid is before the spheres, which are within the boxes
+    panel.set(xlim=(0, nx), ylim=(0, ny), zlim=(0, max(nz, 1)))
+    panel.set_box_aspect((nx, ny, max(nz, 1)), zoom=0.9)
     panel.view_init(elev=24, azim=-52)
     panel.set_axis_off()

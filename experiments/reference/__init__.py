@@ -1,4 +1,4 @@
 """Runs kept for reference in `results/reference/`.
 
-The commands are `python -m experiments.reference keep`, `list` and `shrink`; each has a `--help`.
+The commands are `python -m experiments.reference keep`, `list`, `redraw` and `shrink`; each has a `--help`.
 """

@@ -1,4 +1,4 @@
-"""Keep runs for reference, list them, and make them small."""
+"""Keep runs for reference, list them, draw them again, and make them small."""
 
 import sys
 from pathlib import Path
@@ -9,6 +9,7 @@ import tyro
 from experiments.core.settings import UsageError
 from experiments.reference import keep as keeping
 from experiments.reference import listing, shrink
+from experiments.reference import redraw as redrawing
 
 ROOT = Path(__file__).parents[2]
 _Run = Annotated[Path, tyro.conf.Positional]
@@ -57,10 +58,22 @@ def shrink_runs(run: _Runs = (), /) -> None:
             print(f"{folder}: {saved / 1e3:,.0f} kB less")
 
 
+def redraw_runs(run: _Runs = (), /) -> None:
+    """Draw the figures and tables of kept runs again, with this code; nothing is measured.
+
+    Args:
+        run: Folders of kept runs; all if none is given.
+    """
+    for folder in run or listing.kept_runs(ROOT / "results"):
+        drawn, removed = redrawing.redraw(folder)
+        note = f"; removed {', '.join(removed)}" if removed else ""
+        print(f"{folder}: {len(drawn)} files{note}", flush=True)
+
+
 if __name__ == "__main__":
     try:
         tyro.extras.subcommand_cli_from_dict(
-            {"keep": keep, "list": list_runs, "shrink": shrink_runs},
+            {"keep": keep, "list": list_runs, "redraw": redraw_runs, "shrink": shrink_runs},
             prog="python -m experiments.reference",
             description=__doc__,
         )

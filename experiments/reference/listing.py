@@ -5,20 +5,19 @@ from __future__ import annotations
 import shlex
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
 
+from experiments.analysis.tables import SIZES, sizes_of
 from experiments.core.record import PROVENANCE, TABLE, read_provenance, write_bytes
 from experiments.core.settings import UsageError
+from experiments.drawing.style.origin import device_of
 from experiments.reference.keep import REFERENCE, count_runs, read_about
 from md.checks import path as as_path
 
 RUNS = "RUNS.md"
 COLUMNS = ("run", "what", "where", "n", "runs", "s", "code", "command")
-SIZES = ("n", "particles")  # columns of a table with the size of a system
-MOST_SIZES = 4  # that are listed one by one
 _HEAD = f"""# Runs
 
 Every run in `reference/`, written by `python -m experiments.reference list` from `provenance.json`,
@@ -86,8 +85,8 @@ def row(folder: Path, about: dict[str, str]) -> tuple[str, ...]:
     return (
         f"[{name}](reference/{name})",
         about["what"],
-        about.get("where") or _where(origin),
-        _sizes(table, origin["config"]),
+        about.get("where") or device_of(origin),
+        sizes_of(table, origin["config"]),
         str(count_runs(table)),
         _seconds(origin),
         about.get("code") or _code(folder, origin),
@@ -103,23 +102,6 @@ def _columns(folder: Path, names: tuple[str, ...]) -> pd.DataFrame:
         return pd.read_parquet(path, columns=[name for name in names if name in found])
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}; restore a copy of it") from error
-
-
-def _where(origin: dict) -> str:
-    machine, backend = origin["machine"], origin["backend"]
-    if backend.get("name") == "cuda":
-        return str(backend.get("device"))
-    threads = machine.get("threads")
-    return f"{machine.get('cpu')}, {threads} thread{'s' * (threads != 1)}"
-
-
-def _sizes(table: pd.DataFrame, config: dict) -> str:
-    """Return the sizes of the systems: each, or the smallest and the largest."""
-    column = next((name for name in SIZES if name in table), None)
-    given: Any = config.get("n", []) if column is None else table[column].dropna().unique()
-    sizes = sorted(int(value) for value in (given if hasattr(given, "__iter__") else [given]))
-    shown = [f"{value:,}" for value in sizes]
-    return "; ".join(shown) if len(shown) <= MOST_SIZES else f"{shown[0]} to {shown[-1]}"
 
 
 def _seconds(origin: dict) -> str:

@@ -13,12 +13,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from experiments.core.record import PROVENANCE, TABLE, TABLE_CRC, read_provenance, read_table, write_bytes
 from md.checks import path as as_path
 
 COLOURS = 128  # of a picture; a figure has a dozen and their shades
-LARGE_PICTURE = 25_000  # bytes from which a picture is reduced
+LARGE_PICTURE = 8_000  # bytes from which a picture is reduced
 LARGE_CSV = 100_000  # bytes from which table.csv, the duplicate of table.parquet, is left out
 ENDINGS = (".png", ".pdf", ".csv")  # of what a kept run has beside table and provenance
 FILM = ".mp4"
@@ -112,6 +113,9 @@ def shrink_picture(path: Path) -> None:
         if alpha.tobytes().strip(b"\xff") or opaque.getcolors(COLOURS) is not None:
             return
         few = opaque.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-        few.save(reduced, "PNG", optimize=True, dpi=picture.info.get("dpi", (72, 72)))
+        about = PngInfo()
+        for name, value in getattr(picture, "text", {}).items():
+            about.add_itxt(name, value)
+        few.save(reduced, "PNG", optimize=True, dpi=picture.info.get("dpi", (72, 72)), pnginfo=about)
     if len(reduced.getvalue()) < path.stat().st_size:
         write_bytes(path, reduced.getvalue())

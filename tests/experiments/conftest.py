@@ -6,9 +6,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from experiments.core import provenance
-from experiments.drawing import solid, style
+from experiments.drawing import solid
+from experiments.drawing.style import saving
 
-PUBLISHED = {"text.parse_math": True} | style.SETTINGS
+PUBLISHED, PIXELS = {"text.parse_math": True} | saving.SETTINGS, solid.PIXELS
 SMALL = {
     "savefig.dpi": 40,
     "pdf.fonttype": 3,  # fonts that need not be cut to size
@@ -32,7 +33,7 @@ def without_contents_in_print(figure: Figure, path, **options) -> None:
 def drawn_for_tests():
     """Figures small, with formulas as they are typed, their parts not fitted to each other."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(style, "SETTINGS", style.SETTINGS | SMALL)
+        patch.setattr(saving, "SETTINGS", saving.SETTINGS | SMALL)
         patch.setattr(solid, "PIXELS", 30)
         patch.setattr(Figure, "savefig", without_contents_in_print)
         yield
@@ -41,8 +42,8 @@ def drawn_for_tests():
 @pytest.fixture
 def as_published(drawn_for_tests, monkeypatch):
     """Figures as users get them."""
-    monkeypatch.setattr(style, "SETTINGS", PUBLISHED)
-    monkeypatch.setattr(solid, "PIXELS", 200)
+    monkeypatch.setattr(saving, "SETTINGS", PUBLISHED)
+    monkeypatch.setattr(solid, "PIXELS", PIXELS)
     monkeypatch.setattr(Figure, "savefig", as_it_is)
 
 

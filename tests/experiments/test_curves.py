@@ -116,13 +116,15 @@ def test_every_figure_is_there(folder):
 def test_replot_draws_the_same_figures_again(folder, table, tmp_path):
     expected_message = json.loads((folder / "provenance.json").read_text())
     del expected_message["table_crc32"]  # of the whole table
-    (tmp_path / "provenance.json").write_text(json.dumps(expected_message))
+    copy = tmp_path / folder.parent.name / folder.name  # the name of a run is in its figures
+    copy.mkdir(parents=True)
+    (copy / "provenance.json").write_text(json.dumps(expected_message))
     few = table.reset_index()
-    few[(few["ordering"] == "hilbert-2d") & few["order"].notna()].to_parquet(tmp_path / "table.parquet")
+    few[(few["ordering"] == "hilbert-2d") & few["order"].notna()].to_parquet(copy / "table.parquet")
     with pytest.raises(SystemExit) as stop:
-        main(curves.Config, curves.measure, curves.draw, curves.QUICK, ["--replot", str(tmp_path)])
+        main(curves.Config, curves.measure, curves.draw, curves.QUICK, ["--replot", str(copy)])
     assert stop.value.code == 0
-    assert (tmp_path / "hilbert-2d.png").read_bytes() == (folder / "hilbert-2d.png").read_bytes()
+    assert (copy / "hilbert-2d.png").read_bytes() == (folder / "hilbert-2d.png").read_bytes()
 
 
 def test_the_measures_compared_are_a_table_too(folder, table):

@@ -89,6 +89,13 @@ class TestInterval:
         assert schedules.loc["reordered every 5", "over"] == "reordered every 20"
         assert len(schedules) == 6 + 1
 
+    def test_optima_are_compared_with_predictions_in_a_figure_if_there_are_four(self, tmp_path):
+        cases = [invented(2.0, 0.01).assign(speed=speed) for speed in (0.001, 0.002, 0.004, 0.008)]
+        interval.draw(pd.concat(cases[:3]), tmp_path)
+        assert not (tmp_path / "foreseen.png").exists()
+        interval.draw(pd.concat(cases), tmp_path)
+        assert (tmp_path / "foreseen.png").exists()
+
     def test_a_run_has_every_interval_in_every_round(self, tmp_path):
         flags = "--quick --n 1000 --interval 3 9 30 --rounds 2 --least-steps 30 --precision float64"
         folder = run(interval, tmp_path, *flags.split())
@@ -110,7 +117,9 @@ class TestInterval:
         assert (table["time_ms"] > 0).all()
         ends = table[table["round"] == 1]  # elastic: as warm as before, but for what contacts hold
         assert (ends["temperature_end"] / ends["temperature_start"]).between(0.8, 1.25).all()
-        assert {"interval.png", "foreseen.png", "summary.csv"} <= {path.name for path in folder.iterdir()}
+        names = {path.name for path in folder.iterdir()}
+        assert {"interval.png", "summary.csv"} <= names
+        assert "foreseen.png" not in names  # of fewer optima than four
 
     @pytest.mark.parametrize(
         ("fields", "message"),

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.drawing import figures
+from experiments.drawing import figures, style
 
 
 @pytest.fixture
@@ -113,3 +113,70 @@ def test_a_band_of_noise_on_either_axis(panel):
     figures.noise_band(panel, gains([2.0], [1.9], [2.1], 1.25), horizontal=True)
     (band,) = panel.patches
     assert band.get_extents().transformed(panel.transData.inverted()).x0 == pytest.approx(0.8)
+
+
+def looks(names: str) -> dict:
+    return style.lines_in_turn(list(names), "name")
+
+
+def drawn(panel, name: str) -> np.ndarray:
+    """The points of a line, with its gaps."""
+    (line,) = [line for line in panel.get_lines() if line.get_label() == name]
+    return np.asarray(line.get_ydata(), float)
+
+
+@pytest.mark.parametrize("gaps", [True, False])
+def test_a_line_of_medians_is_broken_where_another_has_a_point(panel, gaps):
+    rows = pd.DataFrame({"x": [1, 2, 3, 1, 3, 3], "y": [1.0, 2, 3, 5, 6, 8], "name": list("aaabbb")})
+    figures.median_lines(panel, rows, "x", "y", looks("ab"), gaps=gaps)
+    assert drawn(panel, "a").tolist() == [1, 2, 3]
+    assert np.isnan(drawn(panel, "b")).any() == gaps
+    assert drawn(panel, "b")[[0, -1]].tolist() == [5, 7]
+
+
+def test_a_line_with_intervals_is_broken_where_another_has_a_point(panel):
+    found = pd.DataFrame({"x": [1, 2, 3, 1, 3], "name": list("aaabb"), "gain": [1.0, 2, 3, 5, 6]})
+    found = found.assign(gain_low=found["gain"], gain_high=found["gain"])
+    figures.lines(panel, found, "x", "gain", looks("ab"))
+    ends = [np.asarray(container[0].get_ydata(), float) for container in panel.containers]
+    assert np.isnan(ends[1][1])
+    assert not np.isnan(ends[0]).any()
+
+
+def test_dots_by_order_have_the_looks_and_the_places_of_their_orders(panel):
+    found = gains([1.0, 2.0], [0.9, 1.8], [1.1, 2.2]).assign(ordering=["row", "hilbert"])
+    figures.dots_by_order(panel, found, ["hilbert", "peano", "row"], "gain")
+    hilbert, _, row = (container[0] for container in panel.containers)
+    assert (hilbert.get_xdata()[0], hilbert.get_ydata()[0]) == (2.0, 0)
+    assert (row.get_xdata()[0], row.get_ydata()[0]) == (1.0, 2)
+    assert hilbert.get_color() == style.colour("hilbert")
+    assert [label.get_text() for label in panel.get_yticklabels()] == ["hilbert", "peano", "row"]
+    low, high = panel.get_ylim()
+    assert low > high  # the first at the top
+
+
+def test_times_by_size_draw_three_sizes_and_name_the_others(as_published, tmp_path, monkeypatch):
+    titles = []
+    monkeypatch.setattr(figures, "titled", lambda figure, title, *_: titles.append((figure, title)))
+    found = pd.DataFrame({"n": [1, 2, 3, 4, 5], "rung": "a", "time_ms": 1.0, "runs": 3})
+    found = found.assign(time_ms_low=0.9, time_ms_high=1.1)
+    figures.times_by_size(found, "rung", "disc", "discs", tmp_path, "ladder")
+    ((figure, title),) = titles
+    assert [panel.get_title() for panel in figure.axes] == ["1 discs", "3 discs", "5 discs"]
+    assert title.endswith("other sizes in the table: 2, 4")
+    plt.close(figure)
+
+
+def test_ticks_of_large_numbers_are_few(panel):
+    panel.set(yscale="log", ylim=(1.2e5, 3.4e5))
+    figures.plain_log_ticks(panel)
+    panel.figure.canvas.draw()
+    shown = [tick.label1.get_text() for tick in panel.yaxis.get_major_ticks()]
+    assert "200,000" in shown
+
+
+def test_values_stand_beside_points_and_above_where_the_line_falls(panel):
+    found = gains([3.14159, 1.0, 2.0], 0.0, 9.0).assign(x=[3, 1, 2])
+    figures.values_at_points(panel, found.assign(gain=[1.5, 1.0, 2.0]), "x", "gain")
+    assert [text.get_text() for text in panel.texts] == ["1", "2", "1.5"]
+    assert [text.get_ha() for text in panel.texts] == ["right", "right", "center"]

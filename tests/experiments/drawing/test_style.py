@@ -1,4 +1,4 @@
-"""The look of an ordering: its own, and the same in every figure."""
+"""The look of a memory order: its own, and the same in every figure; files with their origin."""
 
 from collections import defaultdict
 
@@ -6,57 +6,86 @@ import matplotlib.pyplot as plt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 import sfc
+from experiments.analysis.baselines import AGED, LATTICE
 from experiments.drawing import style
+from experiments.drawing.style import FAMILIES, look
 from experiments.timing import BASELINES
 
 pytestmark = pytest.mark.quick
 
 NAMES = sorted({*BASELINES, *(name for dim in (2, 3, 4) for name in sfc.orderings(dim))})
+KNOWN = [name for family in FAMILIES.values() for name in family.members]
 
 
-def look(name: str) -> tuple[str, str]:
-    return style.colour(name), style.marker(name)
+def test_every_ordering_is_of_a_family():
+    assert set(NAMES) <= set(KNOWN)
 
 
-def test_every_ordering_has_a_colour_and_a_marker_that_together_no_other_has():
+def test_every_ordering_is_told_apart_without_colour():
     looks = defaultdict(list)
     for name in NAMES:
-        looks[look(name)].append(name)
+        looks[look(name).marker, look(name).dash].append(name)
     assert [names for names in looks.values() if len(names) > 1] == []
 
 
-@pytest.mark.parametrize(
-    ("name", "colour", "marker"),
-    [
-        ("hilbert", "#0072B2", "o"),
-        ("morton", "#D55E00", "s"),
-        ("row", "#009E73", "^"),
-        ("zigzag", "#CC79A7", "D"),
-        ("lattice", "#E69F00", "v"),
-        ("shuffled", "#56B4E9", "P"),
-        ("random", "#000000", "X"),
-        ("peano", "#0072B2", "*"),
-    ],
-)
-def test_a_name_keeps_the_look_it_has_in_the_stored_figures(name, colour, marker):
-    assert look(name) == (colour, marker)
+def test_a_family_has_its_own_dashes():
+    dashes = [family.dash for family in FAMILIES.values()]
+    assert len(set(dashes)) == len(dashes)
+    assert {look(name).dash for name in ("hilbert", "gilbert", "butz")} == {()}
 
 
-@given(name=st.text().filter(lambda name: name not in style._KNOWN))
+def test_aged_memory_looks_as_the_lattice_in_whose_order_it_was():
+    assert look(AGED) == look(LATTICE)
+
+
+@given(name=st.text().filter(lambda name: name not in {*KNOWN, AGED}))
 def test_a_curve_of_one_s_own_never_looks_as_a_known_one(name):
-    assert look(name) not in {look(known) for known in style._KNOWN}
+    own = look(name)
+    assert own.colour not in {look(known).colour for known in KNOWN}
+    assert own.dash not in {look(known).dash for known in KNOWN}
 
 
 def test_the_look_of_a_curve_of_one_s_own_is_the_same_in_every_process():
-    assert look("coil") == ("#D55E00", "^")
+    assert look("coil")[:2] == ("#DAABD1", "D")
 
 
 def test_lines_give_each_name_its_look():
     given = style.lines(["row", "coil"])
     for name in ("row", "coil"):
-        assert (given["palette"][name], given["markers"][name]) == look(name)
+        assert (given["palette"][name], given["markers"][name]) == look(name)[:2]
+        assert given["dashes"][name] == look(name).dash
+
+
+@pytest.mark.parametrize("make", [style.lines_in_turn, style.steps_in_turn])
+def test_other_names_differ_in_colour_and_marker(make):
+    given = make(list("abcdef"), "search")
+    assert len(set(given["palette"].values())) == len(set(given["markers"].values())) == 6
+
+
+def test_few_takes_one_order_of_each_family_and_keeps_the_order_of_the_names():
+    names = ["moore", "gilbert", "hilbert", "row", "zigzag", "gray", "morton", "peano", "tiled", "shuffled"]
+    shown = style.few(names)
+    assert shown == ["hilbert", "row", "morton", "peano", "tiled", "shuffled"]
+    assert style.left_out(names, shown).endswith("in the table: moore, gilbert, zigzag, gray")
+
+
+@given(names=st.lists(st.sampled_from(NAMES), unique=True), most=st.integers(6, 9))
+def test_few_takes_as_many_as_are_allowed_and_no_family_less(names, most):
+    shown = style.few(names, most)
+    assert len(shown) == min(most, len(names))
+    assert shown == [name for name in names if name in shown]
+    families = [{*names} & {*family.members} for family in FAMILIES.values()]
+    assert all({*shown} & family for family in families if family)
+    assert style.left_out(names, names) == ""
+
+
+@pytest.fixture
+def origin():
+    yield style.Origin("a device | n = 8 | run toy/one | commit 0123456")
+    style.use()
 
 
 def test_a_figure_is_sharp_and_its_pdf_has_truetype_fonts(as_published, tmp_path):
@@ -64,6 +93,54 @@ def test_a_figure_is_sharp_and_its_pdf_has_truetype_fonts(as_published, tmp_path
     figure, panel = plt.subplots(figsize=(2, 1))
     panel.set_xlabel("time of a step (ms)")
     png, pdf = style.save(figure, tmp_path, "figure")
-    assert plt.imread(png).shape[:2] == (200, 400)
+    assert plt.imread(png).shape[:2] == (130, 260)
     assert b"/Subtype /CIDFontType2" in pdf.read_bytes()
     assert b"/Subtype /Type3" not in pdf.read_bytes()
+
+
+def test_the_origin_is_below_a_figure_and_in_its_metadata(as_published, tmp_path, origin):
+    style.use("Warning: a busy machine", origin)
+    figure, _ = plt.subplots(figsize=(4, 2))
+    png, pdf = style.save(figure, tmp_path, "figure")
+    assert [text.get_text() for text in figure.texts] == [origin.text, "Warning: a busy machine"]
+    assert figure.get_figheight() > 2.2  # the panels are not smaller than without it
+    with Image.open(png) as picture:
+        assert picture.text["Description"] == origin.text
+    assert b"run toy/one | commit 0123456" in pdf.read_bytes()
+    assert b"CreationDate" not in pdf.read_bytes()
+
+
+@pytest.mark.parametrize("layout", ["constrained", "none"])
+def test_a_footer_lies_below_all_panels(as_published, tmp_path, origin, layout):
+    style.use(origin=origin)
+    figure, panel = plt.subplots(figsize=(4, 2), layout=layout)
+    panel.set_xlabel("x")
+    if layout == "none":
+        figure.subplots_adjust(bottom=0.3)
+    style.add_footer(figure)
+    figure.draw_without_rendering()
+    (line,) = figure.texts
+    below = min(part.get_window_extent().y0 for part in (panel.xaxis.label, *panel.get_xticklabels()))
+    assert line.get_window_extent().y1 < below
+    assert panel.get_position().height * figure.get_figheight() > 1  # of 2 inches, with or without it
+
+
+def test_a_long_title_is_broken_to_the_width(as_published, tmp_path):
+    figure, _ = plt.subplots(figsize=(3, 2))
+    figure.suptitle("median and range over the rounds of one run; " * 2 + "end\nsecond")
+    style.save(figure, tmp_path, "figure")
+    lines = figure.get_suptitle().splitlines()
+    assert len(lines) > 3
+    assert lines[-1] == "second"
+    assert max(map(len, lines)) <= 42
+
+
+def test_two_looks_of_a_figure_are_the_same_file(as_published, tmp_path, origin):
+    style.use(origin=origin)
+    found = []
+    for folder in ("one", "other"):
+        (tmp_path / folder).mkdir()
+        figure, panel = plt.subplots(figsize=(2, 1))
+        panel.plot([0, 1], [0, 1])
+        found.append([path.read_bytes() for path in style.save(figure, tmp_path / folder, "figure")])
+    assert found[0] == found[1]

@@ -7,6 +7,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from experiments.core.record import TABLE, read_provenance, read_table
 from experiments.core.settings import UsageError
@@ -95,7 +96,9 @@ def picture(path, alpha=255):
     pixels = np.stack([x, y, 255 - x, np.full_like(x, alpha)], axis=-1).astype(np.uint8)
     pixels[:, :40, :3] = 255
     pixels[:, 20, :3] = 0
-    Image.fromarray(pixels).save(path, dpi=(200, 200))
+    about = PngInfo()
+    about.add_text("Description", "τ | run toy/one")
+    Image.fromarray(pixels).save(path, dpi=(200, 200), pnginfo=about)
     return pixels
 
 
@@ -105,6 +108,7 @@ def test_a_picture_of_many_colours_gets_few_that_are_near(tmp_path):
     shrink_picture(path)
     with Image.open(path) as found:
         after = np.asarray(found.convert("RGB")).astype(int)
+        assert found.text["Description"] == "τ | run toy/one"
         assert found.info["dpi"] == pytest.approx((200, 200), rel=1e-3)
         assert len(found.convert("RGB").getcolors(COLOURS)) > COLOURS // 2
     assert path.stat().st_size < 0.5 * size

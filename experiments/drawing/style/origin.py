@@ -1,0 +1,94 @@
+"""Origin of the table of a figure in one line: device, size, run and commit, from its provenance."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from experiments.analysis.tables import sizes_of, table_of
+from md.checks import path as as_path
+from sfc import checks
+
+_SHORT = 7  # digits of a commit
+_ABOUT = "about.toml"  # of a kept run: `code` and `where` replace what its provenance says
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Origin of a table.
+
+    Args:
+        text: one line; empty if nothing is known.
+    """
+
+    text: str = ""
+
+    def metadata(self, path: Path) -> dict[str, Any]:
+        """Return the metadata of a figure.
+
+        Args:
+            path: of the figure; a PDF calls the text its subject, a PNG its description. A PDF gets no time,
+                so that the same table gives the same file.
+        """
+        path = as_path("path", path)
+        if path.suffix == ".pdf":
+            return {"Title": path.stem, "Subject": self.text, "CreationDate": None}
+        return {"Title": path.stem, "Description": self.text} if path.suffix == ".png" else {}
+
+
+UNKNOWN = Origin()
+
+
+def origin_of(run: Path, provenance: dict[str, Any], table: pd.DataFrame) -> Origin:
+    """Describe the origin of a run's table.
+
+    Args:
+        run: folder of the run; a kept one may describe its device and its code in `about.toml`.
+        provenance: of the run; its entries may be missing.
+        table: of the run.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: an `about.toml` that is damaged.
+        OSError: one that cannot be read.
+    """
+    run = as_path("run", run)
+    checks.instance("provenance", provenance, dict, "the provenance of a run")
+    sizes = sizes_of(table_of("table", table), provenance.get("config", {}))
+    path = run / _ABOUT
+    about = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    parts = [
+        about.get("where") or device_of(provenance),
+        f"n = {sizes}" if sizes else "",
+        f"run {run.resolve().parent.name}/{run.resolve().name}",
+        about.get("code") or _code(provenance),
+    ]
+    return Origin(" | ".join(filter(None, parts)))
+
+
+def device_of(provenance: dict[str, Any]) -> str:
+    """Name the GPU of a run, or its processor and the number of threads; empty if neither is known.
+
+    Args:
+        provenance: of the run.
+    """
+    machine, backend = provenance.get("machine", {}), provenance.get("backend", {})
+    if backend.get("name") == "cuda":
+        return str(backend.get("device", ""))
+    threads = machine.get("threads")
+    words = [str(machine["cpu"])] if machine.get("cpu") else []
+    words += [f"{threads} thread{'s' * (threads != 1)}"] if threads else []
+    return ", ".join(words)
+
+
+def _code(provenance: dict[str, Any]) -> str:
+    """Name the commit; one with changes says so, unless the commit of the changed sources is known."""
+    code, kept = provenance.get("code", {}), provenance.get("reference", {}).get("commit")
+    commit = kept or code.get("commit")
+    if not commit:
+        return ""
+    return f"commit {commit:.{_SHORT}}" + (" with changes" if code.get("dirty") and not kept else "")

@@ -1,0 +1,142 @@
+"""Settings of matplotlib, and files of figures with a line on their origin."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from experiments.drawing.style import labels
+from experiments.drawing.style.looks import TURNS
+from experiments.drawing.style.origin import UNKNOWN, Origin
+from md.checks import path as as_path
+from md.io.atomic_write import write_atomically
+
+if TYPE_CHECKING:
+    import matplotlib.pyplot as plt
+
+SETTINGS: dict[str, Any] = {
+    "figure.constrained_layout.use": True,
+    "figure.dpi": 120,
+    "savefig.dpi": 130,
+    "pdf.fonttype": 42,  # TrueType, which publishers ask for
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9,
+    "figure.titlesize": 9,
+    "legend.frameon": False,
+}
+_FOOTER_SIZE, _LETTERS_AN_INCH = 6, 21  # points, and how many letters of that size
+_TITLE_LETTERS_AN_INCH = 14
+_LINE, _MARGIN = 1.3 * _FOOTER_SIZE / 72, 0.04  # inches
+_WARNING_COLOUR, _ORIGIN_COLOUR = "#A00000", "#333333"
+
+_warnings, _origin = "", UNKNOWN
+
+
+def use(warnings: str = "", origin: Origin = UNKNOWN) -> None:
+    """Set the style; `main` calls it before every `draw`.
+
+    Args:
+        warnings: a line under every figure from now on; empty for none.
+        origin: of the table that is drawn: a second line under every figure, and in its metadata.
+    """
+    import matplotlib as mpl  # here, because the imports take a second, which --help and workers save
+    import seaborn as sns
+
+    global _warnings, _origin
+    _warnings, _origin = warnings, origin
+    mpl.use("Agg")
+    sns.set_theme(context="paper", style="ticks", palette=list(TURNS), font_scale=1.0)
+    mpl.rcParams.update(SETTINGS)  # type: ignore[arg-type]  # the stubs want a type of all keys
+
+
+def save(figure: plt.Figure, folder: Path, name: str) -> list[Path]:
+    """Write a figure as PNG and PDF, with the lines and the metadata of `use`, and close it.
+
+    Args:
+        figure: made after `use`.
+        folder: of the files.
+        name: of the files, without an ending.
+
+    Returns:
+        The two paths.
+
+    Raises:
+        OSError: a file cannot be written; the error names the file.
+    """
+    import matplotlib.pyplot as plt
+
+    folder = as_path("folder", folder)
+    paths = [folder / f"{name}.png", folder / f"{name}.pdf"]
+    try:
+        _wrap_title(figure)
+        add_footer(figure)
+        labels.settle(figure)
+        write_figure(figure, paths[0])
+        figure.set_layout_engine("none")  # the second looks like the first
+        embed_pixels(figure)
+        write_figure(figure, paths[1])
+    finally:
+        plt.close(figure)
+    return paths
+
+
+def embed_pixels(figure: plt.Figure) -> None:
+    """Let a PDF hold the pixels of pictures and maps as they are: smoothed ones take more room."""
+    from matplotlib.image import AxesImage
+
+    for picture in figure.findobj(AxesImage):
+        picture.set_interpolation("none")
+
+
+def _wrap_title(figure: plt.Figure) -> None:
+    """Break the lines of a title that are wider than the figure."""
+    wide = int(_TITLE_LETTERS_AN_INCH * figure.get_figwidth())
+    lines = figure.get_suptitle().splitlines()
+    wrapped = [part for line in lines for part in textwrap.wrap(line, wide, break_on_hyphens=False)]
+    if wrapped != lines:
+        figure.suptitle("\n".join(wrapped))
+
+
+def add_footer(figure: plt.Figure) -> None:
+    """Add the lines of `use` below a figure, which grows by their height."""
+    wide = int(_LETTERS_AN_INCH * figure.get_figwidth())
+    parts = [(_warnings, _WARNING_COLOUR), (_origin.text, _ORIGIN_COLOUR)]
+    written = [
+        (line, ink) for text, ink in parts for line in textwrap.wrap(text, wide, break_on_hyphens=False)
+    ]
+    if not written:
+        return
+    before = figure.get_figheight()
+    foot = _LINE * len(written) + _MARGIN
+    after = before + foot
+    engine = figure.get_layout_engine()
+    figure.set_figheight(after)
+    if engine is None:
+        for panel in figure.axes:
+            left, low, width, height = panel.get_position(original=True).bounds
+            panel.set_position((left, (foot + low * before) / after, width, height * before / after))
+    else:
+        room: Any = engine  # the stubs do not know that of constrained layout
+        room.set(rect=(0, foot / after, 1, before / after))
+    for number, (line, ink) in enumerate(reversed(written)):
+        low = (_MARGIN / 2 + number * _LINE) / after
+        figure.text(
+            0.01, low, line, fontsize=_FOOTER_SIZE, color=ink, ha="left", va="bottom", in_layout=False
+        )
+
+
+def write_figure(figure: plt.Figure, path: Path) -> None:
+    """Write a figure to a file atomically, with the origin of `use` in its metadata.
+
+    Args:
+        figure: remains open.
+        path: of the file, PNG or PDF; its ending sets the format.
+
+    Raises:
+        OSError: it cannot be written; the error names the file.
+    """
+    path = as_path("path", path)
+    about = _origin.metadata(path)
+    write_atomically(path, lambda file: figure.savefig(file, format=path.suffix[1:], metadata=about))
