@@ -16,7 +16,7 @@ from md.cavity.sides import Side, driven
 from md.cavity.strategies import Blocked, Numpy, Spectral
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 
-README = Path(__file__).parents[3] / "README.md"
+USING = Path(md.__file__).parent / "USING.md"
 
 
 def cavity(shape=(9, 9), **options) -> md.Cavity:
@@ -404,7 +404,7 @@ def test_every_row_of_what_strategies_support_is_reached(tmp_path):
 
 def test_the_example_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    examples = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    examples = re.findall(r"```python\n(.*?)```", USING.read_text(encoding="utf-8"), re.DOTALL)
     (example,) = (one for one in examples if "md.Cavity(" in one)
     found: dict = {"md": md}
     exec(example, found)

@@ -25,15 +25,17 @@ from md.search import Reflexive
 from tests import tiers
 from tests.md.laws.alignment import Alignment
 
-README = Path(__file__).parents[3] / "README.md"
+ROOT = Path(__file__).parents[3]
 IN_EVERY_SEARCH = Path(__file__).with_name("hertz_in_every_search.py")
 PAIR = md.State([[1.0, 1.0, 1.0], [1.75, 1.0, 1.0]], [[0.0] * 3] * 2, md.Box((4, 4, 4)))
 
 
 def readme_blocks() -> tuple[str, str, str]:
-    """Read the law of the README: the file, the example that uses the law, the CUDA file."""
-    (section,) = re.findall(r"\*\*A law\*\*.*?\n\*\*A peer\*\*", README.read_text(), re.DOTALL)
-    return tuple(re.findall(r"```(?:python|cpp)\n(.*?)```", section, re.DOTALL))
+    """Read the law of the README: the file, the example that uses the law; and its CUDA file."""
+    (section,) = re.findall(r"### Your own law\n.*?\n### ", (ROOT / "README.md").read_text(), re.DOTALL)
+    file, use = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    (functor,) = re.findall(r"```cpp\n(.*?)```", (ROOT / "EXTENDING.md").read_text(), re.DOTALL)
+    return file, use, functor
 
 
 def check_in_searches(folder: Path, power: float, backend: str, searches: Sequence[str]) -> None:
