@@ -193,7 +193,8 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     for phi, those in shakes.groupby("filling_fraction", sort=False):
         style.save(_balance(those), out, "balance" + (f"_{phi:g}" if several else ""))
     save_table(summary(shakes), out, "summary")
-    for (amplitude, share_filled), discs in table[table["what"] == "disc"].groupby(_GROUP, sort=False):
+    first = table[(table["what"] == "disc") & (table["repeat"] == table["repeat"].min())]
+    for (amplitude, share_filled), discs in first.groupby(_GROUP, sort=False):
         _sections(discs, out, f"section_{amplitude:g}" + (f"_{share_filled:g}" if several else ""))
 
 
@@ -243,7 +244,7 @@ def _balance(shakes: pd.DataFrame) -> plt.Figure:
 
 
 def _sections(discs: pd.DataFrame, out: Path, name: str) -> None:
-    """Draw the last section as a figure, and all sections as a film."""
+    """Draw the last section of one gas as a figure, and all its sections as a film."""
     amplitude, length, height = discs[["amplitude", "length_d", "height_d"]].iloc[0]
     upright = height + 2 * amplitude + 1
     inches = min(7.4 / length, 3.6 / upright)  # a d
