@@ -59,7 +59,7 @@ class Config(Settings):
     """Memory orders: orderings of `sfc`, each used if it exists in that dimension; shuffled; lattice, the
     order of the lattice sites of the initial state."""
     search: Axis[str] = ("linked",)
-    """Neighbour searches whose reads are counted."""
+    """Neighbour searches; their reads are counted."""
     cache: tuple[int, ...] = (64, 128, 256, SHOWN, 1024, 4096, 16384, 33125, 65536, 262144, 1048576)
     """Capacities of the cache in particles; 320 in [thesis]."""
     model: tuple[str, ...] = MODELS
@@ -189,9 +189,10 @@ def _over_filling(rows: pd.DataFrame) -> plt.Figure:
     figure, (missed, gain) = figures.panels_in_a_row(["", ""], 3.1, 3.3, 1.2)
     for panel, column in ((missed, "misses"), (gain, "speed_up")):
         figures.median_lines(panel, rows, "filling_fraction", column, style.lines(names), gaps=True)
-        panel.set_yscale("log", nonpositive="mask")
         panel.set_xlabel("filling fraction")
-        figures.plain_log_ticks(panel)
+        if (rows[column] > 0).any():  # a cache may hold all of a small system
+            panel.set_yscale("log", nonpositive="mask")
+            figures.plain_log_ticks(panel)
     missed.set_ylabel("predicted misses, share of the reads")
     gain.set_ylabel("speed-up of the reads over no hits")
     figures.name_lines(gain, "memory order", [missed, gain])

@@ -71,7 +71,7 @@ class Config(Settings):
     settled: float = 1e-5
     """Change of the velocities in a unit of time from which a flow counts as steady."""
     drawn: int = 129
-    """Number of points a side of the cases whose fields are drawn."""
+    """Number of points a side of the cases with drawn fields."""
     film_reynolds: int = 1000
     """Reynolds number of the film."""
     film_n: int = 65

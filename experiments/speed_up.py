@@ -36,24 +36,16 @@ from typing import Any, ClassVar
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.patches import Patch
 
 import md
 import sfc
 from experiments.analysis.answers import Answer, compared, headline, percent
-from experiments.analysis.baselines import (
-    AGED,
-    SHUFFLED,
-    again,
-    is_again,
-    memory_of,
-    original,
-    with_ages,
-)
+from experiments.analysis.baselines import AGED, SHUFFLED, again, is_again, memory_of, original, with_ages
 from experiments.analysis.published_gains import TABLE_6_1 as THESIS
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
 from experiments.core.settings import UsageError
 from experiments.core.terminal import FITS_CACHE
+from experiments.drawing.phases import stacked_phases
 from experiments.measurement.correctness import check_forces
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -62,13 +54,7 @@ from md.boundaries import ShakenWalls
 from md.laws import SpringDashpot
 from md.simulation import PRECISIONS
 
-SHADES = {  # phase -> colour and hatch; Okabe and Ito (2008)
-    "force": ("#56B4E9", ""), "build": ("#E69F00", "//"), "integrate": ("#009E73", ".."),
-    "reorder": ("#CC79A7", "xx"), "other": ("0.8", "//"),
-}  # fmt: skip
 FIGURE_6_1 = 0.2  # filling fraction
-_LABELLED = 0.06  # smallest phase, over the longest step, whose share is written into its bar
-_PLATE = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
 BASELINES = (SHUFFLED, AGED)
 TOTAL = "total"  # the part that is all of a step
 PARTS = ("force", "other", TOTAL)
@@ -363,32 +349,10 @@ def _phases(rows: pd.DataFrame) -> plt.Figure:
     fractions = rows["filling_fraction"].unique()
     phi = fractions[np.abs(fractions - FIGURE_6_1).argmin()]
     rows = rows[rows["filling_fraction"] == phi]
-    measured, names = set(rows["part"]), _names(rows)
-    shown = [name for name in SHADES if name in measured and not (name == "other" and "build" in measured)]
     found = statistics.over_runs(rows, ["ordering", "part"], "time_ms")
     found = found.join(statistics.bounds(found, "time_ms"))
-    figure, panel = plt.subplots(figsize=(6.8, 0.5 * len(names) + 1.6))
-    for place, name in enumerate(names):
-        own, before = found[found["ordering"] == name].set_index("part"), 0.0
-        total = own.loc[["total"]]
-        for phase in (phase for phase in shown if phase in own.index):
-            (colour, hatch), ms = SHADES[phase], float(own["centre"][phase])
-            panel.barh(place, ms, 0.62, before, color=colour, hatch=hatch, edgecolor="black", linewidth=0.6)
-            if ms > _LABELLED * found["centre"].max():
-                share = f"{ms / total['centre'].iloc[0]:.0%}"
-                at = before + ms / 2
-                panel.text(at, place, share, ha="center", va="center", fontsize=8, bbox=_PLATE)
-            before += ms
-        ends = figures.error_bars(total)  # below the bar, where they hide no share
-        panel.errorbar(total["centre"], [place + 0.4], xerr=ends, color="black", capsize=2, linewidth=1.2)
-    panel.set_yticks(range(len(names)), list(names.values()))
-    panel.invert_yaxis()
-    panel.set_xlabel("time per step (ms)")
-    marks = [Patch(facecolor=SHADES[name][0], hatch=SHADES[name][1], edgecolor="black") for name in shown]
-    panel.legend(marks, shown, title="phase", fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left")
     title = f"{_box(rows)}, {phi:.0%} filled: phases and their shares"
-    figure.suptitle(f"{title}\nwhole step: {statistics.caption(found)}", fontsize=9)
-    return figure
+    return stacked_phases(found, _names(rows), f"{title}\nwhole step: {statistics.caption(found)}")
 
 
 def _names(rows: pd.DataFrame) -> dict[str, str]:

@@ -132,7 +132,7 @@ def grid(
     Args:
         found: one row for each cell; rows of the table keep its order.
         rows: column that labels the rows.
-        columns: column whose values become columns, at most `MOST` of them.
+        columns: column with the names of the new columns, at most `MOST` of them.
         cell: content of a cell, from a row of the summary.
         title: stands over the labels.
         heading: words over a column, from its value.

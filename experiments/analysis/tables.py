@@ -52,7 +52,7 @@ def sizes_of(table: pd.DataFrame, config: Mapping[str, Any]) -> str:
 
     Args:
         table: of the run, with a column of `SIZES` or none.
-        config: of the run, whose `n` counts if the table has none of the columns.
+        config: of the run; its `n` counts if the table has none of the columns.
 
     Raises:
         TypeError: no table.

@@ -135,7 +135,7 @@ class _Results:
 
         Args:
             table: of the run, with present names.
-            run: folder of the run, whose provenance the figures name.
+            run: folder of the run; the figures name its provenance.
             folder: of the figures.
             quick: whether the run was made with `--quick`.
         """
@@ -191,8 +191,8 @@ def _run(
                 f"parallel would disturb; allowed: {SERIAL}"
             )
         executor.check(measure, config)
-        origin = provenance(experiment, config, arguments) | {"grammars": grammars}
-        origin |= {"executor": options.executor}
+        own = {"grammars": grammars, "executor": options.executor}
+        origin = provenance(experiment, config, arguments) | own
         if options.resume is None:
             record = Record.create(options.results, experiment, origin | {"status": "running"})
         else:
@@ -200,8 +200,9 @@ def _run(
             origin = resumed_provenance(options.resume, origin, spreads)
     except (ValueError, BackendUnavailableError) as error:
         _fail(error, 2)
+    is_quick = "--quick" in origin["command"]
     if config.CHANCE == "run":
-        record.finish = partial(reliability.warned, quick="--quick" in origin["command"])
+        record.finish = partial(reliability.warned, quick=is_quick)
     _announce(f"{experiment} on {origin['backend']['device']}; results in {record.folder}")
     summary = f"the finished cases are in {record.folder}; --resume {record.folder} continues"
     complete, failure = False, None
@@ -216,11 +217,8 @@ def _run(
         progress.message = summary
     try:
         if len(table := record.table):
-            for line in reliability.lines(table):
-                print(f"warning: {line}", file=sys.stderr)
-            results.show(
-                table_now(table, experiment), record.folder, record.folder, "--quick" in origin["command"]
-            )
+            sys.stderr.writelines(f"warning: {line}\n" for line in reliability.lines(table))
+            results.show(table_now(table, experiment), record.folder, record.folder, is_quick)
         elif complete:
             _fail(f"no case gave a row, so there is nothing in {record.folder}; widen the axes", 1)
     except OSError as error:

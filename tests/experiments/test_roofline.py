@@ -1,5 +1,6 @@
 """experiments.roofline: kernels beside their floors, phases where nothing can be counted."""
 
+import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -164,7 +165,7 @@ def test_a_counter_that_was_asked_for_and_fails_ends_the_run(monkeypatch, capsys
         raise CannotCountError("no permission")
 
     monkeypatch.setattr(roofline, "counted_cycle", fails)
-    case = roofline.Config(**(vars(small()) | {"backend": "auto", "counter": "nsight"}))
+    case = dataclasses.replace(small(), backend="auto", counter="nsight")
     with pytest.raises(ValueError, match="--counter nsight: no permission; allowed: none, or a device"):
         list(roofline._counted(case, JOB, GAS, md.backend.get("cpu"), {}, {}))
     monkeypatch.setattr(roofline, "counter_for", lambda backend, n: "nsight")

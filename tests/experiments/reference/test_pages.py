@@ -8,7 +8,15 @@ import pytest
 
 pytestmark = pytest.mark.quick
 ROOT = Path(__file__).parents[3]
-PAGES = ("*.md", "results/*.md", "results/details/*.md", "sfc/*.md", "md/*.md", "experiments/*.md")
+PAGES = (
+    "*.md",
+    "results/*.md",
+    "results/details/*.md",
+    "sfc/*.md",
+    "md/*.md",
+    "experiments/*.md",
+    "docs/*.md",
+)
 LARGEST_RESULTS_MB = 40
 MOST_WORDS = {"results/README.md": 1500, "results/GUIDE.md": 500}
 _LINK = re.compile(r"\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")

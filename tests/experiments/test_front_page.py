@@ -9,7 +9,7 @@ import pytest
 from experiments import timing
 from experiments.core.terminal import answer_lines
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SOURCE = "results/reference/timing/cpu_three_runs"  # of the answer that the README shows
 
