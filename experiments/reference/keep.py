@@ -93,7 +93,7 @@ def keep(
         raise UsageError(f"{folder} exists; allowed: a new name; to replace that run, remove it first")
     entry = {"commit": commit, "runs": runs, "fewest_runs": fewest_runs}
     what = checks.text("what", what)
-    if origin["status"] != "complete":
+    if origin["status"] != "complete" and origin["finished"] < origin["cases"]:
         what += f"; interrupted after {origin['finished']} of {origin['cases']} cases"
     if without:
         what += f"; without its rows {', '.join(without)}"

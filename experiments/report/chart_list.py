@@ -137,7 +137,8 @@ DECAY = Chart(
 SIZES = Chart(
     "sizes",
     "What it buys, by size",
-    "Gain of a whole step of linked cells, reorders counted in, over the number of spheres.",
+    "Gain of a whole step of linked cells, reorders counted in, over the number of spheres. Launches limit "
+    "the steps at 2^17 and 2^19 on the H200, so that gains there are too small.",
     LINES,
     WORTH.points,
     Axis("spheres", "size", log=True),

@@ -79,6 +79,12 @@ def test_an_interrupted_run_is_kept_if_that_is_allowed_and_says_so(checkout, tmp
     assert not (folder / "rows.jsonl").exists()
 
 
+def test_a_run_that_was_terminated_after_its_last_case_lacks_nothing(checkout, tmp_path):
+    ended = {"status": "terminated", "finished": 3, "cases": 3}
+    run = complete_run(tmp_path / "runs", code_of(checkout.root), THREE_RUNS, **ended)
+    assert read_about(keep(run, "h200", "times", checkout.root, interrupted=True)) == {"what": "times"}
+
+
 @pytest.mark.parametrize("change", [{"status": "failed: OSError: x"}, {"status": "running"}])
 def test_a_run_that_failed_is_not_kept_as_an_interrupted_one(checkout, run, change):
     changed(run, **change)
