@@ -41,8 +41,8 @@ def listed(width: int) -> str:
 
 
 def refusal(word: str) -> str:
-    """Say why a word on the command line is refused: no experiment, or one that has a module of its own."""
-    names = list(listing())
+    """Say why a word on the command line is refused: no experiment, or a command with a module of its own."""
+    names = [*listing(), *(path.parent.name for path in Path(__file__).parent.glob("*/__main__.py"))]
     if word in names:
         return f"error: {word} is run as a module: python -m experiments.{word}"
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
