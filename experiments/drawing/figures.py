@@ -27,7 +27,7 @@ _ABOVE = 1.08  # room above the highest end, on an axis from 0
 _MOST_SIZES = 3  # panels of dots
 _NEAR = 0.15  # of the range of a line: distance of two points whose values would overlap
 _MARGIN = 0.06  # of a logarithmic axis, at each end
-_FEW_TICKS, _SOME_TICKS = 2.5, (20, 12)  # ranges up to which ticks lie close, vertical and horizontal
+_FEW_TICKS, _SOME_TICKS = 2.5, (20, 8)  # ranges up to which ticks lie close, vertical and horizontal
 _MANY_TICKS = (1000, 200)  # the same for up to three a decade, on a vertical and on a horizontal axis
 _WIDE = 1e5  # end of an axis from which its ticks are few, and powers of ten if it has many
 
