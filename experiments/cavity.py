@@ -280,12 +280,12 @@ def _states(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(state=rows["precision"])
 
 
-def _panels(rows: pd.DataFrame, names: list[str]) -> tuple[plt.Figure, list]:
+def _panels(rows: pd.DataFrame, names: list[str], sharey: bool = True) -> tuple[plt.Figure, list]:
     """Make a figure with a panel for each size, and select its rows."""
     parts = list(rows.groupby("n"))
     titles = [f"{n} x {n} points" for n, _ in parts]
     lines = sum(1 + name.count("\n") for name in names)
-    figure, panels = figures.panels_in_a_row(titles, 2.9, 1.6 + 0.3 * lines, margin=3.6, sharey=True)
+    figure, panels = figures.panels_in_a_row(titles, 2.9, 1.6 + 0.3 * lines, margin=3.6, sharey=sharey)
     return figure, [(panel, part) for panel, (_, part) in zip(panels, parts, strict=True)]
 
 
@@ -314,10 +314,11 @@ def _draw_claims(found: pd.DataFrame, out: Path) -> None:
     if found.empty:
         return
     over = _states(found.assign(name=found["claim"] + ": " + found["name"] + "\nover " + found["over"]))
-    names = list(over["name"].unique())
     look = style.lines_in_turn(list(over["state"].unique()), "state")
-    figure, panels = _panels(over, names)
+    widest = max((list(part["name"].unique()) for _, part in over.groupby("n")), key=len)
+    figure, panels = _panels(over, widest, sharey=False)  # a claim may be of one size only
     for panel, part in panels:
+        names = list(part["name"].unique())
         figures.dots_by_name(panel, part, names, look, "gain")
         source = part[part["source_gain"].notna()].drop_duplicates("name")
         at = [names.index(name) for name in source["name"]]

@@ -311,7 +311,6 @@ def _by(rows: pd.DataFrame, column: str, what: str, out: Path) -> None:
             for name, value in zip(others, key, strict=True)
         )
         note = f"bars at 0.5: half-life; dotted: stretched exponential, if within {SMALL_RESIDUAL:g}"
-        note = fill(note, int(14 * figure.get_figwidth()))
         name = figures.file_name(f"by_{column}", rows, others, key)
         gases = f"median and range over {part['repeat'].nunique()} gases"
         figures.titled(figure, f"{title}\n{what}; {gases}\n{note}", out, name)

@@ -15,7 +15,6 @@ however fast it moves to and fro.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import wrap
 from typing import ClassVar
 
 import matplotlib.pyplot as plt
@@ -347,8 +346,9 @@ def draw(table: pd.DataFrame, out: Path) -> None:
 
 def _draw_case(rows: pd.DataFrame, halves: pd.DataFrame, out: Path, name: str) -> None:
     """Draw a panel for each search and each measure of age, with a line for each system and kind."""
-    searches, kinds = list(rows["search"].unique()), drawn(rows)
+    kinds = drawn(rows)
     shown = rows[rows["kind"].isin(kinds) & rows["left"].notna()]
+    searches = list((shown if len(shown) else rows)["search"].unique())
     size = (3.2 * len(searches) + 2.2, 5.6)
     figure, panels = plt.subplots(2, len(searches), figsize=size, squeeze=False, sharey=True, sharex="row")
     look = style.lines_in_turn(list(rows["system"].unique()), "system")
@@ -372,10 +372,7 @@ def _draw_case(rows: pd.DataFrame, halves: pd.DataFrame, out: Path, name: str) -
     title += f"median and range over {runs} runs" if runs > 1 else "one run, no verdict"
     if len(kinds) > 1:
         title += f"; dashed: {kinds[1]}, the model and capacity with the largest predicted gain"
-    lines = [
-        part for line in (title, *_halves_in_words(halves, kinds)) for part in wrap(line, int(14 * size[0]))
-    ]
-    figures.titled(figure, "\n".join(lines), out, name)
+    figures.titled(figure, "\n".join([title, *_halves_in_words(halves, kinds)]), out, name)
 
 
 def drawn(rows: pd.DataFrame) -> list[str]:

@@ -39,7 +39,7 @@ ALIGNED = 0.5  # heading correlation from which near boids count as aligned
 CLUSTERED = 2.0  # clustering from which positions count as clustered
 CLUMPED = 0.5  # nearest_over_random below which boids lie in clumps
 LETTERS = 44  # in a line of a panel's title
-ACROSS = 4  # panels in a row of the still
+ACROSS = 2  # panels in a row of the still
 RATE = 12.0  # pictures of the film a second
 _CASE = ["dim", "rules", "start", "density", "n"]
 _PANELS = {
@@ -164,7 +164,8 @@ def _draw_still(boids: pd.DataFrame, found: pd.DataFrame, out: Path) -> None:
         _show(shown, rows[rows["step"] == rows["step"].max()])
         if rows["dim"].iloc[0] == 3:
             first = rows.iloc[0]
-            panel.set(xlabel=f"x - {first['corner_x']:.1f}", ylabel=f"y - {first['corner_y']:.1f}")
+            places = {axis: f"{axis} - {first[f'corner_{axis}']:.1f} (units of length)" for axis in "xy"}
+            panel.set(xlabel=places["x"], ylabel=places["y"])
     _heading_bar(figure, shown, panels.ravel().tolist(), boids)
     slab = boids["slab"].dropna()
     lines = [f"after {boids['step'].max():,} steps, one repeat", *_thresholds()]
@@ -260,7 +261,7 @@ def _draw_structure(seen: pd.DataFrame, found: pd.DataFrame, out: Path) -> None:
     named = seen.assign(line=[names[key] for key in seen[_CASE].itertuples(index=False, name=None)])
     for dim, lines in named.groupby("dim", sort=False):
         look = style.lines_in_turn(list(lines["line"].unique()), "line") | {"markersize": 4}
-        figure, grid = plt.subplots(2, len(_PANELS) // 2, figsize=(11.5, 6.2), sharex=True)
+        figure, grid = plt.subplots(2, len(_PANELS) // 2, figsize=(8.8, 6.0), sharex=True)
         panels = list(grid.flat)
         for panel, (column, label) in zip(panels, _PANELS.items(), strict=True):
             figures.median_lines(panel, lines, "step", column, look)
@@ -273,7 +274,9 @@ def _draw_structure(seen: pd.DataFrame, found: pd.DataFrame, out: Path) -> None:
         for panel, limit in ((panels[2], ALIGNED), (panels[3], CLUSTERED), (panels[4], CLUMPED)):
             panel.axhline(limit, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
         panels[3].set(yscale="log")
-        figures.legend_outside(panels[2], "flock")
+        figures.plain_log_ticks(panels[3])
+        names_of_lines = panels[0].get_legend_handles_labels()
+        figure.legend(*names_of_lines, loc="outside lower center", ncols=2, fontsize=8)
         sizes = ", ".join(f"{n:,}" for n in sorted(lines["n"].unique()))
         repeats = lines["repeat"].nunique()
         spread = f"median and range over {repeats} repeats" if repeats > 1 else "one repeat"

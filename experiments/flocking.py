@@ -23,7 +23,6 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
-from textwrap import wrap
 from typing import Any, ClassVar, NamedTuple
 
 import matplotlib.pyplot as plt
@@ -43,7 +42,6 @@ from experiments.analysis.flock_gains import (
     over_peer,
     over_target,
     rungs,
-    verdict,
     with_state,
 )
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
@@ -62,7 +60,7 @@ from md.simulation import PRECISIONS
 
 OWN = "its own"  # memory order of a search that sorts
 TENSOR = "tensor"
-LETTERS_AN_INCH = 13  # of a title
+MOST_NEIGHBOURS = 3.0  # times the median flock of a size: others are in the tables only
 SORTED = "hilbert"  # memory of a peer besides shuffled memory
 CHECKED_STEPS = {"float32": 1, "float64": 10}
 _STRUCTURE = ["neighbours_mean", "neighbours_largest", "order_parameter", "heading_correlation"]
@@ -379,10 +377,27 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     save_table(summary(table), out, "summary")
     save_table(judged, out, "rungs")
     save_table(memory, out, "memory")
-    _draw_times(table, out)
-    _draw_rungs(judged, table, out)
-    _draw_memory(memory, out)
-    _draw_misses(table, out)
+    shown, note = comparable(table)
+    _draw_times(shown, note, out)
+    _draw_rungs(rungs(shown), note, out)
+    _draw_memory(memory_gains(shown), note, out)
+    _draw_misses(shown, out)
+
+
+def comparable(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Leave out flocks in which a boid has far more neighbours than in others, for they stretch the axes.
+
+    Args:
+        table: with columns `neighbours_mean` and those of `FLOCK`.
+
+    Returns:
+        The other rows, and a line which names the flocks that are left out; empty if none is.
+    """
+    mean = table.groupby(FLOCK)["neighbours_mean"].transform("mean")
+    is_dense = mean > MOST_NEIGHBOURS * mean.groupby(table["n"]).transform("median")
+    states = with_state(table[is_dense])["state"].unique()
+    note = f"in the table only, for its many neighbours: {'; '.join(states)}" if len(states) else ""
+    return table[~is_dense], note
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -426,14 +441,7 @@ def _panels(rows: pd.DataFrame, names: list[str], width: float = 3.0) -> tuple[p
     return figure, [(panel, part) for panel, (_, part) in zip(panels, parts, strict=True)]
 
 
-def _titled(figure: plt.Figure, title: str, out: Path, name: str) -> None:
-    """Write a figure under a title of which long lines are wrapped."""
-    wide = int(LETTERS_AN_INCH * figure.get_figwidth())
-    lines = [part for line in title.split("\n") for part in wrap(line, wide)]
-    figures.titled(figure, "\n".join(lines), out, name)
-
-
-def _draw_times(table: pd.DataFrame, out: Path) -> None:
+def _draw_times(table: pd.DataFrame, note: str, out: Path) -> None:
     """Draw the time of a step of every search in every memory order."""
     found = statistics.over_runs(table[~table["name"].map(is_again)], [*FLOCK, "name"], "time_ms")
     for precision, rows, look in _by_precision(found):
@@ -448,8 +456,8 @@ def _draw_times(table: pd.DataFrame, out: Path) -> None:
         neighbours = _neighbours(own)
         for label in panels[-1][0].get_legend().get_texts():
             label.set_text(f"{label.get_text()}\n{neighbours[label.get_text()]}")
-        title = "\n".join([f"{precision}; {statistics.caption(rows)}", *over_target(own)])
-        _titled(figure, title, out, f"times_{precision}")
+        lines = [f"{precision}; {statistics.caption(rows)}", *over_target(own), note]
+        figures.titled(figure, "\n".join(filter(None, lines)), out, f"times_{precision}")
 
 
 def _neighbours(table: pd.DataFrame) -> dict[str, str]:
@@ -463,19 +471,21 @@ def _neighbours(table: pd.DataFrame) -> dict[str, str]:
     }
 
 
-def _draw_gains(found: pd.DataFrame, label: str, title: Callable[[str], str], out: Path, name: str) -> None:
-    """Draw a figure of gains for each precision, with the noise as a grey band.
+def _draw_gains(found: pd.DataFrame, label: str, title: str, out: Path, name: str) -> None:
+    """Draw a figure of gains for each precision, with the noise as a grey band; none of a single dot.
 
     Args:
         found: rows of `statistics.gains`.
         label: of the axis.
-        title: a function of the precision: lines of the title after the first.
+        title: its lines after the first.
         out: folder of the figures.
         name: first word of the file names.
     """
     if found.empty:
         return
     for precision, rows, look in _by_precision(found):
+        if len(rows) < 2:
+            continue
         names = _names(rows)
         figure, panels = _panels(rows, names)
         for panel, part in panels:
@@ -485,27 +495,23 @@ def _draw_gains(found: pd.DataFrame, label: str, title: Callable[[str], str], ou
             panel.set(xlabel=label)
         figures.legend_outside(panels[-1][0], "flock", [panel for panel, _ in panels])
         noise = f"; grey: noise ({TWICE} measured twice)" if rows["noise_floor"].notna().any() else ""
-        lines = f"{precision}; {statistics.caption(rows)}{noise}\n{title(precision)}"
-        _titled(figure, lines.strip(), out, f"{name}_{precision}")
+        lines = f"{precision}; {statistics.caption(rows)}{noise}\n{title}"
+        figures.titled(figure, lines.strip(), out, f"{name}_{precision}")
 
 
-def _draw_rungs(judged: pd.DataFrame, table: pd.DataFrame, out: Path) -> None:
+def _draw_rungs(judged: pd.DataFrame, note: str, out: Path) -> None:
     """Draw the gain of each rung of B1 over the one before."""
     over = judged["name"] + "\nover " + judged["over"]
-
-    def words(precision: str) -> str:
-        own = (part[part["precision"] == precision] for part in (judged, table))
-        return "\n".join(verdict(*own))
-
-    _draw_gains(judged.assign(name=over), "gain of a step", words, out, "rungs")
+    _draw_gains(judged.assign(name=over), "gain of a step", note, out, "rungs")
 
 
-def _draw_memory(gains: pd.DataFrame, out: Path) -> None:
+def _draw_memory(gains: pd.DataFrame, note: str, out: Path) -> None:
     """Draw the gain of sorted memory over shuffled memory."""
     old = gains["name"].str.endswith("steps old")
     young = set(gains["age"]) - set(gains.loc[old, "age"]) if old.any() else ()
     empty = "no mark where a flock is younger than the order" if young else ""
-    _draw_gains(gains, "gain of a step over shuffled memory", lambda _: empty, out, "memory")
+    title = "\n".join(filter(None, [empty, note]))
+    _draw_gains(gains, "gain of a step over shuffled memory", title, out, "memory")
 
 
 def _draw_misses(table: pd.DataFrame, out: Path) -> None:
@@ -524,7 +530,7 @@ def _draw_misses(table: pd.DataFrame, out: Path) -> None:
         cache = f"`{known['model'].iloc[0]}` of {known['cache_particles'].iloc[0]:,.0f} particles"
         runs = statistics.caption(rows) if rows["runs"].max() > 1 else "one run"
         title = f"reads of the force kernel in a cache: model {cache}; {precision}; {runs}"
-        _titled(figure, title, out, f"misses_{precision}")
+        figures.titled(figure, title, out, f"misses_{precision}")
 
 
 def answer(table: pd.DataFrame) -> Answer:

@@ -467,6 +467,8 @@ def _predicted(best: pd.DataFrame) -> plt.Figure:
         xscale="log", yscale="log", xlabel="best interval measured (steps)",
         ylabel="interval predicted (steps)",
     )  # fmt: skip
+    for horizontal in (False, True):
+        figures.plain_log_ticks(panel, horizontal)
     panel.legend(fontsize=7)
     figure.suptitle("bars: within 1 % of the best time; range over runs", fontsize=9)
     return figure

@@ -215,6 +215,8 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     cells, frames = table[table["what"] == "cell"], table[table["what"] == "frame"]
     for (airfoil, mach, phi), every in cells.groupby(_GROUP, sort=False):
         for angle, rows in every.groupby("angle", sort=False):  # all angles on one colour scale
+            if rows["n"].iloc[0] < len(rows[["x_d", "y_d"]].drop_duplicates()):
+                continue  # of fewer discs than cells it is noise
             words = Path(str(airfoil)).stem, f"{mach:g}", f"{phi:g}", f"{angle:g}"
             name = "_".join(words).replace(".", "p")
             style.save(_map(rows, every)[0], out, f"map_{name}")

@@ -160,6 +160,9 @@ def _draw(table: pd.DataFrame, axis: str, out: Path, name: str) -> None:
     """Draw a figure over an axis of `AXES`."""
     found, gains, baseline = summary(table), _gains(table), _baseline(list(table["search"].unique()))
     look = style.lines_in_turn(list(found["search"].unique()), "search")
+    if found[axis].nunique() == 1:
+        _draw_dots(found, gains, axis, out, name)
+        return
     count = 3 - gains.empty
     figure, panels = figures.panels_in_a_row([""] * count, 3.2, margin=1)
     figures.lines(panels[0], found, axis, "time_ms", look, scale=1e6 / found["spheres"], log=True)
@@ -179,12 +182,38 @@ def _draw(table: pd.DataFrame, axis: str, out: Path, name: str) -> None:
         figures.size_axis(panel, AXES[axis])
     figures.plain_log_ticks(panels[-1])
     figures.name_lines(panels[-1], "search")
+    figures.titled(figure, _title(found, gains), out, name)
+
+
+def _draw_dots(found: pd.DataFrame, gains: pd.DataFrame, axis: str, out: Path, name: str) -> None:
+    """Draw a row of dots for each search, where the axis has a single value."""
+    names, each = list(found["search"].unique()), 1e6 / found["spheres"].iloc[0]
+    look = {"hue_order": [""], "palette": {"": style.TURNS[0]}, "markers": {"": "o"}}
+    reads = {f"partners_read_{end}": found["partners_read"] for end in ("low", "high")}
+    shown = [
+        (found, "time_ms", each, "time per sphere\nand step (ns)"),
+        (gains, "gain", 1.0, f"gain of a step\nover {_baseline(names)}"),
+        (found.assign(**reads), "partners_read", 1.0, "partners read\nby a sphere"),
+    ]
+    shown = [one for one in shown if not one[0].empty]
+    figure, panels = figures.panels_in_a_row([""] * len(shown), 2.3, 1.6 + 0.25 * len(names), sharey=True)
+    for panel, (rows, value, scale, label) in zip(panels, shown, strict=True):
+        figures.dots_by_name(panel, rows.assign(name=rows["search"], state=""), names, look, value, scale)
+        figures.plain_log_axis(panel, rows, value, scale, label)
+        if value == "gain":
+            figures.noise_band(panel, rows, horizontal=True)
+            figures.gain_axis(panel, rows, horizontal=True)
+    at = f"{AXES[axis]}: {found[axis].iloc[0]:g}"
+    figures.titled(figure, f"{at}; {_title(found, gains)}", out, name)
+
+
+def _title(found: pd.DataFrame, gains: pd.DataFrame) -> str:
+    """Describe the spheres, and what dots and bars are."""
     share = found["large"].max() / found["spheres"].max()
     sizes = f"up to {share:.2%} of the spheres large" if share else "equal spheres"
     sizes += "" if found["room"].max() == 1 else ", in 8 clusters"
-    noise = f"; grey: noise ({baseline} measured twice)" if gains["noise_floor"].notna().any() else ""
-    title = f"{sizes}\n{statistics.caption(found)}{noise}"
-    figures.titled(figure, title, out, name)
+    noise = "; grey: noise (one case measured twice)" if gains["noise_floor"].notna().any() else ""
+    return f"{sizes}\n{statistics.caption(found)}{noise}"
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:

@@ -350,8 +350,8 @@ def _draw_limits(rows: pd.DataFrame, out: Path, name: str) -> None:
             panel.annotate(note, (1.01, row), va="center", fontsize=7, **place)
         panel.set_title(f"filling fraction {fraction:g}", fontsize=9)
         panel.set(xlabel="share of the kernel's time (%)", xlim=(0, MOST_PERCENT))
-    figures.legend_outside(panels[-1], None, panels)
-    panels[-1].get_legend().set_bbox_to_anchor((1.6, 1))  # beyond the notes
+    marks = panels[-1].get_legend_handles_labels()
+    figure.legend(*marks, loc="outside lower center", ncols=3, fontsize=8)  # the notes are at the right
     notes = "right: time in a step, what limits it, occupancy"
     figures.titled(figure, f"{_title(rows)}\n{RULE} (dashed); {notes}", out, name)
 

@@ -413,8 +413,10 @@ def _gains_over_filling(
         if len(curves) == 1 and part != "other":
             figures.values_at_points(panel, found, "filling_fraction", "gain")
         panel.plot(THESIS["filling_fraction"], THESIS[part], **_THESIS_MARK)
-        panel.set(xlabel="filling fraction", ylabel=f"gain over\n{names[baseline]}")
-        panel.set_title("whole step" if part == TOTAL else part)
+        what = "whole step" if part == TOTAL else part
+        label = f"gain over\n{names[baseline]}" if len(parts) > 1 else "gain of a step"
+        panel.set(xlabel="filling fraction", ylabel=label)
+        panel.set_title(what if len(parts) > 1 else f"over {names[baseline]} memory")
     figures.gain_axis(panels[0][0], every, others=_thesis(parts))
     for line in panels[:-1]:
         for panel in line:

@@ -277,7 +277,7 @@ def _draw_orders(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
     whole = rows[rows["phase"] == "step with reorder"]
     lines, columns = max(1, len(baselines)) + 1, len(fractions)
     size = (2.4 * columns + 1.4, (0.21 * len(names) + 0.62) * lines + 0.5)
-    figure, panels = plt.subplots(lines, columns, figsize=size, squeeze=False, sharey=True, sharex="row")
+    figure, panels = plt.subplots(lines, columns, figsize=size, squeeze=False, sharey="row", sharex="row")
     times = statistics.over_runs(whole, ["filling_fraction", "ordering"], "time_ms")
     shown: list[tuple[pd.DataFrame, str, str | None]] = [
         (statistics.gains(whole, ["filling_fraction"], "ordering", baseline), "gain", baseline)
@@ -286,7 +286,7 @@ def _draw_orders(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
     for line, (found, value, baseline) in zip(panels, shown, strict=False):
         for panel, fraction in zip(line, fractions, strict=True):
             part = found[found["filling_fraction"] == fraction]
-            figures.dots_by_order(panel, part, names, value)
+            figures.dots_by_order(panel, part, [one for one in names if one != baseline], value)
             if baseline is None:
                 panel.set(xlabel="time per step (ms)")
             else:
@@ -344,7 +344,7 @@ def _draw_phases(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
         apart |= not agree.all()
         left = np.zeros(len(names))
         for phase, shade in zip(PHASES, _SHADES, strict=True):
-            if phase in phases:
+            if phase in phases and (agree & phases[phase].notna()).any():
                 times = phases[phase].where(agree, 0).to_numpy()
                 panel.barh(range(len(names)), times, 0.62, left=left, color=shade, label=phase)
                 left += times
@@ -352,8 +352,9 @@ def _draw_phases(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
         bars = figures.error_bars(whole)
         panel.errorbar(whole["centre"], range(len(names)), xerr=bars, label="whole step", **marks)
         figures.rows_of_names(panel, names)
-        panel.set(xlabel="time per step (ms)", xlim=(0, 1.08 * whole["centre"].max()))
-    figures.legend_outside(panels[-1], "phase")
+        longest = max(whole["centre"].max(), np.nanmax(left))
+        panel.set(xlabel="time per step (ms)", xlim=(0, 1.08 * longest))
+    figures.legend_outside(panels[-1], "phase", panels)
     note = (
         f"; no phases where they differ from the step by over {reliability.MOST_APART:.0%}" if apart else ""
     )

@@ -15,7 +15,6 @@ table: losses at two speeds after the same path. Make the prediction with the co
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import fill
 from typing import ClassVar
 
 import matplotlib.pyplot as plt
@@ -95,7 +94,8 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     guess = curves[(curves["what"] == "predicted") & _is_shown(curves)]
     for key, rows in measured.groupby(keys, sort=False):
         name = figures.file_name("wear", measured, keys, key)
-        _draw_case(rows, guess[guess["ordering"] == rows["ordering"].iloc[0]], out, name)
+        is_of = (guess["ordering"] == rows["ordering"].iloc[0]) & guess["speed"].isin(rows["speed"])
+        _draw_case(rows, guess[is_of], out, name)
 
 
 def _is_shown(curves: pd.DataFrame) -> pd.Series:
@@ -142,7 +142,7 @@ def _draw_case(rows: pd.DataFrame, guess: pd.DataFrame, out: Path, name: str) ->
     if len(guess):
         model, cache = guess[PREDICTION].iloc[0]
         title += f"; predicted: {model}, cache of {cache:.0f} particles; median and range over gases"
-    figures.titled(figure, fill(title, int(14 * size[0])), out, name)
+    figures.titled(figure, title, out, name)
 
 
 def _lost_part(rows: pd.DataFrame) -> pd.Series:

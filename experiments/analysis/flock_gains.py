@@ -16,8 +16,6 @@ RUNGS = ("naive", "scattered, shuffled", "coherent", "tiles")
 TWICE = "coherent"  # measured twice: the difference is noise
 PEERS = {"numpy": "numpy and cKDTree"}  # flag -> column `search` in tables
 TARGET = 5  # gain over a peer
-ONE_RUN = "no verdict from one run (take --runs 3 or more)"
-WORDS = {statistics.FASTER: "confirmed", statistics.SLOWER: "refuted", "": ONE_RUN}  # of a rung, by its gain
 
 
 def rungs(table: pd.DataFrame) -> pd.DataFrame:
@@ -78,32 +76,6 @@ def over_target(table: pd.DataFrame) -> list[str]:
 
 def _interval(row: pd.Series) -> str:
     return f"{row['centre']:.3g} ({row['low']:.3g} to {row['high']:.3g})"
-
-
-def verdict(judged: pd.DataFrame, table: pd.DataFrame) -> list[str]:
-    """Judge each rung of B1 but the first in words, a line each: in how many flocks its gain is confirmed.
-
-    Args:
-        judged: rows of `rungs`.
-        table: of all flocks.
-    """
-    flocks, lines = table.groupby(FLOCK).ngroups, []
-    for before, rung in pairwise(RUNGS):
-        rows = judged[(judged["name"] == rung) & (judged["over"] == before)]
-        missing = flocks - len(rows)
-        if rows.empty:
-            lines.append(f"B1, {rung} over {before}: not measured")
-            continue
-        words = rows["difference"] if "difference" in rows else pd.Series("", rows.index)
-        counts = words.map(lambda one: WORDS.get(one, one)).value_counts(sort=False)
-        parts = [f"{word} in {count} of {len(rows)} flocks" for word, count in counts.items()]
-        parts += [f"not measured in {missing} of {flocks}"] if missing else []
-        ends = statistics.bounds(rows, "gain")
-        gain = f"gain {_interval(ends.iloc[0])}"
-        if len(rows) > 1:
-            gain = f"gains of the flocks from {ends['centre'].min():.3g} to {ends['centre'].max():.3g}"
-        lines.append(f"B1, {rung} over {before}: {', '.join(parts)}; {gain}")
-    return lines
 
 
 def memory_gains(table: pd.DataFrame) -> pd.DataFrame:

@@ -25,8 +25,9 @@ _ASIDE = 0.008  # of the axis: how far apart the points of two names stand
 _BEYOND = 1.6  # largest factor between centres and the ends of intervals within the frame
 _ABOVE = 1.08  # room above the highest end, on an axis from 0
 _MOST_SIZES = 3  # panels of dots
+_NEAR = 0.15  # of the range of a line: distance of two points whose values would overlap
 _MARGIN = 0.06  # of a logarithmic axis, at each end
-_FEW_TICKS, _SOME_TICKS = 2.5, 20  # ranges of an axis up to which ticks lie close
+_FEW_TICKS, _SOME_TICKS = 2.5, (20, 8)  # ranges up to which ticks lie close, vertical and horizontal
 _MANY_TICKS = (1000, 200)  # the same for up to three a decade, on a vertical and on a horizontal axis
 _WIDE = 1e5  # end of an axis from which its ticks are few, and powers of ten if it has many
 
@@ -199,7 +200,9 @@ def lines(
 
 
 def values_at_points(panel: Axes, summary: pd.DataFrame, x: str, value: str) -> None:
-    """Write the value of each point of a single line with three digits: beside it, or above where it falls.
+    """Write the value of each point of a single line with three digits.
+
+    It stands left of the point, above it where the line falls, and right of it if the one before is near.
 
     Args:
         panel: where.
@@ -209,8 +212,9 @@ def values_at_points(panel: Axes, summary: pd.DataFrame, x: str, value: str) -> 
     """
     points = statistics.bounds(summary, value).assign(x=summary[x]).sort_values("x")
     falls = points["centre"].diff() < 0
-    for at, centre, is_lower in zip(points["x"], points["centre"], falls, strict=True):
-        place, side = ((0, 5), "center") if is_lower else ((-4, 2), "right")
+    near = points["x"].diff() < _NEAR * np.ptp(points["x"])
+    for at, centre, is_lower, is_near in zip(points["x"], points["centre"], falls, near, strict=True):
+        place, side = ((4, -7), "left") if is_near else ((0, 5), "center") if is_lower else ((-4, 2), "right")
         look: dict[str, Any] = {"textcoords": "offset points", "ha": side, "va": "bottom", "fontsize": 6.5}
         panel.annotate(f"{centre:.3g}", (at, centre), place, **look)
     panel.margins(x=0.24)
@@ -448,17 +452,17 @@ def plain_log_ticks(panel: Axes, horizontal: bool = False) -> None:
 
     axis = panel.xaxis if horizontal else panel.yaxis
     low, high = panel.get_xlim() if horizontal else panel.get_ylim()
-    many, wide = _MANY_TICKS[horizontal], high >= _WIDE
+    many, some, wide = _MANY_TICKS[horizontal], _SOME_TICKS[horizontal], high >= _WIDE
     if high < _FEW_TICKS * low:
         axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
     else:
         close = (1, 2, 5) if wide else (1, 1.5, 2, 3, 5, 7)
         apart = (1, 2, 5) if high < many * low and not wide else (1,)
-        subs = close if high < _SOME_TICKS * low else apart
+        subs = close if high < some * low else apart
         axis.set_major_locator(LogLocator(subs=subs, numticks=20))
     if not wide:
         axis.set_major_formatter("{x:g}")
-    elif high < _SOME_TICKS * low:
+    elif high < some * low:
         axis.set_major_formatter("{x:,.0f}")
     axis.set_minor_locator(NullLocator())
 
@@ -503,8 +507,7 @@ def times_by_size(found: pd.DataFrame, label: str, what: str, title: str, out: P
         out: folder of the files.
         name: of the files.
     """
-    every = sorted(found["n"].unique())
-    sizes = every if len(every) <= _MOST_SIZES else [every[0], every[len(every) // 2], every[-1]]
+    sizes, others = _shown_sizes(found)
     names = list(dict.fromkeys(found[label]))
     titles = [f"{n:,} {what}s" for n in sizes]
     figure, panels = panels_in_a_row(titles, 2.1, 1.3 + 0.21 * len(names), 1.9, sharey=True)
@@ -513,13 +516,20 @@ def times_by_size(found: pd.DataFrame, label: str, what: str, title: str, out: P
         part = found[found["n"] == n].assign(state="", name=found[label])
         dots_by_name(panel, part, names, look, "time_ms", 1e6 / n)
         plain_log_axis(panel, part, "time_ms", 1e6 / n, f"time per {what}\nand step (ns)")
-    others = f"; other sizes in the table: {', '.join(f'{n:,}' for n in every if n not in sizes)}"
-    title = f"{title}; {statistics.caption(found)}" + (others if len(sizes) < len(every) else "")
-    titled(figure, title, out, name)
+    titled(figure, f"{title}; {statistics.caption(found)}{others}", out, name)
+
+
+def _shown_sizes(found: pd.DataFrame) -> tuple[list[int], str]:
+    """Select at most `_MOST_SIZES` numbers of particles: the ends and one between; name the others."""
+    every = sorted(found["n"].unique())
+    if len(every) <= _MOST_SIZES:
+        return every, ""
+    sizes = [every[0], every[len(every) // 2], every[-1]]
+    return sizes, f"; other sizes in the table: {', '.join(f'{n:,}' for n in every if n not in sizes)}"
 
 
 def gains_of_rungs(compared: pd.DataFrame, ladder: Sequence[str], what: str, out: Path, name: str) -> None:
-    """Draw the gain of each rung over the one compared with, in a panel for each size.
+    """Draw the gain of each rung over the one compared with, in a panel for each size of `times_by_size`.
 
     A dot is hollow for no difference.
 
@@ -532,7 +542,7 @@ def gains_of_rungs(compared: pd.DataFrame, ladder: Sequence[str], what: str, out
     """
     over = dict(zip(compared["rung"], compared["over"], strict=True))
     rows = {rung: k for k, rung in enumerate(rung for rung in ladder if rung in over)}
-    sizes = sorted(compared["n"].unique())
+    sizes, others = _shown_sizes(compared)
     titles, height = [f"{n:,} {what}" for n in sizes], 1.6 + 0.25 * len(rows)
     figure, panels = panels_in_a_row(titles, 1.9, height, 3.2, sharex=True, sharey=True)
     ends = statistics.bounds(compared, "gain")
@@ -552,5 +562,5 @@ def gains_of_rungs(compared: pd.DataFrame, ladder: Sequence[str], what: str, out
     notes = [statistics.caption(compared)]
     notes += ["grey: noise"] if compared["noise_floor"].notna().any() else []
     notes += ["hollow: no difference"] if same.any() else []
-    title = f"each rung / the one that it is compared with\n{'; '.join(notes)}"
+    title = f"each rung / the one that it is compared with\n{'; '.join(notes)}{others}"
     titled(figure, title, out, name)

@@ -41,7 +41,8 @@ class Headings:
         self._arrows: Quiver | None = None
         self._norm = plt.Normalize(-180, 180)
         self.scale = plt.cm.ScalarMappable(self._norm, heading_map())
-        panel.set(xlim=(0, width), ylim=(0, height), aspect="equal", xlabel="x", ylabel="y")
+        panel.set(xlim=(0, width), ylim=(0, height), aspect="equal")
+        panel.set(xlabel="x (units of length)", ylabel="y (units of length)")
 
     def show(self, x: np.ndarray, y: np.ndarray, heading: np.ndarray) -> None:
         """Replace the arrows by others.

@@ -84,6 +84,15 @@ def test_rungs_are_ratios_of_times_of_a_round(folder):
     }  # fmt: skip
 
 
+def test_a_flock_with_far_more_neighbours_is_in_the_table_only(folder):
+    table = pd.read_parquet(folder / "table.parquet")
+    assert flocking.comparable(table)[1] == ""
+    dense = table[table["age"] == 0].assign(age=7, neighbours_mean=9 * table["neighbours_mean"].max())
+    shown, note = flocking.comparable(pd.concat([table, dense]))
+    assert sorted(shown["age"].unique()) == [0, 6]
+    assert note == "in the table only, for its many neighbours: uniform, 7 steps"
+
+
 @pytest.mark.nightly
 def test_naive_and_tiles_are_rungs_and_have_no_predicted_hits_if_naive():
     rows = all_rows(flocking.measure(case(search=("naive", "tiles"), predicted_up_to=2000)))
@@ -171,7 +180,8 @@ def test_figures_of_a_precision_hold_its_own_flocks_and_peers(tmp_path, monkeypa
     assert "numpy" not in titles["times_float32"]
     assert legends["times_float64"] == ["uniform, 9 steps\n70 neighbours, at most 0"]
     assert legends["times_float32"] == ["uniform, 9 steps\n30 neighbours, at most 0"]
-    assert "grey: noise (coherent measured twice)" in titles["memory_float32"]
+    assert "grey: noise (coherent measured twice)" in titles["memory_float64"]
+    assert "memory_float32" not in titles  # of a single dot
     memory = pd.read_csv(tmp_path / "memory.csv").set_index(["precision", "name"])
     assert memory.loc[("float32", "scattered, hilbert fresh"), "gain"] == pytest.approx(2)
     assert memory.loc[("float32", "scattered, hilbert fresh"), "noise_floor"] == pytest.approx(1.1)

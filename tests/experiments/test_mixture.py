@@ -74,6 +74,19 @@ def test_a_search_compared_with_itself_alone_is_drawn(tmp_path):
     assert pd.read_csv(tmp_path / "summary.csv")["search"].tolist() == ["coherent"]
 
 
+def test_at_a_single_diameter_searches_are_rows_of_dots(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(mixture.figures, "titled", lambda figure, title, *_: drawn.append((figure, title)))
+    mixture.draw(rows({"coherent": [2.0, 2.0], "lbvh": [1.0, 1.0]}), tmp_path)
+    ((figure, title),) = drawn
+    assert title.startswith("diameter of the large spheres (d): 2;")
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["coherent", "lbvh"]
+    time, gain, reads = (panel.containers[0][0].get_xdata() for panel in figure.axes)
+    assert (time / 5000).tolist() == [1.0, 0.5]  # ns of one of 400 spheres
+    assert gain.tolist() == [2.0]
+    assert reads.tolist() == [10.0, 10.0]
+
+
 def test_tables_of_before_are_drawn(tmp_path):
     table = rows({"coherent": [2.0], "lbvh": [1.0]}).drop(columns=["run", "round", "room"])
     mixture.draw(table, tmp_path)

@@ -153,6 +153,9 @@ def test_the_figure_of_gains_tells_ages_and_has_a_row_of_dots_for_each_order(tim
     assert shuffled.get_xlabel().endswith("over\nshuffled memory")
     assert shuffled.get_xscale() == lattice.get_xscale() == "log"
     names = [label.get_text() for label in predicted.get_yticklabels()]
+    for panel, baseline in ((shuffled, "shuffled"), (lattice, "lattice")):
+        shown = [label.get_text() for label in panel.get_yticklabels()]
+        assert shown == [name for name in names if name != baseline]
     assert {"shuffled", "lattice", "random", "row", "hilbert"} <= set(names)
     drawn = [sum(len(dot[0].get_xdata()) for dot in panel.containers) for panel in (predicted, lattice)]
     assert drawn == [len(names), len(names) - 1]  # no gain of the baseline over itself

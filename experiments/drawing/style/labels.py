@@ -65,6 +65,7 @@ def label_ends(panel: Axes) -> None:
             "linewidth": 0.5,
             "shrinkA": 1,
             "shrinkB": 3,
+            "relpos": (0, 0.5),  # to the left of the name, so that it crosses no other name
         }
         panel.annotate(
             name, (x, y), (_BESIDE, 0.5), "data", "axes fraction", arrowprops=leader, fontsize=_SIZE,

@@ -26,7 +26,7 @@ SETTINGS: dict[str, Any] = {
     "figure.titlesize": 9,
     "legend.frameon": False,
 }
-_FOOTER_SIZE, _LETTERS_AN_INCH = 6, 21  # points, and how many letters of that size
+_FOOTER_SIZE, _LETTERS_AN_INCH = 6, 20  # points, and how many letters of that size
 _TITLE_LETTERS_AN_INCH = 14
 _LINE, _MARGIN = 1.3 * _FOOTER_SIZE / 72, 0.04  # inches
 _WARNING_COLOUR, _ORIGIN_COLOUR = "#A00000", "#333333"
@@ -94,9 +94,20 @@ def _wrap_title(figure: plt.Figure) -> None:
     """Break the lines of a title that are wider than the figure."""
     wide = int(_TITLE_LETTERS_AN_INCH * figure.get_figwidth())
     lines = figure.get_suptitle().splitlines()
-    wrapped = [part for line in lines for part in textwrap.wrap(line, wide, break_on_hyphens=False)]
+    wrapped = [part for line in lines for part in _broken(line, wide)]
     if wrapped != lines:
         figure.suptitle("\n".join(wrapped))
+
+
+def _broken(line: str, wide: int) -> list[str]:
+    """Break a line into as few as possible, each as short as that allows: no last line of one word."""
+    parts = textwrap.wrap(line, wide, break_on_hyphens=False)
+    for narrower in range(wide - 1, len(line) // max(1, len(parts)) - 1, -1):
+        found = textwrap.wrap(line, max(1, narrower), break_on_hyphens=False)
+        if len(found) > len(parts):
+            break
+        parts = found
+    return parts
 
 
 def add_footer(figure: plt.Figure) -> None:
@@ -120,6 +131,8 @@ def add_footer(figure: plt.Figure) -> None:
     else:
         room: Any = engine  # the stubs do not know that of constrained layout
         room.set(rect=(0, foot / after, 1, before / after))
+        for legend in figure.legends:  # those outside at the bottom stand above the lines
+            legend.borderaxespad += 72 * foot / legend.prop.get_size_in_points()
     for number, (line, ink) in enumerate(reversed(written)):
         low = (_MARGIN / 2 + number * _LINE) / after
         figure.text(

@@ -1,5 +1,7 @@
 """What figures have in common: frames that wide intervals leave, axes of gains, legends of several panels."""
 
+import itertools
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -167,6 +169,29 @@ def test_times_by_size_draw_three_sizes_and_name_the_others(as_published, tmp_pa
     plt.close(figure)
 
 
+def test_gains_of_rungs_have_the_sizes_of_their_times(as_published, tmp_path, monkeypatch):
+    titles = []
+    monkeypatch.setattr(figures, "titled", lambda figure, title, *_: titles.append((figure, title)))
+    found = gains([2.0] * 4, 1.9, 2.1).assign(n=[1, 2, 3, 4], rung="b", over="a", runs=3)
+    figures.gains_of_rungs(found, ["a", "b"], "discs", tmp_path, "gains")
+    ((figure, title),) = titles
+    assert [panel.get_title() for panel in figure.axes] == ["1 discs", "3 discs", "4 discs"]
+    assert title.endswith("other sizes in the table: 2")
+    plt.close(figure)
+
+
+@pytest.mark.parametrize("high", [0.15, 0.1, 20.0])
+def test_ticks_of_a_horizontal_axis_do_not_overlap(high):
+    figure, panel = plt.subplots(figsize=(2.1, 1.5))
+    panel.set(xscale="log", xlim=(0.01, high))
+    figures.plain_log_ticks(panel, horizontal=True)
+    figure.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in panel.get_xticklabels() if label.get_text()]
+    inside = [box for box in boxes if panel.bbox.x0 <= (box.x0 + box.x1) / 2 <= panel.bbox.x1]
+    assert all(one.x1 < two.x0 for one, two in itertools.pairwise(inside))
+    plt.close(figure)
+
+
 def test_ticks_of_large_numbers_are_few(panel):
     panel.set(yscale="log", ylim=(1.2e5, 3.4e5))
     figures.plain_log_ticks(panel)
@@ -180,3 +205,9 @@ def test_values_stand_beside_points_and_above_where_the_line_falls(panel):
     figures.values_at_points(panel, found.assign(gain=[1.5, 1.0, 2.0]), "x", "gain")
     assert [text.get_text() for text in panel.texts] == ["1", "2", "1.5"]
     assert [text.get_ha() for text in panel.texts] == ["right", "right", "center"]
+
+
+def test_the_value_of_a_near_point_stands_at_the_other_side(panel):
+    found = gains([1.0, 1.1, 2.0], 0.0, 9.0).assign(x=[0.01, 0.05, 0.4])
+    figures.values_at_points(panel, found, "x", "gain")
+    assert [text.get_ha() for text in panel.texts] == ["right", "left", "right"]

@@ -68,6 +68,17 @@ def test_names_of_lines_that_end_at_one_point_do_not_overlap(panel):
     assert min(box[0] for box in boxes) > panel.bbox.x1
 
 
+def test_leaders_cross_no_other_name(panel):
+    for name in "abcd":
+        panel.plot([0, 1], [0, 1], label=name * 9)
+    figures.name_lines(panel, None)
+    settle(panel.figure)
+    panel.figure.draw_without_rendering()
+    leaders = [name.arrow_patch.get_window_extent().x1 for name in panel.texts]
+    names = [plt.Text.get_window_extent(name).x0 for name in panel.texts]
+    assert max(leaders) <= min(names)
+
+
 def test_a_name_has_the_colour_of_its_line(panel):
     panel.errorbar([0, 1], [1, 2], [0.1, 0.1], color="#123456", label="a")
     figures.name_lines(panel, None)

@@ -135,6 +135,28 @@ def test_a_long_title_is_broken_to_the_width(as_published, tmp_path):
     assert max(map(len, lines)) <= 42
 
 
+@pytest.mark.parametrize("last", ["one run", "GB/s"])
+def test_the_lines_of_a_broken_title_are_about_as_long(as_published, tmp_path, last):
+    figure, _ = plt.subplots(figsize=(3, 2))
+    figure.suptitle(f"mean and interval, which is a long line {last}")
+    style.save(figure, tmp_path, "figure")
+    first, second = figure.get_suptitle().splitlines()
+    assert len(first) < 1.5 * len(second)
+
+
+def test_a_legend_below_the_panels_lies_above_the_footer(as_published, tmp_path, origin):
+    style.use(warnings="Warning: a busy machine", origin=origin)
+    figure, panel = plt.subplots(figsize=(4, 2))
+    panel.plot([0, 1], label="a")
+    panel.set_xlabel("x")
+    legend = figure.legend(*panel.get_legend_handles_labels(), loc="outside lower center")
+    style.add_footer(figure)
+    figure.draw_without_rendering()
+    box = legend.get_window_extent()
+    assert box.y0 >= max(line.get_window_extent().y1 for line in figure.texts)
+    assert box.y1 <= panel.xaxis.label.get_window_extent().y0
+
+
 def test_two_looks_of_a_figure_are_the_same_file(as_published, tmp_path, origin):
     style.use(origin=origin)
     found = []
