@@ -346,8 +346,7 @@ def _file_name(stem: str, table: pd.DataFrame, names: list[str], key: tuple) -> 
 
 def _phases(rows: pd.DataFrame) -> plt.Figure:
     """Draw figure 6.1 of [thesis]: the phases of a step that is not fused, and their shares."""
-    fractions = rows["filling_fraction"].unique()
-    phi = fractions[np.abs(fractions - FIGURE_6_1).argmin()]
+    phi = min(rows["filling_fraction"].unique(), key=lambda share: abs(share - FIGURE_6_1))
     rows = rows[rows["filling_fraction"] == phi]
     found = statistics.over_runs(rows, ["ordering", "part"], "time_ms")
     found = found.join(statistics.bounds(found, "time_ms"))
@@ -413,10 +412,10 @@ def _gains_over_filling(
         if len(curves) == 1 and part != "other":
             figures.values_at_points(panel, found, "filling_fraction", "gain")
         panel.plot(THESIS["filling_fraction"], THESIS[part], **_THESIS_MARK)
-        what = "whole step" if part == TOTAL else part
-        label = f"gain over\n{names[baseline]}" if len(parts) > 1 else "gain of a step"
+        several, what = len(parts) > 1, "whole step" if part == TOTAL else part
+        label = f"gain over\n{names[baseline]}" if several else "gain of a step"
         panel.set(xlabel="filling fraction", ylabel=label)
-        panel.set_title(what if len(parts) > 1 else f"over {names[baseline]} memory")
+        panel.set_title(what if several else f"over {names[baseline]} memory")
     figures.gain_axis(panels[0][0], every, others=_thesis(parts))
     for line in panels[:-1]:
         for panel in line:

@@ -15,7 +15,7 @@ PAGES = (
     "sfc/*.md",
     "md/*.md",
     "experiments/*.md",
-    "docs/*.md",
+    "tests/*.md",
 )
 LARGEST_RESULTS_MB = 40
 MOST_WORDS = {"results/README.md": 1500, "results/GUIDE.md": 500}

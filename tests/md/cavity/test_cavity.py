@@ -16,7 +16,7 @@ from md.cavity.sides import Side, driven
 from md.cavity.strategies import Blocked, Numpy, Spectral
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 
-USING = Path(__file__).parents[3] / "docs" / "library.md"
+USING = Path(md.__file__).parent / "USING.md"
 
 
 def cavity(shape=(9, 9), **options) -> md.Cavity:

@@ -34,7 +34,7 @@ def readme_blocks() -> tuple[str, str, str]:
     """Read the law of the README: the file, the example that uses the law; and its CUDA file."""
     (section,) = re.findall(r"### Your own law\n.*?\n### ", (ROOT / "README.md").read_text(), re.DOTALL)
     file, use = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-    (functor,) = re.findall(r"```cpp\n(.*?)```", (ROOT / "docs" / "extending.md").read_text(), re.DOTALL)
+    (functor,) = re.findall(r"```cpp\n(.*?)```", (ROOT / "md" / "EXTENDING.md").read_text(), re.DOTALL)
     return file, use, functor
 
 
