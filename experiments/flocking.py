@@ -396,8 +396,8 @@ def comparable(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     mean = table.groupby(FLOCK)["neighbours_mean"].transform("mean")
     is_dense = mean > MOST_NEIGHBOURS * mean.groupby(table["n"]).transform("median")
     states = with_state(table[is_dense])["state"].unique()
-    note = f"among the times and in the table only, for its many neighbours: {'; '.join(states)}" if len(states) else ""
-    return table[~is_dense], note
+    note = f"among the times and in the table only, for its many neighbours: {'; '.join(states)}"
+    return table[~is_dense], note if len(states) else ""
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
