@@ -60,6 +60,7 @@ DIRECTIONS = ("encode", "decode")
 COPY, OURS, MEMORY = "copy", "sfc", "memory"
 WORD = 16  # bytes of a number of a copy, the widest load of a device
 RATE = "Mpoints_per_s"
+LARGE = 1e4  # of such a rate: then the axis has another unit
 _FIGURE = ["n", "dtype", "direction"]
 _CASE = [*_FIGURE, "dim", "bits"]
 _NAMES = ["package", "curve"]
@@ -352,12 +353,14 @@ def _draw_rates(found: pd.DataFrame, out: Path, name: str) -> None:
     dims, verb = sorted(rows["dim"].unique()), rows["direction"].iloc[0]
     titles = [f"{dim}D" for dim in dims]
     figure, panels = figures.panels_in_a_row(titles, 2.9, 1.3 + 0.3 * len(names), 2.2, sharey=True)
+    is_large = statistics.bounds(rows, RATE)["centre"].max() > LARGE
+    scale, unit = (1e-3, "$10^9$ points/s") if is_large else (1.0, "million points/s")
     for panel, dim in zip(panels, dims, strict=True):
         ticks = look | {"markers": dict.fromkeys(look["hue_order"], "|")}
-        figures.dots_by_name(panel, rows[rows["dim"] == dim], names, look, RATE)
-        figures.dots_by_name(panel, copies[copies["dim"] == dim], names, ticks, RATE)
+        figures.dots_by_name(panel, rows[rows["dim"] == dim], names, look, RATE, scale)
+        figures.dots_by_name(panel, copies[copies["dim"] == dim], names, ticks, RATE, scale)
         both = pd.concat([rows, copies], ignore_index=True)
-        figures.plain_log_axis(panel, both, RATE, 1.0, f"{verb}d, million points/s")
+        figures.plain_log_axis(panel, both, RATE, scale, f"{verb}d, {unit}")
     panels[-1].plot([], [], "|", color="0.3", label="copy of the same bytes")
     figures.legend_outside(panels[-1], None)
     threads = rows.loc[ours, "threads"].max()  # NaN on a device

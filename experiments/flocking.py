@@ -60,7 +60,7 @@ from md.simulation import PRECISIONS
 
 OWN = "its own"  # memory order of a search that sorts
 TENSOR = "tensor"
-MOST_NEIGHBOURS = 3.0  # times the median flock of a size: others are in the tables only
+MOST_NEIGHBOURS = 3.0  # times the median flock of a size: of others no gains are drawn
 SORTED = "hilbert"  # memory of a peer besides shuffled memory
 CHECKED_STEPS = {"float32": 1, "float64": 10}
 _STRUCTURE = ["neighbours_mean", "neighbours_largest", "order_parameter", "heading_correlation"]
@@ -377,15 +377,15 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     save_table(summary(table), out, "summary")
     save_table(judged, out, "rungs")
     save_table(memory, out, "memory")
+    _draw_times(table, out)
     shown, note = comparable(table)
-    _draw_times(shown, note, out)
     _draw_rungs(rungs(shown), note, out)
     _draw_memory(memory_gains(shown), note, out)
-    _draw_misses(shown, out)
+    _draw_misses(table, out)
 
 
 def comparable(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Leave out flocks in which a boid has far more neighbours than in others, for they stretch the axes.
+    """Leave out flocks in which a boid has far more neighbours than in others: gains of another regime.
 
     Args:
         table: with columns `neighbours_mean` and those of `FLOCK`.
@@ -396,8 +396,8 @@ def comparable(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     mean = table.groupby(FLOCK)["neighbours_mean"].transform("mean")
     is_dense = mean > MOST_NEIGHBOURS * mean.groupby(table["n"]).transform("median")
     states = with_state(table[is_dense])["state"].unique()
-    note = f"in the table only, for its many neighbours: {'; '.join(states)}" if len(states) else ""
-    return table[~is_dense], note
+    note = f"among the times and in the table only, for its many neighbours: {'; '.join(states)}"
+    return table[~is_dense], note if len(states) else ""
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -441,7 +441,7 @@ def _panels(rows: pd.DataFrame, names: list[str], width: float = 3.0) -> tuple[p
     return figure, [(panel, part) for panel, (_, part) in zip(panels, parts, strict=True)]
 
 
-def _draw_times(table: pd.DataFrame, note: str, out: Path) -> None:
+def _draw_times(table: pd.DataFrame, out: Path) -> None:
     """Draw the time of a step of every search in every memory order."""
     found = statistics.over_runs(table[~table["name"].map(is_again)], [*FLOCK, "name"], "time_ms")
     for precision, rows, look in _by_precision(found):
@@ -456,8 +456,8 @@ def _draw_times(table: pd.DataFrame, note: str, out: Path) -> None:
         neighbours = _neighbours(own)
         for label in panels[-1][0].get_legend().get_texts():
             label.set_text(f"{label.get_text()}\n{neighbours[label.get_text()]}")
-        lines = [f"{precision}; {statistics.caption(rows)}", *over_target(own), note]
-        figures.titled(figure, "\n".join(filter(None, lines)), out, f"times_{precision}")
+        title = "\n".join([f"{precision}; {statistics.caption(rows)}", *over_target(own)])
+        figures.titled(figure, title, out, f"times_{precision}")
 
 
 def _neighbours(table: pd.DataFrame) -> dict[str, str]:

@@ -118,8 +118,8 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     titles = [
         "memory at low density",
         "lists at high density",
-        "near cells in memory",
-        "near cells in memory",
+        "near cells in memory: median",
+        "near cells in memory: 90th percentile",
     ]
     figure, (memory, lists, apart, far) = figures.panels_in_a_row(titles, 2.9)
     one = table[table["order"] == table["order"].iloc[0]]

@@ -113,7 +113,7 @@ def test_titles_tell_clumps_from_clusters_and_one_repeat_from_several(tmp_path, 
     title, panels = titles["still"]
     assert "3D: a slab 5 thick" in title
     assert "cells of side 5 from 2" in title
-    assert len(panels) == 8 + 1  # two rows of four, and the bar of colours
+    assert len(panels) == 6 + 1  # three rows of two, and the bar of colours
     words = "no clusters wider than the cutoff, clumps, not aligned, speed 1.00"
     assert " ".join(panels[0].splitlines()[1:]) == words
 

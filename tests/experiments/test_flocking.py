@@ -84,13 +84,13 @@ def test_rungs_are_ratios_of_times_of_a_round(folder):
     }  # fmt: skip
 
 
-def test_a_flock_with_far_more_neighbours_is_in_the_table_only(folder):
+def test_gains_of_a_flock_with_far_more_neighbours_are_in_the_table_only(folder):
     table = pd.read_parquet(folder / "table.parquet")
     assert flocking.comparable(table)[1] == ""
     dense = table[table["age"] == 0].assign(age=7, neighbours_mean=9 * table["neighbours_mean"].max())
     shown, note = flocking.comparable(pd.concat([table, dense]))
     assert sorted(shown["age"].unique()) == [0, 6]
-    assert note == "in the table only, for its many neighbours: uniform, 7 steps"
+    assert note == "among the times and in the table only, for its many neighbours: uniform, 7 steps"
 
 
 @pytest.mark.nightly

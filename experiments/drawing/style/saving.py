@@ -114,9 +114,7 @@ def add_footer(figure: plt.Figure) -> None:
     """Add the lines of `use` below a figure, which grows by their height."""
     wide = int(_LETTERS_AN_INCH * figure.get_figwidth())
     parts = [(_warnings, _WARNING_COLOUR), (_origin.text, _ORIGIN_COLOUR)]
-    written = [
-        (line, ink) for text, ink in parts for line in textwrap.wrap(text, wide, break_on_hyphens=False)
-    ]
+    written = [(line, ink) for text, ink in parts for line in _broken(text, wide)]
     if not written:
         return
     before = figure.get_figheight()
