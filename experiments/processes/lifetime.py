@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from tqdm import tqdm
@@ -27,6 +28,7 @@ from md.io.interrupt import defer_sigint
 
 GRACE = 6.0  # s, from SIGTERM to SIGKILL, for a worker that removes its temporary folders
 PROGRAM_GRACE = 2  # s, from SIGTERM to SIGKILL, for a program; a worker ends its programs within its own
+_AGAIN = 0.01  # s, after which SIGTERM is sent again if it arrived in a finaliser
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 # Waits for the end of its standard input, which only the process that started it holds open; then ends its
 # process group.
@@ -104,9 +106,21 @@ def temporary_folder(prefix: str, within: Path | None = None) -> Iterator[Path]:
         remove()  # if a signal came right before the first removal; later ones do nothing
 
 
-def _terminate(*_) -> None:
+def _terminate(_: int, frame: FrameType | None) -> None:
+    if _is_in_finaliser(frame):  # Python prints an exception raised there, and goes on
+        again = threading.Timer(_AGAIN, os.kill, (os.getpid(), signal.SIGTERM))
+        again.daemon = True
+        again.start()
+        return
     signal.signal(signal.SIGTERM, _do_nothing)  # a second one would interrupt the clean-up after the first
     raise Terminated(128 + signal.SIGTERM)
+
+
+def _is_in_finaliser(frame: FrameType | None) -> bool:
+    """Return whether a frame is that of a method `__del__`, or was called by one."""
+    while frame is not None and frame.f_code.co_name != "__del__":
+        frame = frame.f_back
+    return frame is not None
 
 
 def _do_nothing(*_) -> None:

@@ -280,6 +280,20 @@ def test_ctrl_c_while_the_process_of_a_run_imports_shows_no_traceback(seconds, t
     assert "leaked" not in errors
 
 
+def test_sigterm_in_a_finaliser_is_not_lost():
+    class Ended:
+        def __del__(self):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.001)  # the handler runs here
+
+    def goes_on():
+        Ended()
+        time.sleep(2)
+
+    with pytest.raises(lifetime.Terminated), lifetime.terminable():
+        goes_on()
+
+
 @pytest.mark.parametrize("work", ["tempfile.mkdtemp", "shutil.rmtree"])
 def test_a_folder_is_removed_even_if_a_signal_comes_as_it_is_made_or_removed(work, monkeypatch, tmp_path):
     module, name = work.split(".")
