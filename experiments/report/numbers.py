@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.verdicts.claims import query_of
+from experiments.verdicts.claims import query_of, read_tables
 from experiments.verdicts.judgement import Judgement, Shown
 from experiments.verdicts.queries import REFERENCE, evaluate
 from experiments.verdicts.rules import Rule
-from sfc import checks
 
 HOLDS = "holds"  # list of rules
 FILE = Path(__file__).parent / "numbers.toml"
@@ -42,12 +40,7 @@ def of_page(path: Path = FILE, root: Path = REFERENCE) -> dict[str, Number]:
         ValueError: no TOML, a query that is not allowed or cannot be answered, or a rule that does not
             hold; the error names it.
     """
-    try:
-        tables = tomllib.loads(checks.path("path", path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ValueError(
-            f"{path} cannot be read: {error}; allowed: TOML with a table for each query"
-        ) from error
+    tables = read_tables(path, "query")
     answers, rules = {}, [Rule(text) for text in tables.pop(HOLDS, [])]
     for name, table in tables.items():
         try:

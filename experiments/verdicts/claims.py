@@ -91,17 +91,30 @@ def read(path: Path = FILE) -> dict[str, Claim]:
         ValueError: no TOML, a claim that is missing or unknown, or a field that is missing, unknown or not
             allowed; the error names the claim and the field.
     """
-    try:
-        tables = tomllib.loads(checks.path("path", path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ValueError(
-            f"{path} cannot be read: {error}; allowed: TOML with a table for each claim"
-        ) from error
+    tables = read_tables(path, "claim")
     if set(tables) != set(IDS):
         odd = ", ".join(sorted(set(tables) ^ set(IDS)))
         raise ValueError(f"{path} differs in {odd}; allowed: tables {', '.join(IDS)}, each once")
     sources = set(re.findall(r"^\| \[(\w+)\]", SOURCES.read_text(encoding="utf-8"), re.MULTILINE))
     return {name: _claim(name, tables[name], sources) for name in IDS}
+
+
+def read_tables(path: Path, each: str) -> dict[str, Any]:
+    """Read the tables of a TOML file.
+
+    Args:
+        path: of the file.
+        each: what a table describes, in a word, for the error.
+
+    Raises:
+        ValueError: it cannot be read, or is no TOML.
+    """
+    try:
+        return tomllib.loads(checks.path("path", path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ValueError(
+            f"{path} cannot be read: {error}; allowed: TOML with a table for each {each}"
+        ) from error
 
 
 def words(text: str) -> int:
