@@ -14,7 +14,7 @@ from experiments.verdicts.judgement import filled, number
 from experiments.verdicts.queries import REFERENCE, Answer, Query, evaluate
 
 BEGIN, END = "<!-- table 6.1: begin -->", "<!-- table 6.1: end -->"
-RUNS = {"H100": "speed_up/h100", "H200": "speed_up/h200_phases", "CPU": "speed_up/cpu"}  # device -> run
+RUNS = {"H100": "speed_up/h100", "H200": "speed_up/h200_three_runs", "CPU": "speed_up/cpu"}  # device -> run
 BASELINES = {"lattice": AGED, "shuffled": SHUFFLED}  # name in the heading -> name in the tables
 PARTS = ("force", "other", "total")
 _WHERE = "not fused and filling_fraction == {phi} and part == '{part}' and ordering == '{ordering}'"
