@@ -51,7 +51,8 @@ class Options:
     """Options of every experiment."""
 
     quick: bool = False
-    """Small sweep that ends within a minute on two cores. Other flags replace its settings."""
+    """Small sweep that ends within a minute on two cores. At the end of a command it replaces the numbers in
+    front of it, such as sizes; flags after it replace its settings."""
     results: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("results")
     """Folder for results. The run creates <experiment>/<utc>-<hash> in it."""
     replot: Annotated[Path | None, _FOLDER] = None
@@ -319,6 +320,9 @@ def _parse(
     alone = [*(f"--{flag}" for flag in named), *(["--quick"] if "--quick" in arguments else [])]
     if len(alone) > 1:
         raise UsageError(f"{' and '.join(alone)}; allowed: one of them, because each sets what is measured")
+    arguments, replaced = flags.make_quick(arguments, quick)
+    if replaced:
+        _announce(f"--quick replaces {' '.join(replaced)}; what stands after --quick is kept")
     default = config_type(**(quick if "--quick" in arguments else {}))
     for flag, run in named.items():
         default = config_of(run, f"--{flag}", config_type, experiment)

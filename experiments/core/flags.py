@@ -11,6 +11,7 @@ import re
 import shutil
 import textwrap
 import typing
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from decimal import Decimal, InvalidOperation
 from functools import cache
@@ -37,6 +38,39 @@ _INDENT = "  "
 _OPTIONAL = "(optional)"  # in place of an empty default
 _ITEM = re.compile(r"\n- ")
 _POWER = re.compile(r"([+-]?\d+)\*\*(\d+)")
+_QUICK = "--quick"
+
+
+def make_quick(arguments: Sequence[str], quick: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Take out the numbers in front of `--quick` that it sets itself, so that it makes any command small.
+
+    Names in front of it, such as those of orderings, remain, and all that stands after it.
+
+    Args:
+        arguments: a command line.
+        quick: fields that `--quick` sets, and their values.
+
+    Returns:
+        The command line without these numbers, and the flags that were taken out, as they were written.
+    """
+    if _QUICK not in arguments:
+        return list(arguments), []
+    end = list(arguments).index(_QUICK)
+    numeric = {f"--{name.replace('_', '-')}" for name, value in quick.items() if _is_numeric(value)}
+    kept: list[str] = []
+    replaced: list[str] = []
+    into = kept
+    for word in arguments[:end]:
+        if word.startswith("--"):
+            flag = word.partition("=")[0].replace("_", "-")
+            into = replaced if flag in numeric else kept
+        into.append(word)
+    return [*kept, *arguments[end:]], replaced
+
+
+def _is_numeric(value: Any) -> bool:
+    numbers = value if isinstance(value, tuple) else (value,)
+    return all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in numbers)
 
 
 def integer(text: str) -> int:

@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--run-commands",
         action="store_true",
-        help="run each command of the file at the sizes of --quick, in a temporary folder",
+        help="run each command of the file with --quick at its end, in a temporary folder",
     )
     options = parser.parse_args(arguments)
     try:

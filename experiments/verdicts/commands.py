@@ -1,13 +1,12 @@
-"""Command lines of the claims: parse them, and run them at the sizes of `--quick`."""
+"""Command lines of the claims: parse them, and run them with `--quick`."""
 
 import importlib
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from experiments.core.cli import parsed
 from experiments.core.settings import Settings, UsageError
@@ -43,7 +42,7 @@ def parse(line: str) -> Settings:
 
 
 def run_small(lines: Iterable[str], results: Path) -> Iterator[tuple[str, str]]:
-    """Run command lines with `--quick` and without the numbers that it sets itself.
+    """Run command lines as they are written, with `--quick` at their end, which makes them small.
 
     Args:
         lines: command lines.
@@ -61,27 +60,10 @@ def run_small(lines: Iterable[str], results: Path) -> Iterator[tuple[str, str]]:
             yield line, "skipped: no CUDA device"
             continue
         module, arguments = _split(line)
-        small = [*_without_sizes(arguments, module.QUICK), "--quick", "--results", str(results)]
-        whole = [sys.executable, "-m", module.__name__, *small]
+        whole = [sys.executable, "-m", module.__name__, *arguments, "--quick", "--results", str(results)]
         ended = subprocess.run(whole, capture_output=True, text=True, check=False)
         end = " / ".join((ended.stderr or ended.stdout).strip().splitlines()[-LAST_LINES:])
         yield line, "done" if ended.returncode == 0 else f"failed: exit status {ended.returncode}: {end}"
-
-
-def _without_sizes(arguments: list[str], quick: Mapping[str, Any]) -> list[str]:
-    """Return arguments without the flags that `--quick` sets to numbers, such as sizes."""
-    sized = {f"--{name.replace('_', '-')}" for name, given in quick.items() if _is_numeric(given)}
-    kept, flag = [], ""
-    for word in arguments:
-        flag = word if word.startswith("--") else flag
-        if flag not in sized:
-            kept.append(word)
-    return kept
-
-
-def _is_numeric(given: Any) -> bool:
-    numbers = given if isinstance(given, tuple) else (given,)
-    return all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in numbers)
 
 
 def _has_device() -> bool:

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def timed(tmp_path_factory) -> Path:
-    small = ["--n", "2048", "--filling-fraction", "0.05", "0.3", "--rounds", "3", "--quick"]
+    small = ["--quick", "--n", "2048", "--filling-fraction", "0.05", "0.3", "--rounds", "3"]
     return run(timing, tmp_path_factory.mktemp("timing"), *small)
 
 

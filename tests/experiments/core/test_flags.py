@@ -3,10 +3,11 @@
 import re
 from dataclasses import dataclass, field
 
+import pandas as pd
 import pytest
 
 from experiments.core import Settings, main
-from experiments.core.flags import MOST_DIGITS, integer
+from experiments.core.flags import MOST_DIGITS, integer, make_quick
 from experiments.core.settings import cases
 from tests.experiments.core import test_cli
 
@@ -129,3 +130,28 @@ def test_a_config_keeps_the_words_that_it_allows_without_being_another():
     assert Config() == Config()
     assert cases(Config(size=(1,)))[0].config.known_words["kind"] == MANY
     assert test_cli.Config().known_words == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "kept", "replaced"),
+    [
+        ("--size 7 9 --colour red --quick", "--colour red --quick", "--size 7 9"),
+        ("--quick --size 7 9", "--quick --size 7 9", ""),
+        ("--size 7 --quick --size 9", "--quick --size 9", "--size 7"),
+        ("--contact_time=3 --kind name_1 --quick", "--kind name_1 --quick", "--contact_time=3"),
+        ("--kind name_2 --quick", "--kind name_2 --quick", ""),
+        ("--seed 3 --size 7", "--seed 3 --size 7", ""),
+        ("--seed 3 --quick", "--seed 3 --quick", ""),
+    ],
+)
+def test_quick_replaces_the_numbers_in_front_of_it(words, kept, replaced):
+    quick = {"size": (1,), "contact_time": 0.5, "kind": "name_1", "colour": ("red",), "fused": True}
+    assert make_quick(words.split(), quick) == (kept.split(), replaced.split())
+
+
+def test_a_command_that_quick_makes_small_says_what_was_replaced(tmp_path, capsys):
+    run = ["--backend", "cpu", "--results", str(tmp_path), "--size", "7", "--colour", "red", "--quick"]
+    main(Config, measure, lambda table, folder: None, {"size": (1,)}, run)
+    assert "--quick replaces --size 7; what stands after --quick is kept" in capsys.readouterr().err
+    (table,) = tmp_path.glob("*/*/table.csv")
+    assert set(pd.read_csv(table)["size"]) == {1}

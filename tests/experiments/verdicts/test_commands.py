@@ -1,5 +1,6 @@
 """Command lines of the claims are understood by their experiments, and run small."""
 
+import importlib
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -35,6 +36,16 @@ def test_a_command_is_understood_by_its_experiment(line, also, a_large_machine):
     assert settings.backend == (named or ["auto"])[0]
 
 
+@pytest.mark.parametrize("line", {line.split()[2]: line for line in LINES}.values())
+def test_quick_at_the_end_of_a_command_makes_it_small(line, a_large_machine):
+    quick = importlib.import_module(line.split()[2]).QUICK
+    settings = commands.parse(line + " --quick")
+    sizes = {name: value for name, value in quick.items() if isinstance(value, int | float)}
+    sizes |= {name: value for name, value in quick.items() if name in ("n", "size", "chord", "length")}
+    assert sizes
+    assert {name: getattr(settings, name) for name in sizes} == sizes
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -59,7 +70,7 @@ def test_each_line_is_run_once():
     assert len(LINES) == len(set(LINES)) > 10
 
 
-def test_commands_run_at_quick_sizes_in_another_folder_and_failures_are_told(tmp_path, monkeypatch):
+def test_commands_run_as_written_with_quick_in_another_folder_and_failures_are_told(tmp_path, monkeypatch):
     called = []
 
     def run(arguments, **_):
@@ -75,10 +86,8 @@ def test_commands_run_at_quick_sizes_in_another_folder_and_failures_are_told(tmp
     ]  # fmt: skip
     end = ["--quick", "--results", str(tmp_path)]
     assert called[0] == [sys.executable, "-m", "experiments.curves", "--backend", "cpu", *end]
-    cooling = [sys.executable, "-m", "experiments.cooling"]
-    assert called[1:] == [
-        [*cooling, "--restitution", "0.8", "--repeats", "3", *end]
-    ]  # sizes are those of --quick
+    cooling = [sys.executable, "-m", "experiments.cooling", *sized.split()[3:]]
+    assert called[1:] == [[*cooling, *end]]  # as they are written
 
 
 def test_the_status_counts_failures(monkeypatch, capsys):
