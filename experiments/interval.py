@@ -483,7 +483,7 @@ def answer(table: pd.DataFrame) -> Answer:
         near: lambda row: f"{row['interval_best_from']:,} to {row['interval_best_to']:,}",
         "predicted": lambda row: f"every {row['interval_foreseen']:,}",
         "Decayed": lambda row: _interval_in_words(row["interval_auto"]),
-        "its time over best": lambda row: estimate(row, "auto_over_best"),
+        "its time over best": lambda row: estimate(row, "auto_over_best", _over_best),
     }
     row = found.to_dict("records")[0]
     inside = found["interval_foreseen"].between(found["interval_best_from"], found["interval_best_to"]).sum()
@@ -496,13 +496,17 @@ def answer(table: pd.DataFrame) -> Answer:
     return Answer(rows_of(found, _CASE, cells), sentence + one_run(table))
 
 
+def _over_best(factor: float) -> str:
+    return f"{factor:.3f}" if np.isfinite(factor) else "-"
+
+
 def _interval_in_words(steps: float) -> str:
     return f"every {steps:,.0f}" if np.isfinite(steps) else "seldom"  # once a sample, or less
 
 
 def _decayed(row: dict) -> str:
     """Say how long a step of `Decayed` takes, over one at the best interval."""
-    over, verdict = estimate(row, "auto_over_best"), row.get("auto_over_best_difference", "")
+    over, verdict = estimate(row, "auto_over_best", _over_best), row.get("auto_over_best_difference", "")
     if over == "-":
         return "Decayed was not measured"
     return f"Decayed takes {over} times the best time" + (f": {verdict}" if verdict else "")

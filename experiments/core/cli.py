@@ -29,7 +29,7 @@ from experiments.core.settings import Settings, UsageError, cases
 from experiments.core.sweep import sweep
 from experiments.core.terminal import answer_lines
 from experiments.drawing import style
-from experiments.processes.lifetime import Terminated, terminable
+from experiments.processes.lifetime import Terminated, terminable, until_output_closes
 from experiments.processes.separate_run import EXPECTED, RunFailed, WorkerDied
 from md import BackendUnavailableError
 from md import backend as backends
@@ -115,7 +115,7 @@ def main(
     results = _Results(draw, answer, checks.instance("quick_limit", quick_limit, str, "a str"))
     progress = _Progress()
     try:
-        with terminable():
+        with until_output_closes(), terminable():
             _run(config_type, measure, results, quick, arguments, spreads, progress)
     except KeyboardInterrupt:
         _fail(f"interrupted; {progress.message}", 130)

@@ -5,6 +5,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from experiments.processes.lifetime import until_output_closes
 from experiments.verdicts import commands, page, table_6_1
 from experiments.verdicts.claims import RESULTS, every, read
 from experiments.verdicts.judgement import judge
@@ -71,4 +72,5 @@ def _run(lines: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with until_output_closes():
+        sys.exit(main())
