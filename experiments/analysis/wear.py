@@ -255,7 +255,8 @@ def slope(ages: pd.DataFrame, oldest: float = math.inf) -> float:
     use = ages[ages["age"] <= oldest]
     if use["age"].nunique() < 2:
         return math.nan
-    return float(np.polyfit(use["age"], use["time_ms"], 1, w=np.sqrt(use["steps"]))[0])
+    growth = use["time_ms"] - use["time_ms"].iloc[0]  # a time that is the same at all ages has the slope 0
+    return float(np.polyfit(use["age"], growth, 1, w=np.sqrt(use["steps"]))[0])
 
 
 def interval_of_linear_loss(reorder_ms: float, slope_ms: float) -> float:

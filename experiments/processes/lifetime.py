@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import multiprocessing
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -277,8 +278,7 @@ def until_output_closes() -> Iterator[None]:
 
 
 def _is_output_closed() -> bool:
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        return True
-    return False
+    """Return whether the reader of standard output has closed it."""
+    pipe = select.poll()
+    pipe.register(sys.stdout.fileno(), 0)
+    return any(event & select.POLLERR for _, event in pipe.poll(0))
