@@ -20,7 +20,7 @@ import pandas as pd
 from experiments.analysis import statistics
 from experiments.core.old_names import table_now
 from experiments.core.record import read_table
-from experiments.verdicts.reductions import STATISTICS, Statistic
+from experiments.verdicts.reductions import STATISTICS, Rows, Statistic
 from sfc import checks
 
 REFERENCE = Path(__file__).parents[2] / "results" / "reference"
@@ -188,9 +188,12 @@ def _answers(
     rows = _selected(table, "where", query.where, query, each)
     over = _selected(table, "over", query.over, query, each) if kind.has_baseline else rows.iloc[:0]
     unit = query.unit or _unit_of(table, len(query.run))
-    for key, own, baseline in _groups(rows, over, each, shared):
+    places = [each.index(name) for name in shared]
+    baselines = dict(_groups(over, shared))
+    for key, own in _groups(rows, each):
         case = _case(each, key)
-        if kind.has_baseline and baseline.empty:
+        baseline = baselines.get(tuple(key[k] for k in places), {})
+        if kind.has_baseline and not baseline:
             if shared != each:
                 continue
             raise ValueError(
@@ -251,7 +254,8 @@ def _expression(rows: pd.DataFrame, expression: str, where: str) -> Any:
         ValueError: it does not parse, names an unknown column, or has a value that is no number.
     """
     try:
-        found = rows.eval(expression, engine="python")
+        named = [name for name in rows.columns if str(name) in expression]
+        found = rows[named].eval(expression, engine="python")
     except _BROKEN as error:
         raise ValueError(
             f"{where} cannot be evaluated: {error}; allowed: an expression of "
@@ -288,17 +292,30 @@ def _rounds(rows: pd.DataFrame, each: tuple[str, ...]) -> Any:
     return rows.groupby(["_unit", *each]).cumcount() if "time_ms" in rows else 0
 
 
-def _groups(
-    rows: pd.DataFrame, over: pd.DataFrame, each: tuple[str, ...], shared: tuple[str, ...]
-) -> Iterator[tuple[tuple, pd.DataFrame, pd.DataFrame]]:
-    """Yield the values, the rows and the baseline of each group; the baseline may be empty."""
-    if not each:
-        yield (), rows, over
+def _groups(rows: pd.DataFrame, each: tuple[str, ...]) -> Iterator[tuple[tuple, dict[int, Rows]]]:
+    """Yield the values of each group and its rows by run or gas, in the order of the table."""
+    if rows.empty:
         return
-    baselines = dict(list(over.groupby(list(shared), sort=False))) if shared else {}
-    places = [each.index(name) for name in shared]
-    for key, own in rows.groupby(list(each), sort=False):
-        yield key, own, baselines.get(tuple(key[k] for k in places), over if not shared else over.iloc[:0])
+    by = list(each)
+    group = rows.groupby(by, sort=False).ngroup().to_numpy() if by else np.zeros(len(rows), int)
+    _, firsts = np.unique(group[group >= 0], return_index=True)  # -1: a value of `each` is missing
+    known = rows[group >= 0]
+    keys = list(zip(*(known[name].iloc[firsts].tolist() for name in by), strict=True)) if by else [()]
+    along = known["along"].to_numpy() if "along" in known else None
+    every, units = (
+        Rows(known["round"].to_numpy(), known["value"].to_numpy(), along),
+        known["_unit"].to_numpy(),
+    )
+    for key, places in zip(keys, _places(group[group >= 0]), strict=True):
+        own = every.at(places)
+        numbers = units[places]
+        yield key, {unit: own.at(numbers == unit) for unit in dict.fromkeys(numbers.tolist())}
+
+
+def _places(groups: np.ndarray) -> list[np.ndarray]:
+    """Return the places of each group, numbered from 0."""
+    order = np.argsort(groups, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
 
 
 def _case(each: tuple[str, ...], key: tuple) -> str:
@@ -309,14 +326,21 @@ def _case(each: tuple[str, ...], key: tuple) -> str:
     )
 
 
-def _answer(rows: pd.DataFrame, over: pd.DataFrame, kind: Statistic, unit: str, case: str) -> Answer:
+def _answer(rows: dict[int, Rows], over: dict[int, Rows], kind: Statistic, unit: str, case: str) -> Answer:
     """Take the statistic in each run or gas, and combine them.
+
+    Args:
+        rows: run or gas -> its rows.
+        over: run or gas -> the rows of its baseline.
+        kind: the statistic.
+        unit: "run", "gas" or another column.
+        case: the case in words.
 
     Raises:
         ValueError: runs that cannot be paired, or a statistic that is no finite number.
     """
-    units = over["_unit"].to_numpy()
-    numbers = {name: kind.reduce(own, over[units == name]) for name, own in rows.groupby("_unit", sort=False)}
+    none = Rows(np.empty(0), np.empty(0), np.empty(0))
+    numbers = {name: kind.reduce(own, over.get(name, none)) for name, own in rows.items()}
     medians = np.array([np.median(values) for values in numbers.values()], float)
     if not np.isfinite(medians).all():
         raise checks.refuse_value("statistic", medians.tolist(), "finite numbers")

@@ -1,21 +1,44 @@
 """Statistics of a query: from the rows of one run, or of one gas, to a number for each of its rounds.
 
 Contract. A statistic takes the rows of a query and those of its baseline, all of one run or gas, and returns
-the numbers of its rounds; a statistic that is not taken in rounds returns one number. Rows have the columns
-`round`, `value` and, where the query has it, `along`. Runs and gases are combined in `queries`. A new
-statistic is one function here with the line `@statistic(...)` above it.
+the numbers of its rounds; a statistic that is not taken in rounds returns one number. Runs and gases are
+combined in `queries`. A new statistic is one function here with the line `@statistic(...)` above it.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from sfc import checks
 
 HALF = 0.5
-Reduce = Callable[[pd.DataFrame, pd.DataFrame], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of one run or gas, as arrays: a query has thousands of groups of few rows.
+
+    Args:
+        round: (rows,) numbers of rounds.
+        value: (rows,) values.
+        along: (rows,) second values; None if the query has none.
+    """
+
+    round: np.ndarray
+    value: np.ndarray
+    along: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def at(self, which: np.ndarray) -> "Rows":
+        """Return the rows of a mask, or of places."""
+        along = None if self.along is None else self.along[which]
+        return Rows(self.round[which], self.value[which], along)
+
+
+Reduce = Callable[[Rows, Rows], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -53,69 +76,69 @@ def statistic(name: str, has_baseline: bool = False, has_second: bool = False) -
 
 
 @statistic("median")
-def median(rows: pd.DataFrame, over: pd.DataFrame) -> np.ndarray:
+def median(rows: Rows, over: Rows) -> np.ndarray:
     """Return the median of each round."""
-    return rows.groupby("round")["value"].median().to_numpy()
+    return _of_each(rows.round, rows.value)[1]
 
 
 @statistic("mean")
-def mean(rows: pd.DataFrame, over: pd.DataFrame) -> np.ndarray:
+def mean(rows: Rows, over: Rows) -> np.ndarray:
     """Return the mean of each round."""
-    return rows.groupby("round")["value"].mean().to_numpy()
+    return _of_each(rows.round, rows.value, np.mean)[1]
 
 
 @statistic("min")
-def smallest(rows: pd.DataFrame, over: pd.DataFrame) -> np.ndarray:
+def smallest(rows: Rows, over: Rows) -> np.ndarray:
     """Return the smallest value of each round."""
-    return rows.groupby("round")["value"].min().to_numpy()
+    return _of_each(rows.round, rows.value, np.min)[1]
 
 
 @statistic("max")
-def largest(rows: pd.DataFrame, over: pd.DataFrame) -> np.ndarray:
+def largest(rows: Rows, over: Rows) -> np.ndarray:
     """Return the largest value of each round."""
-    return rows.groupby("round")["value"].max().to_numpy()
+    return _of_each(rows.round, rows.value, np.max)[1]
 
 
 @statistic("count")
-def count(rows: pd.DataFrame, over: pd.DataFrame) -> np.ndarray:
+def count(rows: Rows, over: Rows) -> np.ndarray:
     """Return the number of rows."""
     return np.array([float(len(rows))])
 
 
 @statistic("gain", has_baseline=True)
-def gain(rows: pd.DataFrame, over: pd.DataFrame) -> np.ndarray:
+def gain(rows: Rows, over: Rows) -> np.ndarray:
     """Return the baseline over the rows in each round that has both: the gain, if values are times."""
     return _ratio(baseline=over, others=rows)
 
 
 @statistic("share", has_baseline=True)
-def share(rows: pd.DataFrame, over: pd.DataFrame) -> np.ndarray:
+def share(rows: Rows, over: Rows) -> np.ndarray:
     """Return the rows over the baseline in each round that has both: the inverse of the gain."""
     return _ratio(baseline=rows, others=over)
 
 
 @statistic("weighted mean", has_second=True)
-def weighted_mean(rows: pd.DataFrame, over: pd.DataFrame) -> np.ndarray:
+def weighted_mean(rows: Rows, over: Rows) -> np.ndarray:
     """Return the mean of the values, weighted by `along`."""
-    return np.array([np.average(rows["value"], weights=rows["along"])])
+    return np.array([np.average(rows.value, weights=rows.along)])
 
 
 @statistic("slope", has_second=True)
-def slope(rows: pd.DataFrame, over: pd.DataFrame) -> np.ndarray:
+def slope(rows: Rows, over: Rows) -> np.ndarray:
     """Return the slope of the straight line through the values over `along`, by least squares."""
-    if rows["along"].nunique() < 2:
+    if len(np.unique(_along(rows))) < 2:
         raise ValueError(f"a slope of {len(rows)} row(s); allowed: rows of two values of `along` or more")
-    return np.array([np.polyfit(rows["along"], rows["value"], 1)[0]])
+    return np.array([np.polyfit(_along(rows), rows.value, 1)[0]])
 
 
 @statistic("half", has_second=True)
-def half(rows: pd.DataFrame, over: pd.DataFrame) -> np.ndarray:
+def half(rows: Rows, over: Rows) -> np.ndarray:
     """Return the first place `along` where the value is half of its first one.
 
     It is interpolated over the logarithm of the place, because places of decays are spaced so.
     """
-    curve = rows.groupby("along")["value"].median()
-    left, along = curve.to_numpy() / curve.iloc[0], curve.index.to_numpy(float)
+    along, values = _of_each(_along(rows), rows.value)
+    along, left = along.astype(float), values / values[0]
     below = np.flatnonzero(left < HALF)
     if not len(below):
         raise ValueError(
@@ -133,35 +156,52 @@ def half(rows: pd.DataFrame, over: pd.DataFrame) -> np.ndarray:
 
 
 @statistic("spread", has_second=True)
-def spread(rows: pd.DataFrame, over: pd.DataFrame) -> np.ndarray:
+def spread(rows: Rows, over: Rows) -> np.ndarray:
     """Return the largest over the smallest of the medians of the groups `along`."""
-    medians = rows.groupby("along")["value"].median()
+    medians = _of_each(_along(rows), rows.value)[1]
     return np.array([medians.max() / medians.min()])
 
 
 @statistic("over best", has_baseline=True, has_second=True)
-def over_best(rows: pd.DataFrame, over: pd.DataFrame) -> np.ndarray:
+def over_best(rows: Rows, over: Rows) -> np.ndarray:
     """Return the rows over the best of the baseline in each round: the group `along` of the lowest median."""
-    best = over.groupby("along")["value"].median().idxmin()
-    return _ratio(baseline=rows, others=over[over["along"] == best])
+    places, medians = _of_each(_along(over), over.value)
+    return _ratio(baseline=rows, others=over.at(_along(over) == places[medians.argmin()]))
 
 
 @statistic("peak over mean", has_baseline=True)
-def peak_over_mean(rows: pd.DataFrame, over: pd.DataFrame) -> np.ndarray:
+def peak_over_mean(rows: Rows, over: Rows) -> np.ndarray:
     """Return the largest value of the rows over the mean of the baseline."""
-    return np.array([rows["value"].max() / over["value"].mean()])
+    return np.array([rows.value.max() / over.value.mean()])
 
 
-def _ratio(baseline: pd.DataFrame, others: pd.DataFrame) -> np.ndarray:
+def _along(rows: Rows) -> np.ndarray:
+    assert rows.along is not None  # `Query` requires it
+    return rows.along
+
+
+def _of_each(
+    keys: np.ndarray, values: np.ndarray, take: Callable[[np.ndarray], float] = np.median
+) -> tuple[np.ndarray, np.ndarray]:
+    """Reduce the values of each key: the keys, sorted, and their numbers."""
+    names, place = np.unique(keys, return_inverse=True)
+    if len(names) == len(keys):  # one value each
+        numbers = np.empty(len(names))
+        numbers[place] = values
+        return names, numbers
+    return names, np.array([take(values[place == k]) for k in range(len(names))], float)
+
+
+def _ratio(baseline: Rows, others: Rows) -> np.ndarray:
     """Return baseline over others in each round that has both.
 
     Raises:
         ValueError: no round has both.
     """
-    above, below = (rows.groupby("round", sort=False)["value"].median() for rows in (baseline, others))
-    both = below.index.intersection(above.index, sort=False)
-    if both.empty:
+    (up, above), (down, below) = (_of_each(rows.round, rows.value) for rows in (baseline, others))
+    _, first, second = np.intersect1d(up, down, assume_unique=True, return_indices=True)
+    if not len(first):
         raise checks.refuse_value(
-            "rounds", baseline["round"].tolist(), f"rounds of the other rows, {others['round'].tolist()}"
+            "rounds", baseline.round.tolist(), f"rounds of the other rows, {others.round.tolist()}"
         )
-    return (above[both] / below[both]).to_numpy()
+    return above[first] / below[second]
