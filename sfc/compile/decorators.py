@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from sfc.compile.lazy_module import load_modules, numba
 
 Function = TypeVar("Function", bound=Callable)
+BARE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # for functions that only kernels call
 FEW = 2**14  # items of a loop that is short enough for one thread
 _making = RLock()
 _by_class: dict[Callable, dict[type, Callable]] = {}  # function -> class -> chooser of the code
@@ -136,13 +137,13 @@ def kernel(function: Callable | None = None, *, parallel: bool = False, **option
 def inlined(function: Function) -> Function:
     """Let kernels call a plain function; its code replaces each call."""
     load_modules(function.__globals__)
-    return numba.extending.register_jitable(forceinline=True)(function)
+    return numba.extending.register_jitable(forceinline=True, **BARE)(function)
 
 
 def callee(function: Function) -> Function:
     """Let kernels call a plain function; the compiler decides whether to inline it."""
     load_modules(function.__globals__)
-    return numba.extending.register_jitable(function)
+    return numba.extending.register_jitable(**BARE)(function)
 
 
 def overload(stub: Callable) -> Callable[[Function], Function]:
@@ -155,7 +156,7 @@ def overload(stub: Callable) -> Callable[[Function], Function]:
         A decorator. The decorated function takes the Numba types of the arguments, with the parameter names
         of `stub`, and returns a function with those names to compile, or None if it has none for such types.
     """
-    return numba.extending.overload(stub, jit_options={"forceinline": True})
+    return numba.extending.overload(stub, jit_options={"forceinline": True, **BARE})
 
 
 def chosen_by(argument: str, default: Callable | None = None) -> Callable[[Function], Function]:
@@ -188,7 +189,7 @@ def chosen_by(argument: str, default: Callable | None = None) -> Callable[[Funct
         attributes = vars(choose)
         attributes["__signature__"] = inspect.Signature(names)  # Numba compares it with that of the code
         attributes |= {"by_class": True, "default": default}  # for `sfc.compile.fingerprint`
-        numba.extending.overload(stub, jit_options={"forceinline": True})(choose)
+        numba.extending.overload(stub, jit_options={"forceinline": True, **BARE})(choose)
         return stub
 
     return decorate
