@@ -210,22 +210,15 @@ def steps_of_blocks(most, step, n, pos, vel, lists, pruned, bound, inner, roundi
     fastest, travelled, since, taken = np.zeros(lists.shares), bound.now, inner.now, 0
     while taken < most:
         prunes = not since < inner.limit
-        if taken % 2 == 0:
-            out.clock[out.turn] = step + taken
-            if prunes:
-                for p in numba.prange(lists.shares):
-                    fastest[p] = prune_share(p, n, pos, vel, lists, pruned, grid, law, out)
-            else:
-                for p in numba.prange(lists.shares):
-                    fastest[p] = fold_share(p, n, pos, vel, pruned, grid, law, out)
+        # A call of each function for both directions, since each call is inlined and adds to the compile time.
+        now, x, v = (out, pos, vel) if taken % 2 == 0 else (back, out.pos, out.vel)
+        now.clock[now.turn] = step + taken
+        if prunes:
+            for p in numba.prange(lists.shares):
+                fastest[p] = prune_share(p, n, x, v, lists, pruned, grid, law, now)
         else:
-            back.clock[back.turn] = step + taken
-            if prunes:
-                for p in numba.prange(lists.shares):
-                    fastest[p] = prune_share(p, n, out.pos, out.vel, lists, pruned, grid, law, back)
-            else:
-                for p in numba.prange(lists.shares):
-                    fastest[p] = fold_share(p, n, out.pos, out.vel, pruned, grid, law, back)
+            for p in numba.prange(lists.shares):
+                fastest[p] = fold_share(p, n, x, v, pruned, grid, law, now)
         taken += 1
         # 1e-6: more than the rounding of the speed and the stride in float32. The position is rounded too.
         stride = math.sqrt(fastest.max()) * out.drift * (1 + 1e-6) + rounding
