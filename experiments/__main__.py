@@ -8,6 +8,8 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
+from experiments.processes.output import until_output_closes
+
 HEADING = (
     "python -m experiments.<name> runs one of these experiments. --help lists its flags, --quick takes under "
     "a minute."
@@ -65,4 +67,5 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    with until_output_closes():
+        sys.exit(main(sys.argv[1:]))

@@ -29,7 +29,8 @@ from experiments.core.settings import Settings, UsageError, cases
 from experiments.core.sweep import sweep
 from experiments.core.terminal import answer_lines
 from experiments.drawing import style
-from experiments.processes.lifetime import Terminated, terminable, until_output_closes
+from experiments.processes.lifetime import Terminated, terminable
+from experiments.processes.output import until_output_closes
 from experiments.processes.separate_run import EXPECTED, RunFailed, WorkerDied
 from md import BackendUnavailableError
 from md import backend as backends
@@ -51,8 +52,8 @@ class Options:
     """Options of every experiment."""
 
     quick: bool = False
-    """Small sweep that ends within a minute on two cores. At the end of a command it replaces the numbers in
-    front of it, such as sizes; flags after it replace its settings."""
+    """Small sweep that ends within a minute on two cores. At the end of a command it replaces those numbers
+    in front of it that it sets itself, such as sizes; flags after it replace its settings."""
     results: Annotated[Path, tyro.conf.arg(metavar="FOLDER")] = Path("results")
     """Folder for results. The run creates <experiment>/<utc>-<hash> in it."""
     replot: Annotated[Path | None, _FOLDER] = None
@@ -222,6 +223,8 @@ def _run(
             results.show(table_now(table, experiment), record.folder, record.folder, is_quick)
         elif complete:
             _fail(f"no case gave a row, so there is nothing in {record.folder}; widen the axes", 1)
+    except BrokenPipeError:  # the reader of the answer has ended; the table and the figures are written
+        raise
     except OSError as error:
         failure = failure or error
     if failure is not None:
@@ -322,7 +325,9 @@ def _parse(
         raise UsageError(f"{' and '.join(alone)}; allowed: one of them, because each sets what is measured")
     arguments, replaced = flags.make_quick(arguments, quick)
     if replaced:
-        _announce(f"--quick replaces {' '.join(replaced)}; what stands after --quick is kept")
+        _announce(
+            f"--quick takes its own sizes in place of {' '.join(replaced)}; flags after --quick are kept"
+        )
     default = config_type(**(quick if "--quick" in arguments else {}))
     for flag, run in named.items():
         default = config_of(run, f"--{flag}", config_type, experiment)
@@ -404,6 +409,8 @@ def _replot(results: _Results, run: Path, folder: Path, experiment: str, timed: 
         table = reliability.warned(table, quick)
     try:
         results.show(table, run, folder, quick)
+    except BrokenPipeError:  # the reader of the answer has ended
+        raise
     except OSError as error:
         raise UsageError(
             f"{error}; allowed: a folder with permission to write and with room; make room, or give another "

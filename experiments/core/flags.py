@@ -42,9 +42,10 @@ _QUICK = "--quick"
 
 
 def make_quick(arguments: Sequence[str], quick: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Take out the numbers in front of `--quick` that it sets itself, so that it makes any command small.
+    """Take out the numbers in front of the last `--quick` that it sets itself, so that it makes a command small.
 
-    Names in front of it, such as those of orderings, remain, and all that stands after it.
+    Names in front of it, such as those of orderings, remain, and all that stands after it. What is no number
+    remains too, for its error.
 
     Args:
         arguments: a command line.
@@ -55,22 +56,36 @@ def make_quick(arguments: Sequence[str], quick: Mapping[str, Any]) -> tuple[list
     """
     if _QUICK not in arguments:
         return list(arguments), []
-    end = list(arguments).index(_QUICK)
+    end = len(arguments) - 1 - list(reversed(arguments)).index(_QUICK)
     numeric = {f"--{name.replace('_', '-')}" for name, value in quick.items() if _is_numeric(value)}
-    kept: list[str] = []
-    replaced: list[str] = []
-    into = kept
+    groups: list[list[str]] = [[]]  # a flag and its words each; the first has no flag
     for word in arguments[:end]:
         if word.startswith("--"):
-            flag = word.partition("=")[0].replace("_", "-")
-            into = replaced if flag in numeric else kept
-        into.append(word)
+            groups.append([])
+        groups[-1].append(word)
+    kept: list[str] = []
+    replaced: list[str] = []
+    for words in groups:
+        flag, _, first = words[0].partition("=") if words else ("", "", "")
+        given = [*filter(None, [first]), *words[1:]]
+        is_replaced = flag.replace("_", "-") in numeric and given and all(map(_is_number, given))
+        (replaced if is_replaced else kept).extend(words)
     return [*kept, *arguments[end:]], replaced
 
 
 def _is_numeric(value: Any) -> bool:
     numbers = value if isinstance(value, tuple) else (value,)
     return all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in numbers)
+
+
+def _is_number(word: str) -> bool:
+    for parse in (float, integer):
+        try:
+            parse(word)
+        except ValueError:
+            continue
+        return True
+    return False
 
 
 def integer(text: str) -> int:

@@ -8,7 +8,6 @@ import contextlib
 import ctypes
 import multiprocessing
 import os
-import select
 import shutil
 import signal
 import subprocess
@@ -256,29 +255,3 @@ def run_program(command: Sequence[str], **options: Any) -> subprocess.CompletedP
     with program(command, text=True, **pipes, **options) as process:
         out, errors = process.communicate()
     return subprocess.CompletedProcess(command, process.returncode, out, errors)
-
-
-@contextlib.contextmanager
-def until_output_closes() -> Iterator[None]:
-    """End the program without a traceback if the reader of its standard output ends first, as `head` does.
-
-    Raises:
-        SystemExit: 141, the status of a program that SIGPIPE ends.
-    """
-    try:
-        try:
-            yield
-        finally:
-            sys.stdout.flush()
-    except BrokenPipeError:
-        if not _is_output_closed():
-            raise  # another pipe broke
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush as Python exits
-        sys.exit(128 + signal.SIGPIPE)
-
-
-def _is_output_closed() -> bool:
-    """Return whether the reader of standard output has closed it."""
-    pipe = select.poll()
-    pipe.register(sys.stdout.fileno(), 0)
-    return any(event & select.POLLERR for _, event in pipe.poll(0))

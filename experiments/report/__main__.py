@@ -11,6 +11,7 @@ from pathlib import Path
 
 from experiments.core.record import write_bytes
 from experiments.core.settings import UsageError
+from experiments.processes.output import until_output_closes
 
 NEEDED = {
     "altair": "altair",
@@ -101,4 +102,5 @@ def _check_libraries() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with until_output_closes():
+        sys.exit(main())

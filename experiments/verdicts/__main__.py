@@ -5,7 +5,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from experiments.processes.lifetime import until_output_closes
+from experiments.processes.output import until_output_closes
 from experiments.verdicts import commands, page, table_6_1
 from experiments.verdicts.claims import RESULTS, every, read
 from experiments.verdicts.judgement import judge

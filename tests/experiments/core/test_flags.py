@@ -140,6 +140,9 @@ def test_a_config_keeps_the_words_that_it_allows_without_being_another():
         ("--size 7 --quick --size 9", "--quick --size 9", "--size 7"),
         ("--contact_time=3 --kind name_1 --quick", "--kind name_1 --quick", "--contact_time=3"),
         ("--kind name_2 --quick", "--kind name_2 --quick", ""),
+        ("--size 2**4 1e3 --quick --size 9 --quick", "--quick --quick", "--size 2**4 1e3 --size 9"),
+        ("--size --quick", "--size --quick", ""),
+        ("--size many --quick", "--size many --quick", ""),
         ("--seed 3 --size 7", "--seed 3 --size 7", ""),
         ("--seed 3 --quick", "--seed 3 --quick", ""),
     ],
@@ -152,6 +155,9 @@ def test_quick_replaces_the_numbers_in_front_of_it(words, kept, replaced):
 def test_a_command_that_quick_makes_small_says_what_was_replaced(tmp_path, capsys):
     run = ["--backend", "cpu", "--results", str(tmp_path), "--size", "7", "--colour", "red", "--quick"]
     main(Config, measure, lambda table, folder: None, {"size": (1,)}, run)
-    assert "--quick replaces --size 7; what stands after --quick is kept" in capsys.readouterr().err
+    assert (
+        "--quick takes its own sizes in place of --size 7; flags after --quick are kept"
+        in capsys.readouterr().err
+    )
     (table,) = tmp_path.glob("*/*/table.csv")
     assert set(pd.read_csv(table)["size"]) == {1}

@@ -310,26 +310,3 @@ def test_a_folder_is_removed_even_if_a_signal_comes_as_it_is_made_or_removed(wor
         with lifetime.temporary_folder("peer-", tmp_path):
             assert name == "rmtree"
     assert not list(tmp_path.glob("peer-*"))
-
-
-WRITER = """
-from experiments.processes.lifetime import until_output_closes
-with until_output_closes():
-    for _ in range(10_000):
-        print("line" * 100)
-"""
-
-
-def test_a_program_whose_output_is_not_read_to_its_end_shows_no_traceback():
-    command = [sys.executable, "-c", WRITER]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, cwd=ROOT, text=True, **pipes) as program:
-        assert program.stdout.readline().startswith("line")
-        program.stdout.close()
-        assert program.stderr.read() == ""
-    assert program.returncode == 128 + signal.SIGPIPE
-
-
-def test_a_broken_pipe_that_is_not_the_output_is_raised():
-    with pytest.raises(BrokenPipeError, match="of a worker"), lifetime.until_output_closes():
-        raise BrokenPipeError("of a worker")
