@@ -42,7 +42,7 @@ _QUICK = "--quick"
 
 
 def make_quick(arguments: Sequence[str], quick: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Take out the numbers in front of the last `--quick` that it sets itself, so that it makes a command small.
+    """Take out the numbers in front of the last `--quick` that it sets itself, to make a command small.
 
     Names in front of it, such as those of orderings, remain, and all that stands after it. What is no number
     remains too, for its error.

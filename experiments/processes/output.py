@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def until_output_closes() -> Iterator[None]:
-    """End the program if the reader of its standard output has closed it; other errors of the block are raised.
+    """End the program if the reader of its standard output has closed it; raise the block's other errors.
 
     Raises:
         SystemExit: 141, the status of a program that SIGPIPE ends.

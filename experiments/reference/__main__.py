@@ -7,6 +7,7 @@ from typing import Annotated
 import tyro
 
 from experiments.core.settings import UsageError
+from experiments.processes.output import until_output_closes
 from experiments.reference import keep as keeping
 from experiments.reference import listing, shrink
 from experiments.reference import redraw as redrawing
@@ -71,12 +72,15 @@ def redraw_runs(run: _Runs = (), /) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        tyro.extras.subcommand_cli_from_dict(
-            {"keep": keep, "list": list_runs, "redraw": redraw_runs, "shrink": shrink_runs},
-            prog="python -m experiments.reference",
-            description=__doc__,
-        )
-    except (UsageError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
+    with until_output_closes():
+        try:
+            tyro.extras.subcommand_cli_from_dict(
+                {"keep": keep, "list": list_runs, "redraw": redraw_runs, "shrink": shrink_runs},
+                prog="python -m experiments.reference",
+                description=__doc__,
+            )
+        except BrokenPipeError:
+            raise
+        except (UsageError, OSError) as error:
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(2)

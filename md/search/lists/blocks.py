@@ -210,7 +210,7 @@ def steps_of_blocks(most, step, n, pos, vel, lists, pruned, bound, inner, roundi
     fastest, travelled, since, taken = np.zeros(lists.shares), bound.now, inner.now, 0
     while taken < most:
         prunes = not since < inner.limit
-        # A call of each function for both directions, since each call is inlined and adds to the compile time.
+        # One call of each function for both directions: each call is inlined, and adds to the compile time.
         now, x, v = (out, pos, vel) if taken % 2 == 0 else (back, out.pos, out.vel)
         now.clock[now.turn] = step + taken
         if prunes:

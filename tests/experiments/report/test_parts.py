@@ -80,6 +80,14 @@ def test_first_choices_of_each_chart_show_six_series_or_fewer():
         assert specs.picture(specified, first).startswith("<svg")
 
 
+def test_no_point_of_a_chart_is_drawn_twice():
+    kept = {run.name: run for run in runs.kept()}
+    for chart in CHARTS.values():
+        places = [tuple(row[name] for name in ("at", *chart.columns)) for row in charts.rows(chart, kept)]
+        twice = {place for place in places if places.count(place) > 1}
+        assert not twice, chart.id
+
+
 def test_colours_of_orders_stand_out_from_both_pages_and_from_each_other():
     names = ["row", "morton", "peano", "hilbert", LATTICE, SHUFFLED]  # of the charts
     colours, shapes = screen_colours.of_orders(names)
