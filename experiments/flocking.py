@@ -457,7 +457,7 @@ def _draw_times(table: pd.DataFrame, out: Path) -> None:
         for label in panels[-1][0].get_legend().get_texts():
             label.set_text(f"{label.get_text()}\n{neighbours[label.get_text()]}")
         title = "\n".join([f"{precision}; {statistics.caption(rows)}", *over_target(own)])
-        figures.titled(figure, title, out, f"times_{precision}")
+        figures.titled(figure, title, out, f"times_{precision}", own)
 
 
 def _neighbours(table: pd.DataFrame) -> dict[str, str]:
@@ -496,7 +496,7 @@ def _draw_gains(found: pd.DataFrame, label: str, title: str, out: Path, name: st
         figures.legend_outside(panels[-1][0], "flock", [panel for panel, _ in panels])
         noise = f"; grey: noise ({TWICE} measured twice)" if rows["noise_floor"].notna().any() else ""
         lines = f"{precision}; {statistics.caption(rows)}{noise}\n{title}"
-        figures.titled(figure, lines.strip(), out, f"{name}_{precision}")
+        figures.titled(figure, lines.strip(), out, f"{name}_{precision}", rows)
 
 
 def _draw_rungs(judged: pd.DataFrame, note: str, out: Path) -> None:
@@ -530,7 +530,7 @@ def _draw_misses(table: pd.DataFrame, out: Path) -> None:
         cache = f"`{known['model'].iloc[0]}` of {known['cache_particles'].iloc[0]:,.0f} particles"
         runs = statistics.caption(rows) if rows["runs"].max() > 1 else "one run"
         title = f"reads of the force kernel in a cache: model {cache}; {precision}; {runs}"
-        figures.titled(figure, title, out, f"misses_{precision}")
+        figures.titled(figure, title, out, f"misses_{precision}", rows)
 
 
 def answer(table: pd.DataFrame) -> Answer:

@@ -370,7 +370,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     save_table(_schedules(table), out, "schedules")
     keys = ["n", "ordering", "search", "precision"]
     for key, rows in table.groupby(keys, sort=False):
-        style.save(_over_interval(rows), out, figures.file_name("interval", table, keys, key))
+        style.save(_over_interval(rows), out, figures.file_name("interval", table, keys, key), rows)
     if len(best) >= _FEWEST_OPTIMA:
         style.save(_predicted(best), out, "foreseen")
 

@@ -323,7 +323,7 @@ def _draw_floors(rows: pd.DataFrame, out: Path, name: str) -> None:
         panel.set_title(title, fontsize=9)
         panel.set(xlabel="time in a step (us)", xlim=(0, None))
     figures.legend_outside(panels[-1], None, panels)
-    figures.titled(figure, f"{_title(rows)}\n{RULE if counted else NO_KERNELS}", out, name)
+    figures.titled(figure, f"{_title(rows)}\n{RULE if counted else NO_KERNELS}", out, name, rows)
 
 
 def _draw_limits(rows: pd.DataFrame, out: Path, name: str) -> None:
@@ -353,7 +353,7 @@ def _draw_limits(rows: pd.DataFrame, out: Path, name: str) -> None:
     marks = panels[-1].get_legend_handles_labels()
     figure.legend(*marks, loc="outside lower center", ncols=3, fontsize=8)  # the notes are at the right
     notes = "right: time in a step, what limits it, occupancy"
-    figures.titled(figure, f"{_title(rows)}\n{RULE} (dashed); {notes}", out, name)
+    figures.titled(figure, f"{_title(rows)}\n{RULE} (dashed); {notes}", out, name, rows)
 
 
 def _draw_waits(rows: pd.DataFrame, out: Path, name: str) -> None:
@@ -377,7 +377,7 @@ def _draw_waits(rows: pd.DataFrame, out: Path, name: str) -> None:
         panel.set_title(f"filling fraction {fraction:g}", fontsize=9)
         panel.set(xlabel="wait of a warp (cycles per instruction)", xlim=(0, None))
     figures.legend_outside(panels[-1], "waits for", panels)
-    figures.titled(figure, _title(rows), out, name)
+    figures.titled(figure, _title(rows), out, name, rows)
 
 
 def _panels(rows: pd.DataFrame, names: list[str], width: float) -> tuple[Any, list]:

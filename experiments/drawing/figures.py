@@ -60,7 +60,7 @@ def panels_in_a_row(
     return figure, list(panels)
 
 
-def titled(figure: Figure, title: str, out: Path, name: str) -> None:
+def titled(figure: Figure, title: str, out: Path, name: str, rows: pd.DataFrame | None = None) -> None:
     """Write a figure under a title, and close it.
 
     Args:
@@ -68,9 +68,10 @@ def titled(figure: Figure, title: str, out: Path, name: str) -> None:
         title: above all panels.
         out: folder of the files.
         name: of the files, without an ending.
+        rows: of the table that it shows, as for `style.save`; None for all.
     """
     figure.suptitle(title, fontsize=9)
-    style.save(figure, out, name)
+    style.save(figure, out, name, rows)
 
 
 def file_name(stem: str, table: pd.DataFrame, columns: Sequence[str], key: Sequence[Any]) -> str:
@@ -491,7 +492,7 @@ def times_of_rungs(
     for place, heading in enumerate(columns):
         for row, text in enumerate([heading, *notes[heading]] if notes is not None else (), -1):
             panel.annotate(text, (1.04 + 0.3 * place, row), annotation_clip=False, **look)
-    titled(figure, f"{title}; {statistics.caption(found)}", out, name)
+    titled(figure, f"{title}; {statistics.caption(found)}", out, name, found)
 
 
 def times_by_size(found: pd.DataFrame, label: str, what: str, title: str, out: Path, name: str) -> None:
@@ -516,7 +517,8 @@ def times_by_size(found: pd.DataFrame, label: str, what: str, title: str, out: P
         part = found[found["n"] == n].assign(state="", name=found[label])
         dots_by_name(panel, part, names, look, "time_ms", 1e6 / n)
         plain_log_axis(panel, part, "time_ms", 1e6 / n, f"time per {what}\nand step (ns)")
-    titled(figure, f"{title}; {statistics.caption(found)}{others}", out, name)
+    shown = found[found["n"].isin(sizes)]
+    titled(figure, f"{title}; {statistics.caption(found)}{others}", out, name, shown)
 
 
 def _shown_sizes(found: pd.DataFrame) -> tuple[list[int], str]:
@@ -563,4 +565,4 @@ def gains_of_rungs(compared: pd.DataFrame, ladder: Sequence[str], what: str, out
     notes += ["grey: noise"] if compared["noise_floor"].notna().any() else []
     notes += ["hollow: no difference"] if same.any() else []
     title = f"each rung / the one that it is compared with\n{'; '.join(notes)}{others}"
-    titled(figure, title, out, name)
+    titled(figure, title, out, name, compared[compared["n"].isin(sizes)])
