@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.analysis import reliability
 from experiments.drawing.style import labels
+from experiments.drawing.style.clipped import mark_clipped
 from experiments.drawing.style.looks import TURNS
 from experiments.drawing.style.origin import UNKNOWN, Origin
 from md.checks import path as as_path
@@ -56,6 +57,8 @@ def use(warnings: str = "", origin: Origin = UNKNOWN) -> None:
 def save(figure: plt.Figure, folder: Path, name: str, rows: pd.DataFrame | None = None) -> list[Path]:
     """Write a figure as PNG and PDF, with the lines and the metadata of `use`, and close it.
 
+    Intervals that leave a panel get an arrowhead at its frame.
+
     Args:
         figure: made after `use`.
         folder: of the files.
@@ -76,6 +79,7 @@ def save(figure: plt.Figure, folder: Path, name: str, rows: pd.DataFrame | None 
     paths = [folder / f"{name}.png", folder / f"{name}.pdf"]
     try:
         _wrap_title(figure)
+        mark_clipped(figure)
         add_footer(figure, rows)
         labels.settle(figure)
         write_figure(figure, paths[0], rows)
