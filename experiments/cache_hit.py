@@ -153,11 +153,11 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     alone = table[table.groupby(shapes)["geometry"].transform("nunique") == 1]
     for (kind, search), rows in alone.groupby(["geometry", "search"], sort=False):
         name = kind if table["search"].nunique() == 1 else f"{kind}_{search}"
-        style.save(_over_filling(rows), out, f"filling_{name}")
+        _over_filling(rows, out, f"filling_{name}")
         if rows["size"].nunique() > 1:
-            style.save(_over_size(rows), out, f"size_{name}")
+            _over_size(rows, out, f"size_{name}")
         if rows["cache_particles"].nunique() > 1:
-            style.save(_over_cache(rows), out, f"cache_{name}")
+            _over_cache(rows, out, f"cache_{name}")
     table = table.drop_duplicates([*_OWN, "repeat"])  # two sizes may give a curve the same grid
     keys = [name for name in _OWN if name != "particles"]
     summary = table.groupby(keys, sort=False)[["hit_ratio", "speed_up"]].agg(["median", "min", "max"])
@@ -174,7 +174,7 @@ def _names(rows: pd.DataFrame) -> list[str]:
     return list(dict.fromkeys(rows["ordering"]))
 
 
-def _over_filling(rows: pd.DataFrame) -> plt.Figure:
+def _over_filling(rows: pd.DataFrame, out: Path, name: str) -> None:
     """Draw figures 5.3 and 5.4, or 5.5 and 5.6, of [thesis]: misses and speed-up over the filling."""
     capacity, size = _nearest(rows["cache_particles"], SHOWN), rows["size"].max()
     model = rows["model"].iloc[0]
@@ -199,8 +199,7 @@ def _over_filling(rows: pd.DataFrame) -> plt.Figure:
     left_out = style.left_out(every, names)
     title = f"{rows['geometry'].iloc[0]} of about {size} boxes a side, model {model}, cache of {capacity} "
     title += f"particles; median and range over repeats{note}" + (f"\n{left_out}" if left_out else "")
-    figure.suptitle(title)
-    return figure
+    figures.titled(figure, title, out, name, rows)
 
 
 def _misses(rows: pd.DataFrame, out: Path, name: str) -> None:
@@ -229,7 +228,9 @@ def _misses(rows: pd.DataFrame, out: Path, name: str) -> None:
         figures.plain_log_ticks(panel)
     figures.name_lines(panels[-1], "memory order, and what is read", panels)
     lengths = " x ".join(f"{rows[axis].max()}" for axis in ("nx", "ny", "nz"))
-    figures.titled(figure, f"the same gas in a box of {lengths} d; median and range over repeats", out, name)
+    figures.titled(
+        figure, f"the same gas in a box of {lengths} d; median and range over repeats", out, name, rows
+    )
 
 
 def _where(geometry: Geometry) -> str:
@@ -240,7 +241,7 @@ def _reads(geometry: Geometry) -> str:
     return "columns" if geometry.read < geometry.dim else "boxes"
 
 
-def _over_size(rows: pd.DataFrame) -> plt.Figure:
+def _over_size(rows: pd.DataFrame, out: Path, name: str) -> None:
     """Draw figure 5.9 of [thesis], misses over size: of the orders at one filling, of one order at all."""
     capacity, model = _nearest(rows["cache_particles"], SHOWN), rows["model"].iloc[0]
     rows = rows[(rows["cache_particles"] == capacity) & (rows["model"] == model)]
@@ -265,11 +266,11 @@ def _over_size(rows: pd.DataFrame) -> plt.Figure:
     title = (
         f"{rows['geometry'].iloc[0]}, model {model}, cache of {capacity} particles; median and range over "
     )
-    figure.suptitle(title + "repeats" + (f"\n{left_out}" if left_out else ""))
-    return figure
+    title += "repeats" + (f"\n{left_out}" if left_out else "")
+    figures.titled(figure, title, out, name, rows)
 
 
-def _over_cache(rows: pd.DataFrame) -> plt.Figure:
+def _over_cache(rows: pd.DataFrame, out: Path, name: str) -> None:
     """Draw misses over the capacity, with a panel for each model."""
     phi, size = _nearest(rows["filling_fraction"], SHOWN_FILLING), rows["size"].max()
     rows = rows[(rows["filling_fraction"] == phi) & (rows["size"] == size)]
@@ -291,8 +292,8 @@ def _over_cache(rows: pd.DataFrame) -> plt.Figure:
     title = (
         f"{rows['geometry'].iloc[0]} of about {size} boxes a side, {phi:.0%} filled; median and range over "
     )
-    figure.suptitle(title + "repeats" + (f"\n{left_out}" if left_out else ""))
-    return figure
+    title += "repeats" + (f"\n{left_out}" if left_out else "")
+    figures.titled(figure, title, out, name, rows)
 
 
 def _systems() -> plt.Figure:

@@ -102,7 +102,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     first = table[table["repeat"] == 0]
     for phi, rows in first.groupby("filling_fraction", sort=False):
         several = first["filling_fraction"].nunique() > 1
-        style.save(_maps(rows), out, "map" + (f"_{phi:g}".replace(".", "_") if several else ""))
+        style.save(_maps(rows), out, "map" + (f"_{phi:g}".replace(".", "_") if several else ""), rows)
     mean = mean_hits(table).groupby(_CASE, sort=False)["hit_ratio"].agg(["median", "min", "max"])
     save_table(mean.add_prefix("hit_ratio_").reset_index(), out, "summary")
 

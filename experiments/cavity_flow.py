@@ -385,7 +385,7 @@ def _draw_fields(rows: pd.DataFrame, out: Path, name: str) -> None:
     )
     bar.set_label(label, fontsize=8)
     number, n = rows["reynolds"].iloc[0], rows["n"].iloc[0]
-    figures.titled(figure, f"steady flow, Re {number}, {n} x {n} points", out, name)
+    figures.titled(figure, f"steady flow, Re {number}, {n} x {n} points", out, name, rows)
 
 
 def _grids(rows: pd.DataFrame) -> dict[str, np.ndarray]:

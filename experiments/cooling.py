@@ -299,7 +299,12 @@ def _decades(decades: pd.DataFrame) -> plt.Figure:
     """Draw tau, collision rate and homogeneity of each decade."""
     decades = decades.assign(gas=_gases(decades))
     measured = [name for name in MEASURES if name in decades]
-    figure, panels = figures.panels_in_a_row([""] * len(measured), 2.3)
+    across = -(-len(measured) // 2) if len(measured) > 3 else len(measured)
+    down = -(-len(measured) // across)
+    size = (2.7 * across + 1.0, 2.5 * down + 0.4)
+    figure, grid = plt.subplots(down, across, figsize=size, squeeze=False)
+    panels = list(grid.flat)[: len(measured)]
+    free = list(grid.flat)[len(measured) :]
     names, left_out = _few(decades)
     look = style.lines_in_turn(names, "gas")
     for panel, name in zip(panels, measured, strict=True):
@@ -310,7 +315,12 @@ def _decades(decades: pd.DataFrame) -> plt.Figure:
             panel.set_yscale("log")
             figures.plain_log_ticks(panel)
         panel.set_ylabel(MEASURES[name], fontsize=8)
-    figures.name_lines(panels[-1], _HEADING, panels)
+    for panel in free:
+        panel.set_axis_off()
+    if free:
+        free[0].legend(*panels[0].get_legend_handles_labels(), title=_HEADING, fontsize=8, loc="center left")
+    else:
+        figures.name_lines(panels[-1], _HEADING, panels)
     figure.suptitle(f"free cooling by decades; median and range over repeats{left_out}")
     return figure
 

@@ -62,8 +62,10 @@ def _all() -> tuple[str, ...]:
     return (*BASELINES, *sfc.orderings(3))
 
 
-LEAST_SPREAD = 0.005  # of predicted hit ratios, in a panel of times
+LEAST_SPREAD = 0.005  # of predicted hit ratios, in a level that is drawn
+COUNTED = "counted"  # the rows of counters, and their name among the models
 _LEVEL_NAMES = {"L1": "first level", "chip": "last level"}
+_MODEL_LOOKS = (("#D55E00", "s"), ("#0072B2", "^"), ("#CC79A7", "D"))  # of `MODELS`: Okabe and Ito (2008)
 
 
 @dataclass(frozen=True)
@@ -236,7 +238,9 @@ def times(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def correlations(table: pd.DataFrame) -> pd.DataFrame:
-    """Correlate each model with times and counted ratios: among all orders, curves and scans, families.
+    """Correlate each model, and the counters, with times: among all orders, curves and scans, families.
+
+    Each model is also correlated with the counted ratios; the counters are the model `counted`.
 
     In each run: Spearman's rank correlation of a predicted hit ratio with the time (best: -1) or with the
     counted ratio (best: 1); its 95 % interval by resampling the orders; the mean and the largest absolute
@@ -250,16 +254,17 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
     keys, table = [*_KEYS, "run"], table[~table["ordering"].map(is_again)]
     found = []
     for key, rows in table.groupby(keys, sort=False):
-        predicted = rows[rows["what"] == "predicted"]
+        ratios = rows[rows["what"].isin(["predicted", COUNTED])]
+        ratios = ratios.assign(model=ratios["model"].where(ratios["what"] == "predicted", COUNTED))
         against: dict[tuple[str, Any], pd.Series] = {
             ("time", ""): times(rows).groupby("ordering")["time_ms"].median()
         }
         for level, part in rows[rows["what"] == "counted"].groupby("level"):
             against["counted", level] = part.groupby("ordering")["hit_ratio"].median()
-        for (model, of_cache), part in predicted.groupby(["model", "level"], sort=False):
-            ratio = part.set_index("ordering")["hit_ratio"]
+        for (model, of_cache), part in ratios.groupby(["model", "level"], sort=False):
+            ratio = part.groupby("ordering", sort=False)["hit_ratio"].median()
             for (what, of_level), other in against.items():
-                if what == "counted" and of_level != of_cache:
+                if what == "counted" and (of_level != of_cache or model == COUNTED):
                     continue
                 for among, names in _among(list(ratio.index)).items():
                     pair = ratio[names].to_numpy(), other.reindex(names).to_numpy()
@@ -303,17 +308,18 @@ def _spearman(first: np.ndarray, second: np.ndarray) -> dict[str, float]:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw times over predictions, and counted over predicted ratios; write the tables."""
+    """Draw time, counted and predicted misses of each memory order; write the tables."""
     by = [*_KEYS, "what", "ordering", "model", "level"]
     gases = statistics.with_rounds(table, by, runs="repeat")  # repeats of older runs have different gases
     table = statistics.with_rounds(table, by)
-    save_table(correlations(gases), out, "correlations")
+    ranks = correlations(gases)
+    save_table(ranks, out, "correlations")
     save_table(summary(table), out, "summary")
     save_table(_ratios(table), out, "hit_ratios")
     for key, rows in table.groupby(_KEYS, sort=False):
-        style.save(_scatter(rows, "time"), out, figures.file_name("time", table, _KEYS, key))
-        if (rows["what"] == "counted").any():
-            style.save(_scatter(rows, "counted"), out, figures.file_name("counted", table, _KEYS, key))
+        stem = COUNTED if (rows["what"] == COUNTED).any() else "predicted"
+        own = ranks[(ranks[_KEYS] == list(key)).all(axis=1)]
+        style.save(_compared(rows, own), out, figures.file_name(stem, table, _KEYS, key), rows)
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -341,61 +347,109 @@ def _ratios(table: pd.DataFrame) -> pd.DataFrame:
     return rows.groupby(keys, sort=False, dropna=False)[columns].median().reset_index()
 
 
-def _scatter(rows: pd.DataFrame, what: str) -> plt.Figure:
-    """Draw panels by model and level, with a mark for each memory order.
+def _compared(rows: pd.DataFrame, ranks: pd.DataFrame) -> plt.Figure:
+    """Draw a row for each memory order: its time, and its counted and predicted misses side by side.
 
-    A level is left out of the times if every model predicts nearly the same for all orders.
+    Curves and scans stand above, the fastest first. A level of cache is left out if every model predicts
+    nearly the same for all orders.
+
+    Args:
+        rows: of one gas, or of several runs of it.
+        ranks: rows of `correlations` of these.
     """
-    models = [str(model) for model in rows["model"].dropna().unique()]
-    names = sorted({original(name) for name in rows["ordering"]}, key=lambda name: (name in NO_CURVE, name))
-    curves = [name for name in names if name not in NO_CURVE]
-    notes = []
-    if what == "time" and len(curves) > 1:  # beside shuffled memory they would lie on one point
-        notes += [f"without {', '.join(name for name in names if name in NO_CURVE)}"]
-        names = curves
-    own = rows[rows["ordering"].isin(names)]
-    predicted = own.groupby(["level", "model", "ordering"])["hit_ratio"].median()
-    spread = predicted.groupby(["level", "model"]).agg(np.ptp).groupby("level").max()
-    levels = every = [level for level in LEVELS if level in spread.index]
-    if what == "time" and len(names) > 1:
-        levels = [level for level in every if spread[level] >= LEAST_SPREAD] or [str(spread.idxmax())]
-        same = [_LEVEL_NAMES[level] for level in every if level not in levels]
-        notes += [f"{name}: predictions differ by less than {LEAST_SPREAD:g}, not drawn" for name in same]
-    figure, panels = plt.subplots(
-        len(levels), len(models), figsize=(2.6 * len(models) + 1.6, 2.6 * len(levels) + 0.6), squeeze=False,
-        sharey=True if what == "time" else "row",
-    )  # fmt: skip
-    timed, of = _times_over_runs(rows), "kernel" if (rows["what"] == "kernel").any() else "phase"
-    counted = own[own["what"] == "counted"].groupby(["level", "ordering"])["hit_ratio"].median()
-    for (a, b), panel in np.ndenumerate(panels):
-        level, model = levels[a], models[b]
-        for name in names:
-            x = predicted.get((level, model, name), np.nan)
-            look: dict[str, Any] = {"marker": style.marker(name), "color": style.colour(name), "label": name}
-            look |= {"linestyle": "", "markersize": 5}
-            if what == "time":
-                at = timed.loc[[name]]
-                panel.errorbar(x, at["centre"], yerr=figures.error_bars(at), capsize=2, **look)
-            else:
-                panel.plot(x, counted.get((level, name), np.nan), **look)
-        panel.set(title=f"{model.replace('_', '-')}, {_LEVEL_NAMES[level]}", xlabel="predicted hit ratio")
-        if b == 0:
-            label = f"time of the force {of} (ms)" if what == "time" else "counted share of loads served"
-            panel.set_ylabel(label)
-        if what == "counted":
-            panel.axline((0, 0), slope=1, color="0.6", linewidth=0.8, zorder=0)
-            panel.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
-    if what == "time":
-        shown = timed.loc[names]
-        figures.whole_centres(panels[0][0], shown, "time_ms", from_zero=False)
-        if (shown["high"] - shown["low"]).max() > np.ptp(shown["centre"]):
-            notes += ["some intervals are wider than all differences"]
-    figures.legend_outside(panels[0][-1], "memory order")
-    first = rows.iloc[0]
-    gas_words = f"{first['n']:,} particles, {first['filling_fraction']:.0%} filled, {first['search']}"
-    spread_words = statistics.caption(timed) if what == "time" else "medians over runs"
-    figure.suptitle(f"{gas_words}, {first['precision']}\n{'; '.join([spread_words, *notes])}")
+    timed = _times_over_runs(rows)
+    timed = timed[[not is_again(str(name)) for name in timed.index]].sort_values("centre")
+    is_curve = np.array([str(name) not in NO_CURVE for name in timed.index])
+    names = [*timed.index[is_curve], *timed.index[~is_curve]]
+    misses = _misses(rows)
+    spread = misses[misses["of"] != COUNTED].groupby(["level", "of"])["misses"].agg(np.ptp)
+    largest = spread.groupby("level").max()
+    known = [level for level in LEVELS if level in largest.index]
+    levels = [level for level in known if largest[level] >= LEAST_SPREAD]
+    titles = ["time", *(f"misses of the {_LEVEL_NAMES[level]}" for level in levels)]
+    figure, panels = figures.panels_in_a_row(
+        titles, 2.9, 1.9 + 0.24 * len(names), 1.0, sharey=True, width_ratios=[0.8, *[1.1] * len(levels)]
+    )
+    _draw_times(panels[0], timed, names[: is_curve.sum()] or names)
+    panels[0].set_xlabel(f"force {'kernel' if (rows['what'] == 'kernel').any() else 'phase'} (ms)")
+    for panel, level in zip(panels[1:], levels, strict=True):
+        own = ranks[(ranks["level"] == level) & (ranks["against"] == "time") & (ranks["among"] == "curves")]
+        rank = own.groupby("model")["rank_correlation"].median()
+        _draw_misses(panel, misses[misses["level"] == level], names, rank)
+    for panel in panels:
+        figures.rows_of_names(panel, names)
+        if 0 < is_curve.sum() < len(names):
+            panel.axhline(is_curve.sum() - 0.5, color="0.6", linewidth=0.8)
+    first, runs = rows.iloc[0], rows["run"].nunique()
+    lines = [f"{first['n']:,} particles, {first['filling_fraction']:.0%} filled, {first['search']}, "]
+    lines[0] += str(first["precision"])
+    lines += [
+        f"times: {statistics.caption(timed)}" + (f"; misses: median over {runs} runs" if runs > 1 else "")
+    ]
+    lines += [
+        f"{_LEVEL_NAMES[level]} not drawn: the predictions differ by less than {LEAST_SPREAD:g}"
+        for level in known
+        if level not in levels
+    ]
+    figure.suptitle("\n".join(lines))
     return figure
+
+
+def _misses(rows: pd.DataFrame) -> pd.DataFrame:
+    """Take medians over runs: columns `level`, `of` (a model, or counted), `ordering` and `misses`."""
+    known = rows[rows["what"].isin([COUNTED, "predicted"])]
+    of = known["model"].where(known["what"] == "predicted", COUNTED)
+    known = known.assign(of=of, misses=1 - known["hit_ratio"])
+    return known.groupby(["level", "of", "ordering"])["misses"].median().reset_index()
+
+
+def _draw_times(panel: plt.Axes, timed: pd.DataFrame, near: list[str]) -> None:
+    """Draw the times of memory orders, on an axis over some of them; others are written at its end."""
+    rows = timed.reset_index()
+    figures.dots_by_order(
+        panel, rows, [*near, *(name for name in rows["ordering"] if name not in near)], "time_ms"
+    )
+    figures.whole_centres_on_log(panel, rows[rows["ordering"].isin(near)], "time_ms", horizontal=True)
+    end = panel.get_xlim()[1]
+    place = len(near)
+    for name in rows["ordering"]:
+        if name in near:
+            continue
+        ms = timed["centre"][name]
+        if ms > end:
+            panel.annotate(
+                f"{ms:.3g} \N{RIGHTWARDS ARROW}", (0.98, place), xycoords=("axes fraction", "data"),
+                ha="right", va="center", fontsize=7,
+            )  # fmt: skip
+        place += 1
+
+
+def _draw_misses(panel: plt.Axes, misses: pd.DataFrame, names: list[str], rank: pd.Series) -> None:
+    """Draw the counted misses of memory orders and those of each model, joined by a line for each order."""
+    at = {name: place for place, name in enumerate(names)}
+    shown = misses[misses["misses"] > 0]
+    ends = shown.groupby("ordering")["misses"].agg(["min", "max"])
+    panel.hlines(
+        [at[name] for name in ends.index], ends["min"], ends["max"], color="0.75", linewidth=1, zorder=1
+    )
+    looks = {COUNTED: ("black", "o"), **dict(zip(MODELS, _MODEL_LOOKS, strict=True))}
+    for of, (colour, marker) in looks.items():
+        own = shown[shown["of"] == of]
+        if len(own):
+            value = rank.get(of, np.nan)
+            words = f"{of.replace('_', '-')}: {rounded(value) if np.isfinite(value) else 'none'}"
+            look: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "", "label": words}
+            look |= {
+                "markersize": 5.5 if of == COUNTED else 5,
+                "markeredgecolor": "white",
+                "markeredgewidth": 0.5,
+            }
+            panel.plot(own["misses"], own["ordering"].map(at), zorder=3 if of == COUNTED else 2, **look)
+    panel.set(xscale="log", xlabel="share of loads that miss")
+    figures.plain_log_ticks(panel, horizontal=True)
+    heading = "rank correlation of hits with time,\ncurves and scans (best: -1)"
+    below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.42 / (0.24 * len(names)))}
+    panel.legend(title=heading, title_fontsize=7, fontsize=7, ncols=2, columnspacing=1, **below)
 
 
 def _times_over_runs(rows: pd.DataFrame) -> pd.DataFrame:
@@ -412,6 +466,7 @@ def answer(table: pd.DataFrame) -> Answer:
     gases = statistics.with_rounds(table, [*_KEYS, "what", "ordering", "model", "level"], runs="repeat")
     found = correlations(headline(gases, *_KEYS))
     known = found[(found["against"] == "time") & (found["among"] == "curves")] if len(found) else found
+    known = known[known["model"] != COUNTED] if len(known) else known
     known = known.dropna(subset="rank_correlation") if len(known) else known
     if known.empty:
         sentence = "No model is compared with the times: a rank correlation takes four curves or scans."

@@ -31,7 +31,7 @@ DIMS = (2, 3, 4)
 LIMIT_DIMS = (2, 3)  # in which the dilation of a limit takes seconds at most
 ORDERS = ("1", "2", "3", "4")  # of the curves, by default
 MAX_CELLS = 2**20  # of an ordering that is measured
-ORDER_CELLS = {2: 2**14, 3: 2**12}  # dim -> cells of a curve's order that is drawn
+ORDER_CELLS = {2: 2**12, 3: 2**12}  # dim -> cells of a curve's order that is drawn
 SHEET_CELLS = 1100  # of a box that is drawn
 WINDOWS = (2, 4)
 PIECES = 8
@@ -78,7 +78,7 @@ class Config(Settings):
     )
     """Sizes. A number is an order of the curves, with base**order cells a side. AxB, AxBxC or AxBxCxD is a
     box for every ordering of that dimension. Limits: 1,048,576 cells to be measured; to be drawn, 1,100 in a
-    box, and 16,384 in 2D and 4,096 in 3D for the order of a curve."""
+    box, and 4,096 for the order of a curve."""
 
     def __post_init__(self):
         super().__post_init__()

@@ -256,7 +256,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     capacities = gains if len(gains) else table["cache_particles"].unique()
     capacity = capacities[np.abs(np.log(capacities / SHOWN)).argmin()]
     rows = table[(table["cache_particles"] == capacity) & (table["model"] == table["model"].iloc[0])]
-    what = f"model {rows['model'].iloc[0]}, cache of {capacity} particles"
+    what = f"{rows['model'].iloc[0]} model, {capacity} particles"
     for column in ("speed", "interaction", "size", "ordering"):
         if rows[column].nunique() > 1:
             _by(rows, column, what, out)
@@ -266,6 +266,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
 
 
 _STEPS = "steps after the reorder"
+_FIRST_BEYOND = 1.5  # a line is drawn to a point beyond the end of its axis
 _TITLES = {
     "speed": "speed (d per step)",
     "interaction": "interaction",
@@ -306,14 +307,52 @@ def _by(rows: pd.DataFrame, column: str, what: str, out: Path) -> None:
                 figures.name_lines(above, _TITLES[column])
         for panel in panels[:, 1:].flat:
             panel.set_ylabel("")
-        title = ", ".join(
-            f"{_TITLES.get(name, name)} {value}" if name not in ("geometry", "interaction") else str(value)
-            for name, value in zip(others, key, strict=True)
-        )
-        note = f"bars at 0.5: half-life; dotted: stretched exponential, if within {SMALL_RESIDUAL:g}"
+        title = f"{_in_words(dict(zip(others, key, strict=True)))}\n{what}; {_spread_in_words(part)}"
         name = figures.file_name(f"by_{column}", rows, others, key)
-        gases = f"median and range over {part['repeat'].nunique()} gases"
-        figures.titled(figure, f"{title}\n{what}; {gases}\n{note}", out, name)
+        figures.titled(figure, f"{title}; bars: half-life; dotted: fit", out, name, part)
+        if column == "interaction":
+            _linear(part, title, out, f"linear_{name}")
+
+
+def _in_words(key: dict[str, Any]) -> str:
+    """Describe the settings that all lines of a figure share."""
+    words = [str(key["geometry"]) + (f" of {key['size']} boxes a side" if "size" in key else "")]
+    words += [f"{key['interaction']} gas"] if "interaction" in key else []
+    words += [f"{key['speed']:g} d per step"] if "speed" in key else []
+    words += [f"order {key['ordering']}"] if "ordering" in key else []
+    return ", ".join(words)
+
+
+def _spread_in_words(rows: pd.DataFrame) -> str:
+    gases = rows["repeat"].nunique()
+    return f"median and range over {gases} gases" if gases > 1 else "one gas"
+
+
+def _linear(rows: pd.DataFrame, title: str, out: Path, name: str) -> None:
+    """Draw figures 5.10 and 5.11 of [thesis]: hits over steps on a linear axis, over a tenth and over all.
+
+    Args:
+        rows: of one case but for interaction and filling fraction, with a column `line`.
+        title: of the figure.
+        out: folder of the files.
+        name: of the files, without an ending.
+    """
+    fractions, last = sorted(rows["filling_fraction"].unique()), rows["step"].max()
+    size = (2.9 * len(fractions) + 1.6, 5.0)
+    figure, grid = plt.subplots(2, len(fractions), figsize=size, squeeze=False, sharex="row", sharey=True)
+    look = _look("interaction", list(dict.fromkeys(rows["line"]))) | {"markersize": 3.5}
+    for panels, end in zip(grid, (last / 10, last), strict=True):
+        for panel, phi in zip(panels, fractions, strict=True):
+            own = rows[rows["filling_fraction"] == phi]
+            figures.median_lines(panel, own[own["step"] <= _FIRST_BEYOND * end], "step", "hit_ratio", look)
+            panel.set(xlim=(0, end), ylim=(0, 1), xlabel=_STEPS)
+            panel.set_xticks(np.linspace(0, end, 5)[:-1])
+            panel.xaxis.set_major_formatter("{x:,.0f}")
+        panels[0].set_ylabel("predicted hit ratio")
+    figures.legend_outside(grid[0][-1], _TITLES["interaction"])
+    for panel, phi in zip(grid[0], fractions, strict=True):
+        panel.set_title(f"{phi:.0%} filled", fontsize=9)
+    figures.titled(figure, title, out, name, rows)
 
 
 def _look(column: str, lines: list[str]) -> dict:

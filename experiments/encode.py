@@ -352,17 +352,18 @@ def _draw_rates(found: pd.DataFrame, out: Path, name: str) -> None:
     look = style.lines_in_turn([f"{bits} bits" for bits in sorted(rows["bits"].unique())], "state")
     dims, verb = sorted(rows["dim"].unique()), rows["direction"].iloc[0]
     titles = [f"{dim}D" for dim in dims]
-    figure, panels = figures.panels_in_a_row(titles, 2.9, 1.3 + 0.3 * len(names), 2.2, sharey=True)
+    own = [[name for name in names if name in set(rows.loc[rows["dim"] == dim, "name"])] for dim in dims]
+    figure, panels = figures.panels_in_a_column(titles, 6.8, [0.3 * len(curves) for curves in own], 1.6)
     is_large = statistics.bounds(rows, RATE)["centre"].max() > LARGE
     scale, unit = (1e-3, "$10^9$ points/s") if is_large else (1.0, "million points/s")
-    for panel, dim in zip(panels, dims, strict=True):
+    for panel, dim, curves in zip(panels, dims, own, strict=True):
         ticks = look | {"markers": dict.fromkeys(look["hue_order"], "|")}
-        figures.dots_by_name(panel, rows[rows["dim"] == dim], names, look, RATE, scale)
-        figures.dots_by_name(panel, copies[copies["dim"] == dim], names, ticks, RATE, scale)
+        figures.dots_by_name(panel, rows[rows["dim"] == dim], curves, look, RATE, scale)
+        figures.dots_by_name(panel, copies[copies["dim"] == dim], curves, ticks, RATE, scale)
         both = pd.concat([rows, copies], ignore_index=True)
-        figures.plain_log_axis(panel, both, RATE, scale, f"{verb}d, {unit}")
-    panels[-1].plot([], [], "|", color="0.3", label="copy of the same bytes")
-    figures.legend_outside(panels[-1], None)
+        figures.plain_log_axis(panel, both, RATE, scale, f"{verb}d, {unit}" if dim == dims[-1] else "")
+    panels[0].plot([], [], "|", color="0.3", label="copy of the same bytes")
+    figures.legend_outside(panels[0], None)
     threads = rows.loc[ours, "threads"].max()  # NaN on a device
     on = "" if np.isnan(threads) else f", {threads:g} thread{'' if threads == 1 else 's'}"
     title = f"{verb}, {_arrays(rows)}{on}\n{statistics.caption(rows)}"

@@ -39,7 +39,7 @@ from md.simulation import PRECISIONS
 SYSTEMS = ("flock", "gas")
 FILLING = 0.2  # of the gas
 LEAST_GAIN = 0.1  # at the first age, as a part of the cost; of a smaller one noise would be left
-FRAME = -0.3, 1.3  # of what is left; wider if a point is outside
+FRAME = -0.1, 1.1  # of what is left; wider if a point is outside
 SEARCHES: dict[str, str | md.search.SearchConfig] = {
     "linked": "linked",
     "scattered": "scattered",
@@ -366,13 +366,16 @@ def _draw_case(rows: pd.DataFrame, halves: pd.DataFrame, out: Path, name: str) -
         column[1].set_xlabel("displacement since the sort (cutoffs)")
     for row in panels:
         row[0].set_ylabel("left of the gain\nover shuffled")
-    figures.legend_outside(panels[0][-1], "solid: measured")
+    for column, search in zip(panels.T, searches, strict=True):
+        text = "\n".join(_halves_in_words(halves[halves["search"] == search], kinds))
+        place = column[0].get_yaxis_transform()
+        column[0].text(0.03, 0.03, text, transform=place, fontsize=6.5, va="bottom")
+    figures.legend_outside(panels[0][-1], None, panels[0])
     n, runs = rows["n"].iloc[0], rows["run"].nunique()
-    title = f"{n:,} particles measured; {rows['ordering'].iloc[0]}; {rows['precision'].iloc[0]}; "
+    title = f"{n:,} particles; {rows['ordering'].iloc[0]}; {rows['precision'].iloc[0]}; "
     title += f"median and range over {runs} runs" if runs > 1 else "one run, no verdict"
-    if len(kinds) > 1:
-        title += f"; dashed: {kinds[1]}, the model and capacity with the largest predicted gain"
-    figures.titled(figure, "\n".join([title, *_halves_in_words(halves, kinds)]), out, name)
+    title += f"\ndashed: {kinds[1]}, which predicts the largest gain" if len(kinds) > 1 else ""
+    figures.titled(figure, title, out, name, rows)
 
 
 def drawn(rows: pd.DataFrame) -> list[str]:
@@ -411,29 +414,30 @@ def _line(panel: plt.Axes, rows: pd.DataFrame, x: str, system: str, kind: str, l
 
 
 def _half_in_words(row: dict) -> str:
-    """Describe when half of a gain is left, with the range over runs."""
+    """Describe when half of a gain is left, with the range over runs; empty if that is not reached."""
     half, low, high = (row[f"half_age_crossing_steps{end}"] for end in ("", "_low", "_high"))
     if not np.isfinite(half):
-        return "half not reached"
+        return ""
     if row["runs"] < 2:
-        return f"half at {half:.0f}"
-    return f"half at {half:.0f}, {low:.0f} to {f'{high:.0f}' if np.isfinite(high) else 'beyond the last'}"
+        return f" (half at {half:.0f})"
+    return f" (half at {half:.0f}, {low:.0f} to {f'{high:.0f}' if np.isfinite(high) else 'beyond the last'})"
 
 
 def _halves_in_words(halves: pd.DataFrame, kinds: list[str]) -> list[str]:
-    """Describe for each system what is left at the end and when half was, or that there was no gain."""
-    lines = []
-    for kind in kinds:
-        for search, rows in halves[halves["kind"] == kind].groupby("search", sort=False):
-            parts = [
-                f"{row['system']} {row['left_last']:.0%} left at {row['age_last']:.0f} steps"
-                + f" ({_half_in_words(row)})"
-                if np.isfinite(row["left_last"])
-                else f"{row['system']}: no gain at {row['age_first']:.0f} steps"
-                for row in rows.to_dict("records")
-            ]
-            lines.append(f"{search}, {kind}: {'; '.join(parts)}")
-    return lines
+    """Describe for each system what is left at the end and when half was, or that there was no gain.
+
+    Args:
+        halves: rows of `half_ages` of one search.
+        kinds: measured, and the prediction that is drawn.
+    """
+    known = halves[halves["kind"].isin(kinds)]
+    return [
+        f"{row['system']}, {row['kind']}: {row['left_last']:.0%} left at {row['age_last']:,.0f} steps"
+        + _half_in_words(row)
+        if np.isfinite(row["left_last"])
+        else f"{row['system']}, {row['kind']}: no gain at {row['age_first']:,.0f} steps"
+        for row in known.to_dict("records")
+    ]
 
 
 def answer(table: pd.DataFrame) -> Answer:

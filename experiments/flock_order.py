@@ -281,7 +281,7 @@ def _draw_structure(seen: pd.DataFrame, found: pd.DataFrame, out: Path) -> None:
         repeats = lines["repeat"].nunique()
         spread = f"median and range over {repeats} repeats" if repeats > 1 else "one repeat"
         title = "\n".join([f"{dim}D; {sizes} boids; {spread}; dotted: limits of the words", *_thresholds()])
-        figures.titled(figure, title, out, figures.file_name("structure", seen, ["dim"], (dim,)))
+        figures.titled(figure, title, out, figures.file_name("structure", seen, ["dim"], (dim,)), lines)
 
 
 def _show(shown: Headings, rows: pd.DataFrame) -> None:

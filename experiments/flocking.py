@@ -431,14 +431,20 @@ def _by_precision(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, dict
 
 
 def _panels(rows: pd.DataFrame, names: list[str], width: float = 3.0) -> tuple[plt.Figure, list]:
-    """Make a figure with a panel for each number of boids, and select its rows."""
-    parts = list(rows.groupby("n"))
-    titles = [f"{n:,} boids" for n, _ in parts]
+    """Make a figure with a panel for each number of boids and each start, and select its rows."""
+    several = rows["start"].nunique() > 1
+    parts = list(rows.groupby(["n", "start"], sort=False))
+    titles = [f"{n:,} boids" + (f", {start}" if several else "") for (n, start), _ in parts]
     lines = sum(1 + name.count("\n") for name in names)
-    states = rows["state"].nunique() if "state" in rows else 1
+    states = max(part["state"].nunique() if "state" in part else 1 for _, part in parts)
     height = 1.6 + (0.22 + 0.06 * min(states, 6)) * lines
     figure, panels = figures.panels_in_a_row(titles, width, height, margin=4.0, sharey=True)
     return figure, [(panel, part) for panel, (_, part) in zip(panels, parts, strict=True)]
+
+
+def _own(look: dict, part: pd.DataFrame) -> dict:
+    """Return the look of the states in a panel, so that others take no room in it."""
+    return look | {"hue_order": [state for state in look["hue_order"] if state in set(part["state"])]}
 
 
 def _draw_times(table: pd.DataFrame, out: Path) -> None:
@@ -449,7 +455,7 @@ def _draw_times(table: pd.DataFrame, out: Path) -> None:
         figure, panels = _panels(rows, names)
         for panel, part in panels:
             each = 1e6 / part["n"].iloc[0]
-            figures.dots_by_name(panel, part, names, look, "time_ms", each)
+            figures.dots_by_name(panel, part, names, _own(look, part), "time_ms", each)
             figures.plain_log_axis(panel, part, "time_ms", each, "time per boid and step (ns)")
         own = table[table["precision"] == precision]
         figures.legend_outside(panels[-1][0], "flock", [panel for panel, _ in panels])
@@ -457,7 +463,7 @@ def _draw_times(table: pd.DataFrame, out: Path) -> None:
         for label in panels[-1][0].get_legend().get_texts():
             label.set_text(f"{label.get_text()}\n{neighbours[label.get_text()]}")
         title = "\n".join([f"{precision}; {statistics.caption(rows)}", *over_target(own)])
-        figures.titled(figure, title, out, f"times_{precision}")
+        figures.titled(figure, title, out, f"times_{precision}", own)
 
 
 def _neighbours(table: pd.DataFrame) -> dict[str, str]:
@@ -489,14 +495,14 @@ def _draw_gains(found: pd.DataFrame, label: str, title: str, out: Path, name: st
         names = _names(rows)
         figure, panels = _panels(rows, names)
         for panel, part in panels:
-            figures.dots_by_name(panel, part, names, look, "gain")
+            figures.dots_by_name(panel, part, names, _own(look, part), "gain")
             figures.noise_band(panel, part, horizontal=True)
             figures.gain_axis(panel, part, horizontal=True)
             panel.set(xlabel=label)
         figures.legend_outside(panels[-1][0], "flock", [panel for panel, _ in panels])
         noise = f"; grey: noise ({TWICE} measured twice)" if rows["noise_floor"].notna().any() else ""
         lines = f"{precision}; {statistics.caption(rows)}{noise}\n{title}"
-        figures.titled(figure, lines.strip(), out, f"{name}_{precision}")
+        figures.titled(figure, lines.strip(), out, f"{name}_{precision}", rows)
 
 
 def _draw_rungs(judged: pd.DataFrame, note: str, out: Path) -> None:
@@ -524,13 +530,13 @@ def _draw_misses(table: pd.DataFrame, out: Path) -> None:
         names = _names(rows)
         figure, panels = _panels(rows, names)
         for panel, part in panels:
-            figures.dots_by_name(panel, part, names, look, "misses")
+            figures.dots_by_name(panel, part, names, _own(look, part), "misses")
             figures.plain_log_axis(panel, part, "misses", 1, "predicted misses, share of all reads")
         figures.legend_outside(panels[-1][0], "flock", [panel for panel, _ in panels])
         cache = f"`{known['model'].iloc[0]}` of {known['cache_particles'].iloc[0]:,.0f} particles"
         runs = statistics.caption(rows) if rows["runs"].max() > 1 else "one run"
         title = f"reads of the force kernel in a cache: model {cache}; {precision}; {runs}"
-        figures.titled(figure, title, out, f"misses_{precision}")
+        figures.titled(figure, title, out, f"misses_{precision}", rows)
 
 
 def answer(table: pd.DataFrame) -> Answer:

@@ -46,6 +46,7 @@ from md.simulation import PRECISIONS
 
 CONTACT = 25.0  # steps
 FLAT = 1.01  # factor of the least time within which times count as equal to it
+MOST_BEYOND = 1.2  # top of an axis over its largest time
 DECAYED = 'Decayed("auto")'
 NEVER = 2**40  # steps
 _FEWEST_OPTIMA = 4  # that a figure compares with the prediction
@@ -370,7 +371,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     save_table(_schedules(table), out, "schedules")
     keys = ["n", "ordering", "search", "precision"]
     for key, rows in table.groupby(keys, sort=False):
-        style.save(_over_interval(rows), out, figures.file_name("interval", table, keys, key))
+        style.save(_over_interval(rows), out, figures.file_name("interval", table, keys, key), rows)
     if len(best) >= _FEWEST_OPTIMA:
         style.save(_predicted(best), out, "foreseen")
 
@@ -412,8 +413,10 @@ def _over_interval(rows: pd.DataFrame) -> plt.Figure:
         found = statistics.over_runs(fixed, ["line", "interval"], "time_ms")
         figures.lines(panel, found, "interval", "time_ms", look, log=True)
         tuned = statistics.over_runs(part[part["what"] == "auto"], ["line"], "time_ms")
-        shown = [ms for each in (found, tuned) for ms in statistics.bounds(each, "time_ms")["centre"]]
-        panel.set_ylim(0.95 * min(shown), 1.05 * max(shown))  # wide intervals may leave the frame
+        shown = pd.concat([statistics.bounds(each, "time_ms") for each in (found, tuned)])
+        low, high = shown["centre"].min(), shown["centre"].max()
+        top = min(MOST_BEYOND * high, 1.01 * shown["high"].max())  # wide intervals may leave the frame
+        panel.set_ylim(0.95 * low, max(1.05 * high, top))
         for speed, those in part.groupby("line"):
             colour = look["palette"][speed]
             for _, one in those.groupby("run"):

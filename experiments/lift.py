@@ -219,7 +219,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
                 continue  # of fewer discs than cells it is noise
             words = Path(str(airfoil)).stem, f"{mach:g}", f"{phi:g}", f"{angle:g}"
             name = "_".join(words).replace(".", "p")
-            style.save(_map(rows, every)[0], out, f"map_{name}")
+            style.save(_map(rows, every)[0], out, f"map_{name}", rows)
     save_table(summary(table), out, "summary")
     if len(frames):
         last = frames[frames["case"] == frames["case"].max()]

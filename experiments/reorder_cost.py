@@ -176,7 +176,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     table = statistics.with_rounds(table, [*_KEYS, "place"])
     for (ordering, precision), rows in table.groupby(["ordering", "precision"], sort=False):
         several = table.groupby(["ordering", "precision"]).ngroups > 1
-        style.save(_over_n(rows), out, f"cost_{ordering}_{precision}" if several else "cost")
+        style.save(_over_n(rows), out, f"cost_{ordering}_{precision}" if several else "cost", rows)
     save_table(summary(table), out, "summary")
 
 

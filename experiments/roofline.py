@@ -300,7 +300,7 @@ def _draw_floors(rows: pd.DataFrame, out: Path, name: str) -> None:
     shown = _with_others(rows[rows["what"] == ("kernel" if counted else "phase")])
     shown = shown.assign(per_step=_per_step(shown))
     names = _longest_first(shown)
-    figure, panels = _panels(rows, names, 3.6)
+    figure, panels = _panels(rows, names, 6.8)
     for panel, fraction in zip(panels, sorted(rows["filling_fraction"].unique()), strict=True):
         part = shown[shown["filling_fraction"] == fraction].set_index("name").reindex(names)
         limit = part["limit"] if "limit" in part else pd.Series(None, index=names, dtype=object)
@@ -321,16 +321,16 @@ def _draw_floors(rows: pd.DataFrame, out: Path, name: str) -> None:
         step = rows[(rows["filling_fraction"] == fraction) & (rows["what"] == "step")]["step_us"].median()
         title = f"filling fraction {fraction:g}: step {_us(step)}, sum {_us(part['step_us'].sum())}"
         panel.set_title(title, fontsize=9)
-        panel.set(xlabel="time in a step (us)", xlim=(0, None))
-    figures.legend_outside(panels[-1], None, panels)
-    figures.titled(figure, f"{_title(rows)}\n{RULE if counted else NO_KERNELS}", out, name)
+    panels[-1].set(xlabel="time in a step (us)", xlim=(0, None))
+    figures.legend_outside(panels[0], None, panels)
+    figures.titled(figure, f"{_title(rows)}\n{RULE if counted else NO_KERNELS}", out, name, rows)
 
 
 def _draw_limits(rows: pd.DataFrame, out: Path, name: str) -> None:
     """Draw for each kernel which share of its time memory and issue take: a panel a filling fraction."""
     shown = rows[rows["what"] == "kernel"]
     names = _longest_first(shown)
-    figure, panels = _panels(rows, names, 3.9)
+    figure, panels = _panels(rows, names, 6.4)
     at = np.arange(len(names))
     for panel, fraction in zip(panels, sorted(rows["filling_fraction"].unique()), strict=True):
         part = shown[shown["filling_fraction"] == fraction].set_index("name").reindex(names)
@@ -349,18 +349,19 @@ def _draw_limits(rows: pd.DataFrame, out: Path, name: str) -> None:
             place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
             panel.annotate(note, (1.01, row), va="center", fontsize=7, **place)
         panel.set_title(f"filling fraction {fraction:g}", fontsize=9)
-        panel.set(xlabel="share of the kernel's time (%)", xlim=(0, MOST_PERCENT))
+        panel.set(xlim=(0, MOST_PERCENT))
+    panels[-1].set_xlabel("share of the kernel's time (%)")
     marks = panels[-1].get_legend_handles_labels()
-    figure.legend(*marks, loc="outside lower center", ncols=3, fontsize=8)  # the notes are at the right
+    figure.legend(*marks, loc="outside lower center", ncols=3, fontsize=7)  # the notes are at the right
     notes = "right: time in a step, what limits it, occupancy"
-    figures.titled(figure, f"{_title(rows)}\n{RULE} (dashed); {notes}", out, name)
+    figures.titled(figure, f"{_title(rows)}\n{RULE} (dashed); {notes}", out, name, rows)
 
 
 def _draw_waits(rows: pd.DataFrame, out: Path, name: str) -> None:
     """Draw for each kernel how long a warp waits for what: a panel a filling fraction."""
     shown = rows[rows["what"] == "kernel"]
     names, reasons = _longest_first(shown), _reasons(shown)
-    figure, panels = _panels(rows, names, 3.2)
+    figure, panels = _panels(rows, names, 6.8)
     for panel, fraction in zip(panels, sorted(rows["filling_fraction"].unique()), strict=True):
         part = shown[shown["filling_fraction"] == fraction].set_index("name").reindex(names)
         left, looks = np.zeros(len(names)), zip(_REASON_COLOURS, _REASON_HATCHES, strict=True)
@@ -375,16 +376,16 @@ def _draw_waits(rows: pd.DataFrame, out: Path, name: str) -> None:
         if len(reasons) > MOST_REASONS:
             panel.barh(range(len(names)), others, 0.62, left=left, color="0.8", label="other reasons")
         panel.set_title(f"filling fraction {fraction:g}", fontsize=9)
-        panel.set(xlabel="wait of a warp (cycles per instruction)", xlim=(0, None))
-    figures.legend_outside(panels[-1], "waits for", panels)
-    figures.titled(figure, _title(rows), out, name)
+    panels[-1].set(xlabel="wait of a warp (cycles per instruction)", xlim=(0, None))
+    figures.legend_outside(panels[0], "waits for", panels)
+    figures.titled(figure, _title(rows), out, name, rows)
 
 
 def _panels(rows: pd.DataFrame, names: list[str], width: float) -> tuple[Any, list]:
     """Make a panel for each filling fraction, with a row for each name, the first at the top."""
     titles = [""] * rows["filling_fraction"].nunique()
-    height = 1.5 + 0.3 * max(4, len(names))
-    figure, panels = figures.panels_in_a_row(titles, width, height, 3.4, sharey=True)
+    heights = [0.27 * max(4, len(names))] * len(titles)
+    figure, panels = figures.panels_in_a_column(titles, width, heights, 1.4, sharey=True)
     panels[0].set_yticks(range(len(names)), names)
     panels[0].set_ylim(len(names) - 0.4, -0.6)
     return figure, panels

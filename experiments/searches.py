@@ -359,7 +359,7 @@ def _draw_sizes(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
     left_out = [name for name in every if name not in shown]
     if left_out:
         title += f"\nthe fastest at {last['n'].max():,} particles; in the table: {', '.join(left_out)}"
-    figures.titled(figure, title, out, name)
+    figures.titled(figure, title, out, name, rows)
 
 
 def _draw_one_size(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
@@ -374,7 +374,7 @@ def _draw_one_size(rows: pd.DataFrame, out: Path, name: str, title: str) -> None
         floor = 1e6 * part["floor_ms"].median() / n
         panel.axvline(floor, color="#6B4F3A", linestyle=":", linewidth=1)
         panel.set(xlim=(0, None), xlabel="time per particle and step (ns)")
-    figures.titled(figure, f"{n:,} particles, {title}\ndotted: {FLOOR}", out, name)
+    figures.titled(figure, f"{n:,} particles, {title}\ndotted: {FLOOR}", out, name, rows)
 
 
 def _draw_gains(
@@ -393,7 +393,7 @@ def _draw_gains(
         figures.gain_axis(panel, gains, horizontal=True)
         panel.set(xlabel=f"gain of a step over {baseline}")
     figures.legend_outside(panel, "particles")
-    figures.titled(figure, title, out, name)
+    figures.titled(figure, title, out, name, gains)
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:

@@ -191,7 +191,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     slices, shakes = table[table["what"] == "slice"], table[table["what"] == "shake"]
     style.save(_profiles(slices), out, "profiles")
     for phi, those in shakes.groupby("filling_fraction", sort=False):
-        style.save(_balance(those), out, "balance" + (f"_{phi:g}" if several else ""))
+        style.save(_balance(those), out, "balance" + (f"_{phi:g}" if several else ""), those)
     save_table(summary(shakes), out, "summary")
     first = table[(table["what"] == "disc") & (table["repeat"] == table["repeat"].min())]
     for (amplitude, share_filled), discs in first.groupby(_GROUP, sort=False):
@@ -269,7 +269,7 @@ def _sections(discs: pd.DataFrame, out: Path, name: str) -> None:
         film(figure, pictures(), out / f"{name}.mp4")
     else:
         print(WITHOUT, file=sys.stderr)
-    style.save(figure, out, name)
+    style.save(figure, out, name, discs)
 
 
 def answer(table: pd.DataFrame) -> Answer:

@@ -275,18 +275,20 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     alone = table.groupby(keys[1:]).ngroups == 1
     for key, rows in table.groupby(keys[1:], sort=False):
         if rows["filling_fraction"].nunique() > 1 and _baselines(rows):
-            style.save(_gains(rows), out, _file_name("gain", table, keys[1:], key))
+            style.save(_gains(rows), out, _file_name("gain", table, keys[1:], key), rows)
         if rows["filling_fraction"].nunique() > 1 or alone:
-            style.save(_times(rows), out, _file_name("time", table, keys[1:], key))
+            style.save(_times(rows), out, _file_name("time", table, keys[1:], key), rows)
     for key, rows in table.groupby(keys[2:], sort=False):
         if rows["contact_time"].nunique() > 1 and _baselines(rows):
-            style.save(_contacts(rows), out, _file_name("contact_time", table, keys[2:], key))
+            rows = _at_several_contact_times(rows)
+            style.save(_contacts(rows), out, _file_name("contact_time", table, keys[2:], key), rows)
     in_phases = table[~table["fused"]]
     for key, rows in in_phases.groupby(keys[1:], sort=False):
-        style.save(_phases(rows), out, _file_name("phases", in_phases, keys[1:], key))
+        rows = _at_figure_6_1(rows)
+        style.save(_phases(rows), out, _file_name("phases", in_phases, keys[1:], key), rows)
     if len(keys) > len(_KEYS):
         for key, rows in table.groupby(_KEYS[1:], sort=False):
-            style.save(_intervals(rows), out, _file_name("interval", table, _KEYS[1:], key))
+            style.save(_intervals(rows), out, _file_name("interval", table, _KEYS[1:], key), rows)
     save_table(summary(table), out, "summary")
 
 
@@ -344,10 +346,15 @@ def _file_name(stem: str, table: pd.DataFrame, names: list[str], key: tuple) -> 
     return figures.file_name(stem, table, names, shown)
 
 
+def _at_figure_6_1(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the filling fraction that is nearest to that of figure 6.1 of [thesis]."""
+    off = (rows["filling_fraction"] - FIGURE_6_1).abs()
+    return rows[off == off.min()]
+
+
 def _phases(rows: pd.DataFrame) -> plt.Figure:
     """Draw figure 6.1 of [thesis]: the phases of a step that is not fused, and their shares."""
-    phi = min(rows["filling_fraction"].unique(), key=lambda share: abs(share - FIGURE_6_1))
-    rows = rows[rows["filling_fraction"] == phi]
+    phi = rows["filling_fraction"].iloc[0]
     found = statistics.over_runs(rows, ["ordering", "part"], "time_ms")
     found = found.join(statistics.bounds(found, "time_ms"))
     title = f"{_box(rows)}, {phi:.0%} filled: phases and their shares"
@@ -482,10 +489,15 @@ def _parts(rows: pd.DataFrame) -> list[str]:
     return [part for part in PARTS if part in set(rows["part"])]
 
 
+def _at_several_contact_times(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the filling fraction with most contact times."""
+    several = rows.groupby("filling_fraction")["contact_time"].nunique()
+    return rows[rows["filling_fraction"] == several.idxmax()]
+
+
 def _contacts(rows: pd.DataFrame) -> plt.Figure:
     """Draw a row of dots for each contact time: the gain of a step over each baseline."""
-    several = rows.groupby("filling_fraction")["contact_time"].nunique()
-    rows = rows[(rows["part"] == TOTAL) & (rows["filling_fraction"] == several.idxmax())]
+    rows = rows[rows["part"] == TOTAL]
     parts = [statistics.gains(rows, ["contact_time"], "ordering", name) for name in _baselines(rows)]
     found = pd.concat(parts, ignore_index=True)
     found = found[~found["ordering"].isin(BASELINES)]

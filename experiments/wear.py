@@ -142,7 +142,7 @@ def _draw_case(rows: pd.DataFrame, guess: pd.DataFrame, out: Path, name: str) ->
     if len(guess):
         model, cache = guess[PREDICTION].iloc[0]
         title += f"; predicted: {model}, cache of {cache:.0f} particles; median and range over gases"
-    figures.titled(figure, title, out, name)
+    figures.titled(figure, title, out, name, rows)
 
 
 def _lost_part(rows: pd.DataFrame) -> pd.Series:

@@ -22,8 +22,8 @@ LOOK = (
     "dashes",
 )  # keys of a look, which sets the lines of names apart
 _ASIDE = 0.008  # of the axis: how far apart the points of two names stand
-_BEYOND = 1.6  # largest factor between centres and the ends of intervals within the frame
-_ABOVE = 1.08  # room above the highest end, on an axis from 0
+_HELD = 2.5  # largest factor between centres and the ends of intervals within the frame
+_BEYOND = 1.6  # factor between centres and the frame that wider intervals leave
 _MOST_SIZES = 3  # panels of dots
 _NEAR = 0.15  # of the range of a line: distance of two points whose values would overlap
 _MARGIN = 0.06  # of a logarithmic axis, at each end
@@ -60,7 +60,32 @@ def panels_in_a_row(
     return figure, list(panels)
 
 
-def titled(figure: Figure, title: str, out: Path, name: str) -> None:
+def panels_in_a_column(
+    titles: Sequence[str], width: float, heights: Sequence[float], margin: float, **options: Any
+) -> tuple[Figure, list[Axes]]:
+    """Make a figure with a panel for each title, one below the other, with a common horizontal axis.
+
+    Args:
+        titles: of the panels.
+        width: of the figure, in inches.
+        heights: of the panels, in inches.
+        margin: height of the figure besides its panels, in inches; 0.3 more for each panel below the first.
+        options: of `plt.subplots`, such as `sharey`.
+
+    Returns:
+        The figure, and the panels from the top.
+    """
+    import matplotlib.pyplot as plt  # here, as in style
+
+    size = (width, sum(heights) + margin + 0.3 * (len(titles) - 1))
+    look: dict[str, Any] = {"sharex": True, "height_ratios": list(heights), "squeeze": False}
+    figure, panels = plt.subplots(len(titles), 1, figsize=size, **look | options)
+    for panel, title in zip(panels[:, 0], titles, strict=True):
+        panel.set_title(title, fontsize=9)
+    return figure, list(panels[:, 0])
+
+
+def titled(figure: Figure, title: str, out: Path, name: str, rows: pd.DataFrame | None = None) -> None:
     """Write a figure under a title, and close it.
 
     Args:
@@ -68,9 +93,10 @@ def titled(figure: Figure, title: str, out: Path, name: str) -> None:
         title: above all panels.
         out: folder of the files.
         name: of the files, without an ending.
+        rows: of the table that it shows, as for `style.save`; None for all.
     """
     figure.suptitle(title, fontsize=9)
-    style.save(figure, out, name)
+    style.save(figure, out, name, rows)
 
 
 def file_name(stem: str, table: pd.DataFrame, columns: Sequence[str], key: Sequence[Any]) -> str:
@@ -261,25 +287,6 @@ def legend_outside(panel: Axes, title: str | None, panels: Iterable[Axes] = ()) 
     panel.legend(found.values(), found.keys(), **look)
 
 
-def whole_centres(panel: Axes, summary: pd.DataFrame, value: str, from_zero: bool = True) -> None:
-    """Limit a vertical axis to all centres; wide intervals may leave the frame.
-
-    Args:
-        panel: where.
-        summary: rows of `statistics.over_runs` or `gains`, of all panels that share the axis.
-        value: the averaged column.
-        from_zero: whether the axis starts at 0; else it holds the intervals, up to a factor beyond all
-            centres.
-    """
-    ends = statistics.bounds(summary, value)
-    if from_zero:
-        panel.set_ylim(0, min(_BEYOND * ends["centre"].max(), _ABOVE * ends["high"].max()))
-        return
-    low, high = _within(ends)
-    margin = _MARGIN * (high - low) + 0.001 * high
-    panel.set_ylim(low - margin, high + margin)
-
-
 def whole_centres_on_log(
     panel: Axes,
     summary: pd.DataFrame,
@@ -335,9 +342,11 @@ def _log_frame(panel: Axes, ends: pd.DataFrame, horizontal: bool, others: Sequen
 
 
 def _within(ends: pd.DataFrame) -> tuple[float, float]:
-    """Return the lowest and highest end of intervals, or a factor beyond all centres if that is nearer."""
-    centres = ends["centre"]
-    return max(ends["low"].min(), centres.min() / _BEYOND), min(ends["high"].max(), centres.max() * _BEYOND)
+    """Return the lowest and highest end of intervals, or a factor beyond all centres if they are far."""
+    lowest, highest = ends["centre"].min(), ends["centre"].max()
+    low, high = ends["low"].min(), ends["high"].max()
+    low = lowest / _BEYOND if low < lowest / _HELD else low
+    return low, highest * _BEYOND if high > highest * _HELD else high
 
 
 def noise_band(panel: Axes, summary: pd.DataFrame, horizontal: bool = False) -> None:
@@ -491,7 +500,7 @@ def times_of_rungs(
     for place, heading in enumerate(columns):
         for row, text in enumerate([heading, *notes[heading]] if notes is not None else (), -1):
             panel.annotate(text, (1.04 + 0.3 * place, row), annotation_clip=False, **look)
-    titled(figure, f"{title}; {statistics.caption(found)}", out, name)
+    titled(figure, f"{title}; {statistics.caption(found)}", out, name, found)
 
 
 def times_by_size(found: pd.DataFrame, label: str, what: str, title: str, out: Path, name: str) -> None:
@@ -516,7 +525,8 @@ def times_by_size(found: pd.DataFrame, label: str, what: str, title: str, out: P
         part = found[found["n"] == n].assign(state="", name=found[label])
         dots_by_name(panel, part, names, look, "time_ms", 1e6 / n)
         plain_log_axis(panel, part, "time_ms", 1e6 / n, f"time per {what}\nand step (ns)")
-    titled(figure, f"{title}; {statistics.caption(found)}{others}", out, name)
+    shown = found[found["n"].isin(sizes)]
+    titled(figure, f"{title}; {statistics.caption(found)}{others}", out, name, shown)
 
 
 def _shown_sizes(found: pd.DataFrame) -> tuple[list[int], str]:
@@ -563,4 +573,4 @@ def gains_of_rungs(compared: pd.DataFrame, ladder: Sequence[str], what: str, out
     notes += ["grey: noise"] if compared["noise_floor"].notna().any() else []
     notes += ["hollow: no difference"] if same.any() else []
     title = f"each rung / the one that it is compared with\n{'; '.join(notes)}{others}"
-    titled(figure, title, out, name)
+    titled(figure, title, out, name, compared[compared["n"].isin(sizes)])

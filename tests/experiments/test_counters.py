@@ -1,5 +1,6 @@
 """The models of a cache beside times and counters."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -31,7 +32,11 @@ class TestCounters:
     def test_a_model_that_foresees_the_order_has_rank_correlation_one(self):
         ratio = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.1, 0.2])
         found = counters.correlations(judged(self.NAMES, ratio, np.exp(-5 * ratio), ratio**2))
-        found = found.set_index(["against", "among"])
+        counts = found[found["model"] == counters.COUNTED].set_index("among")
+        assert (counts["against"] == "time").all()
+        assert counts["rank_correlation"].to_dict() == pytest.approx(dict.fromkeys(counts.index, -1))
+        assert list(counts["orders"]) == [7, 5, 4]
+        found = found[found["model"] == "lru"].set_index(["against", "among"])
         assert found.loc["time", "all"]["rank_correlation"] == pytest.approx(-1)
         assert found.loc["counted", "curves"]["rank_correlation"] == pytest.approx(1)
         assert found.loc["counted", "all"]["mean_difference"] == pytest.approx((ratio - ratio**2).mean())
@@ -84,7 +89,7 @@ class TestCounters:
         )
         assert (ratio["chip"] >= ratio["L1"]).all()
         names = {path.name for path in folder.iterdir()}
-        assert {"correlations.csv", "hit_ratios.csv", "summary.csv", "time.png"} <= names
+        assert {"correlations.csv", "hit_ratios.csv", "summary.csv", "predicted.png"} <= names
         summary = pd.read_csv(folder / "summary.csv").set_index("ordering")
         assert summary["memory"].to_dict() == {"shuffled": "shuffled"} | dict.fromkeys(
             ages.index, "fresh (5 steps)"
@@ -190,3 +195,22 @@ class TestCounters:
     def test_what_cannot_be_run_is_refused(self, fields, message):
         with pytest.raises(ValueError, match=message):
             counters.Config(**fields)
+
+    def test_times_beyond_those_of_curves_are_written_and_a_level_without_differences_is_left_out(self):
+        ratio = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.1, 0.2])
+        rows = judged(self.NAMES, ratio, [1, 1.1, 1.2, 1.3, 1.05, 9, 1.15], ratio**2)
+        rows["round"] = rows["what"].map({"time": 0.0})
+        same = rows[rows["what"] != "time"].assign(level="chip", hit_ratio=0.5)
+        rows = pd.concat([rows, same], ignore_index=True)
+        figure = counters._compared(rows, counters.correlations(rows))
+        times, first = figure.axes
+        names = [tick.get_text() for tick in times.get_yticklabels()]
+        assert names == ["hilbert", "peano", "morton", "row", "zigzag", "lattice", "shuffled"]
+        assert [text.get_text() for text in times.texts] == ["9 \N{RIGHTWARDS ARROW}"]
+        assert first.get_title() == "misses of the first level"
+        assert "last level not drawn" in figure.get_suptitle()
+        counted = first.get_lines()[0]
+        assert sorted(counted.get_xdata()) == pytest.approx(sorted(1 - ratio**2))
+        labels = [text.get_text() for text in first.get_legend().get_texts()]
+        assert [label.split(":")[0] for label in labels] == ["counted", "lru"]
+        plt.close(figure)

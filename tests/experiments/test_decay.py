@@ -72,18 +72,22 @@ class TestHalfLives:
         table = pd.concat([table, gases((1, 1, 1, 0.9, 0.6), interaction="inelastic")])
         shown = []
 
-        def keep(figure, title, out, name):
+        def keep(figure, title, out, name, rows):
             panel = figure.axes[1]
             dotted = [line for line in panel.lines if line.get_linestyle() == ":"]
-            shown.append((title, len(dotted), [text.get_text().replace("\n", " ") for text in panel.texts]))
+            texts = [text.get_text().replace("\n", " ") for text in panel.texts]
+            limits = [(panel.get_xscale(), panel.get_xlim()) for panel in figure.axes]
+            shown.append((name, title, len(dotted), texts, limits))
             plt.close(figure)
 
         monkeypatch.setattr(decay.figures, "titled", keep)
         decay.draw(table, tmp_path)
-        ((title, dotted, texts),) = shown
+        (name, title, dotted, texts, _), (linear, *_, limits) = shown
+        assert (name, linear) == ("by_interaction", "linear_by_interaction")
+        assert limits == [("linear", (0, STEPS[-1] / 10)), ("linear", (0, STEPS[-1]))]
         assert dotted == 1
         assert texts == ["half not reached: inelastic (60% left) no fit: elastic, inelastic"]
-        assert "median and range over 1 gases" in title
+        assert "one gas" in title
 
     @pytest.mark.parametrize(
         ("filling", "interaction", "steps"),

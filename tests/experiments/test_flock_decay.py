@@ -107,16 +107,17 @@ def test_a_system_without_a_gain_is_named_and_every_point_is_in_the_frame(tmp_pa
     rows += guessed("flock", (1.0, 1.0, 1.0), 1.0, 512) + guessed("gas", (1.0, 1.0, 1.0), 1.0, 512)
     shown = []
 
-    def keep(figure, title, out, name):
-        shown.append((title.replace("\n", " "), figure.axes[0].get_ylim()))
+    def keep(figure, title, out, name, rows):
+        panel = figure.axes[0]
+        shown.append((title, [text.get_text() for text in panel.texts], panel.get_ylim()))
         plt.close(figure)
 
     monkeypatch.setattr(flock_decay.figures, "titled", keep)
     table = pd.DataFrame(rows)
     flock_decay.draw(table, tmp_path)
-    ((title, (low, high)),) = shown
-    assert "linked, measured: flock -600% left at 99 steps (half at 3); gas: no gain at 1 steps" in title
-    assert "dashed: lru, 64 particles, the model and capacity with the largest predicted gain" in title
+    ((title, (text,), (low, high)),) = shown
+    assert "flock, measured: -600% left at 99 steps (half at 3)\ngas, measured: no gain at 1 steps" in text
+    assert title.endswith("\ndashed: lru, 64 particles, which predicts the largest gain")
     assert low < -6 < 1 < high
     found = flock_decay.left(table)
     assert found[found["kind"] == "lru, 512 particles"][["gain", "left"]].isna().all(axis=None)

@@ -96,7 +96,7 @@ def test_flocks_last_from_a_step_on_only_if_they_are_there_at_the_end():
 def test_titles_tell_clumps_from_clusters_and_one_repeat_from_several(tmp_path, monkeypatch):
     titles = {}
 
-    def keep(figure, title, out, name):
+    def keep(figure, title, out, name, rows=None):
         titles[name] = title, [panel.get_title() for panel in figure.axes]
         plt.close(figure)
 

@@ -167,7 +167,7 @@ def timed(times: dict, runs: int = 2, **flock) -> pd.DataFrame:
 def test_figures_of_a_precision_hold_its_own_flocks_and_peers(tmp_path, monkeypatch):
     titles, legends = {}, {}
 
-    def keep(figure, title, out, name):
+    def keep(figure, title, out, name, rows=None):
         titles[name] = title.replace("\n", " ")
         legends[name] = [label.get_text() for label in figure.axes[-1].get_legend().get_texts()]
         plt.close(figure)

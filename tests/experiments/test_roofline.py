@@ -229,7 +229,9 @@ def test_the_summary_has_medians_over_runs_and_what_limits_them():
 def test_floors_are_drawn_where_they_belong(monkeypatch, tmp_path):
     drawn = {}
     monkeypatch.setattr(
-        roofline.figures, "titled", lambda figure, title, out, name: drawn.setdefault(name, (figure, title))
+        roofline.figures,
+        "titled",
+        lambda figure, title, out, name, rows: drawn.setdefault(name, (figure, title)),
     )
     roofline.draw(counted_table(), tmp_path)
     stems = ("floors", "limits", "waits")

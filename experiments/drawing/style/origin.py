@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,37 @@ _ABOUT = "about.toml"  # of a kept run: `code` and `where` replace what its prov
 
 @dataclass(frozen=True)
 class Origin:
-    """Origin of a table.
+    """Origin of a table; a part that is not known is empty.
 
     Args:
-        text: one line; empty if nothing is known.
+        device: where its run was made.
+        sizes: of its systems, as `sizes_of` describes them.
+        run: and its experiment.
+        code: that made it.
     """
 
-    text: str = ""
+    device: str = ""
+    sizes: str = ""
+    run: str = ""
+    code: str = ""
+
+    @property
+    def text(self) -> str:
+        """All parts in one line; empty if nothing is known."""
+        sizes = f"n = {self.sizes}" if self.sizes else ""
+        return " | ".join(filter(None, [self.device, sizes, self.run, self.code]))
+
+    def of_rows(self, rows: pd.DataFrame) -> Origin:
+        """Return the origin of some rows of the table: their sizes alone, if they have a column of sizes.
+
+        Args:
+            rows: that a figure shows.
+
+        Raises:
+            TypeError: no table.
+        """
+        found = sizes_of(table_of("rows", rows), {}) if self.sizes and len(rows) else ""
+        return replace(self, sizes=found) if found else self
 
     def metadata(self, path: Path) -> dict[str, Any]:
         """Return the metadata of a figure.
@@ -61,13 +85,12 @@ def origin_of(run: Path, provenance: dict[str, Any], table: pd.DataFrame) -> Ori
     sizes = sizes_of(table_of("table", table), provenance.get("config", {}))
     path = run / _ABOUT
     about = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    parts = [
-        about.get("where") or device_of(provenance),
-        f"n = {sizes}" if sizes else "",
-        f"run {run.resolve().parent.name}/{run.resolve().name}",
-        about.get("code") or _code(provenance),
-    ]
-    return Origin(" | ".join(filter(None, parts)))
+    return Origin(
+        device=about.get("where") or device_of(provenance),
+        sizes=sizes,
+        run=f"run {run.resolve().parent.name}/{run.resolve().name}",
+        code=about.get("code") or _code(provenance),
+    )
 
 
 def device_of(provenance: dict[str, Any]) -> str:

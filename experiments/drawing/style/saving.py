@@ -6,7 +6,9 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from experiments.analysis import reliability
 from experiments.drawing.style import labels
+from experiments.drawing.style.clipped import mark_clipped
 from experiments.drawing.style.looks import TURNS
 from experiments.drawing.style.origin import UNKNOWN, Origin
 from md.checks import path as as_path
@@ -14,6 +16,7 @@ from md.io.atomic_write import write_atomically
 
 if TYPE_CHECKING:
     import matplotlib.pyplot as plt
+    import pandas as pd
 
 SETTINGS: dict[str, Any] = {
     "figure.constrained_layout.use": True,
@@ -51,18 +54,23 @@ def use(warnings: str = "", origin: Origin = UNKNOWN) -> None:
     mpl.rcParams.update(SETTINGS)  # type: ignore[arg-type]  # the stubs want a type of all keys
 
 
-def save(figure: plt.Figure, folder: Path, name: str) -> list[Path]:
+def save(figure: plt.Figure, folder: Path, name: str, rows: pd.DataFrame | None = None) -> list[Path]:
     """Write a figure as PNG and PDF, with the lines and the metadata of `use`, and close it.
+
+    Intervals that leave a panel get an arrowhead at its frame.
 
     Args:
         figure: made after `use`.
         folder: of the files.
         name: of the files, without an ending.
+        rows: of the table that the figure shows: of the sizes and the warnings in its lines only theirs
+            remain, if they have columns of them. None for all rows.
 
     Returns:
         The two paths.
 
     Raises:
+        TypeError: rows that are no table.
         OSError: a file cannot be written; the error names the file.
     """
     import matplotlib.pyplot as plt
@@ -71,12 +79,13 @@ def save(figure: plt.Figure, folder: Path, name: str) -> list[Path]:
     paths = [folder / f"{name}.png", folder / f"{name}.pdf"]
     try:
         _wrap_title(figure)
-        add_footer(figure)
+        mark_clipped(figure)
+        add_footer(figure, rows)
         labels.settle(figure)
-        write_figure(figure, paths[0])
+        write_figure(figure, paths[0], rows)
         figure.set_layout_engine("none")  # the second looks like the first
         embed_pixels(figure)
-        write_figure(figure, paths[1])
+        write_figure(figure, paths[1], rows)
     finally:
         plt.close(figure)
     return paths
@@ -110,10 +119,24 @@ def _broken(line: str, wide: int) -> list[str]:
     return parts
 
 
-def add_footer(figure: plt.Figure) -> None:
-    """Add the lines of `use` below a figure, which grows by their height."""
+def _lines_of(rows: pd.DataFrame | None) -> tuple[str, Origin]:
+    """Return warnings and origin of the rows of a figure: those of `use` as far as they concern them."""
+    if rows is None:
+        return _warnings, _origin
+    own = reliability.footer(rows) if _warnings and "warning" in rows else _warnings
+    return own, _origin.of_rows(rows)
+
+
+def add_footer(figure: plt.Figure, rows: pd.DataFrame | None = None) -> None:
+    """Add the lines of `use` below a figure, which grows by their height.
+
+    Args:
+        figure: to be saved.
+        rows: that it shows, as for `save`.
+    """
     wide = int(_LETTERS_AN_INCH * figure.get_figwidth())
-    parts = [(_warnings, _WARNING_COLOUR), (_origin.text, _ORIGIN_COLOUR)]
+    warnings, origin = _lines_of(rows)
+    parts = [(warnings, _WARNING_COLOUR), (origin.text, _ORIGIN_COLOUR)]
     written = [(line, ink) for text, ink in parts for line in _broken(text, wide)]
     if not written:
         return
@@ -138,16 +161,17 @@ def add_footer(figure: plt.Figure) -> None:
         )
 
 
-def write_figure(figure: plt.Figure, path: Path) -> None:
+def write_figure(figure: plt.Figure, path: Path, rows: pd.DataFrame | None = None) -> None:
     """Write a figure to a file atomically, with the origin of `use` in its metadata.
 
     Args:
         figure: remains open.
         path: of the file, PNG or PDF; its ending sets the format.
+        rows: that the figure shows, as for `save`.
 
     Raises:
         OSError: it cannot be written; the error names the file.
     """
     path = as_path("path", path)
-    about = _origin.metadata(path)
+    about = _lines_of(rows)[1].metadata(path)
     write_atomically(path, lambda file: figure.savefig(file, format=path.suffix[1:], metadata=about))

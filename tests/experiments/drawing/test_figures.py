@@ -71,14 +71,20 @@ def test_times_on_a_logarithmic_axis(panel):
     assert 40 < high < 80
 
 
-def test_times_on_a_linear_axis(panel):
-    times = pd.DataFrame({"time_ms": [1.0, 1.2], "time_ms_low": [0.9, 1e-9], "time_ms_high": [1.1, 1e9]})
-    figures.whole_centres(panel, times, "time_ms")
-    assert panel.get_ylim() == (0, 1.6 * 1.2)
-    figures.whole_centres(panel, times, "time_ms", from_zero=False)
+def test_intervals_up_to_a_factor_of_two_and_a_half_are_in_the_frame(panel):
+    figures.gain_axis(panel, gains([2.0, 3.0], [0.81, 2.8], [2.1, 7.4]))
     low, high = panel.get_ylim()
-    assert 0.5 < low < 1 / 1.6
-    assert 1.6 * 1.2 < high < 2.1
+    assert low < 0.81
+    assert 7.4 < high < 9
+
+
+def test_panels_one_below_the_other_share_the_horizontal_axis():
+    figure, panels = figures.panels_in_a_column(["a", "b"], 5.0, [1.0, 2.0], 1.0)
+    assert [panel.get_title() for panel in panels] == ["a", "b"]
+    assert tuple(figure.get_size_inches()) == (5.0, 4.3)
+    panels[1].set_xlim(3, 4)
+    assert panels[0].get_xlim() == (3, 4)
+    plt.close(figure)
 
 
 def test_a_legend_of_several_panels_has_each_name_once():

@@ -52,3 +52,10 @@ def test_formats_have_their_own_keys():
     assert origin.metadata(Path("x.png")) == {"Title": "x", "Description": "n = 8; 16 | run a/b"}
     assert origin.metadata(Path("x.pdf"))["Subject"] == "n = 8; 16 | run a/b"
     assert UNKNOWN.metadata(Path("x.svg")) == {}
+
+
+def test_rows_of_a_figure_have_their_own_sizes():
+    origin = origin_of(Path("a/b"), GPU, TABLE)
+    assert origin.of_rows(TABLE[TABLE["n"] == 16]).text == "a GPU | n = 16 | run a/b"
+    assert origin.of_rows(TABLE[["n"]].rename(columns={"n": "x"})).text == "a GPU | n = 8; 16 | run a/b"
+    assert UNKNOWN.of_rows(TABLE) == UNKNOWN

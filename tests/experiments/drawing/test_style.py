@@ -3,12 +3,14 @@
 from collections import defaultdict
 
 import matplotlib.pyplot as plt
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
 import sfc
+from experiments.analysis import reliability
 from experiments.analysis.baselines import AGED, LATTICE
 from experiments.drawing import style
 from experiments.drawing.style import FAMILIES, look
@@ -108,6 +110,22 @@ def test_the_origin_is_below_a_figure_and_in_its_metadata(as_published, tmp_path
         assert picture.text["Description"] == origin.text
     assert b"run toy/one | commit 0123456" in pdf.read_bytes()
     assert b"CreationDate" not in pdf.read_bytes()
+
+
+def test_a_figure_has_the_sizes_and_the_warnings_of_its_rows(as_published, tmp_path):
+    table = pd.DataFrame({"n": [8, 16], "run": 0, "warning": [reliability.BUSY, reliability.CLOCK]})
+    style.use(reliability.footer(table), style.Origin("a device", "8; 16", "run toy/one"))
+    for rows, texts in (
+        (table[table["n"] == 16], ["a device | n = 16 | run toy/one", f"Warning: {reliability.CLOCK}"]),
+        (table[["run"]], ["a device | n = 8; 16 | run toy/one", reliability.footer(table)]),
+        (table.assign(warning=""), ["a device | n = 8; 16 | run toy/one"]),
+    ):
+        figure, _ = plt.subplots(figsize=(6, 2))
+        png, _ = style.save(figure, tmp_path, "figure", rows)
+        assert [text.get_text() for text in figure.texts] == texts
+        with Image.open(png) as picture:
+            assert picture.text["Description"] == texts[0]
+    style.use()
 
 
 @pytest.mark.parametrize("layout", ["constrained", "none"])
