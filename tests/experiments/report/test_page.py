@@ -15,8 +15,9 @@ from experiments.report import page as pages
 from experiments.report.chart_list import CHARTS
 from experiments.report.numbers import FILE, of_page
 from experiments.report.sections import OWN, SECTIONS
+from experiments.verdicts import judgement
 from experiments.verdicts.claims import IDS, PARTS, read
-from experiments.verdicts.judgement import Shown, judge
+from experiments.verdicts.judgement import Shown
 from experiments.verdicts.queries import REFERENCE, evaluate
 from tests.experiments.report.document import Document, spaced
 
@@ -25,13 +26,15 @@ HEADLINE = "timing/h200_three_runs"
 
 
 @pytest.fixture(scope="module")
-def html(tmp_path_factory):
-    """The page beside a copy of a kept run, which a reader may have made."""
+def html(tmp_path_factory, judgements):
+    """The page beside a copy of a kept run, which a reader may have made; claims are judged once."""
     folder = tmp_path_factory.mktemp("report")
     run = folder / "mine" / "timing" / NAME
     shutil.copytree(REFERENCE / SOURCE, run)
     (run / "about.toml").unlink()
-    assert command.main(["--results", str(folder / "new" / "results"), "--run", str(run)]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judgement, "judge", lambda claim: judgements[claim.id])
+        assert command.main(["--results", str(folder / "new" / "results"), "--run", str(run)]) == 0
     return (folder / "new" / "results" / command.FILE).read_text()
 
 
@@ -42,7 +45,7 @@ def document(html):
 
 @pytest.fixture(scope="module")
 def judgements():
-    return {name: judge(claim) for name, claim in read().items()}
+    return {name: judgement.judge(claim) for name, claim in read().items()}
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +75,10 @@ def test_each_claim_is_in_the_scoreboard_and_in_one_section(document):
 
 def test_the_scoreboard_says_what_the_verdicts_say(document, judgements):
     rows = {one.attributes["data-id"]: one for one in document.all("tr") if "data-id" in one.attributes}
-    for name, judgement in judgements.items():
+    for name, found in judgements.items():
         texts = [spaced(cell.text) for cell in rows[name].children]
-        assert texts[:4] == [name, judgement.claim.short, judgement.word, spaced(judgement.here)]
-        assert judgement.claim.there in texts[4]
+        assert texts[:4] == [name, found.claim.short, found.word, spaced(found.here)]
+        assert found.claim.there in texts[4]
 
 
 def test_the_rows_of_a_claim_have_all_that_is_behind_its_verdict(document, judgements):
