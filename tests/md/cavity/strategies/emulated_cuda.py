@@ -23,7 +23,8 @@ HEADER = Path(__file__).parents[3] / "grid_on_host.h"
 LIBRARIES = (
     Path(__file__).parents[4] / ".pytest_cache" / "emulated"
 )  # compiled kernels, by all they are made of
-FLAGS = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-DMOST_POLLS=3000"]
+FLAGS = ["-std=c++17", "-Og", "-fno-exceptions", "-w", "-shared", "-fPIC"]
+FLAGS += ["-Wl,-Bsymbolic", "-DMOST_POLLS=3000"]
 FLAGS += ["-ffp-contract=off"]  # so that __dmul_rn and __dadd_rn round one by one
 ON_HOST = {  # headers with instructions of the device, and what stands for their first part on the host
     "exchanged_words.cuh": """
