@@ -121,7 +121,10 @@ def draw(table: pd.DataFrame, out: Path) -> None:
         "near cells in memory: median",
         "near cells in memory: 90th percentile",
     ]
-    figure, (memory, lists, apart, far) = figures.panels_in_a_row(titles, 2.9)
+    figure, grid = plt.subplots(2, 2, figsize=(7.0, 5.6), sharex=True)
+    memory, lists, apart, far = grid.flat
+    for panel, title in zip(grid.flat, titles, strict=True):
+        panel.set_title(title, fontsize=9)
     one = table[table["order"] == table["order"].iloc[0]]
     _lines(memory, one, {"grid_bytes": "table of a grid", "tree_bytes": "a tree"})
     _lines(lists, one, {"reads_per_particle": "partners read", "most_in_a_cell": "most in a cell"})
@@ -133,7 +136,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     apart.set(ylabel="particles between, median", yscale="log")
     far.set(ylabel="particles between, 90th percentile", yscale="log")
     for panel in (memory, lists, apart, far):
-        panel.set(xscale="log", xlabel="filling fraction")
+        panel.set(xscale="log", xlabel="filling fraction" if panel in grid[1] else "")
         figures.plain_log_ticks(panel)
         panel.legend(title=None, fontsize=7)
     title = f"{table['n'].iloc[0]:,} particles; median and range over repeats"

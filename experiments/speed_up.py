@@ -474,7 +474,7 @@ def _times(rows: pd.DataFrame) -> plt.Figure:
         return figure
     titles = ["whole step" if part == TOTAL else part for part in parts]
     figure, panels = figures.panels_in_a_row(titles, 2.6, 2.8, 2.4, sharey=True)
-    found = found.assign(ordering=found["ordering"].map(names))
+    found = found[found["part"].isin(parts)].assign(ordering=found["ordering"].map(names))
     for panel, part in zip(panels, parts, strict=True):
         figures.lines(panel, found[found["part"] == part], "filling_fraction", "time_ms", _look(names))
         panel.set(xlabel="filling fraction")

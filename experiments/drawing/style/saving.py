@@ -153,7 +153,8 @@ def add_footer(figure: plt.Figure, rows: pd.DataFrame | None = None) -> None:
         room: Any = engine  # the stubs do not know that of constrained layout
         room.set(rect=(0, foot / after, 1, before / after))
         for legend in figure.legends:  # those outside at the bottom stand above the lines
-            legend.borderaxespad += 72 * foot / legend.prop.get_size_in_points()
+            if getattr(legend, "_outside_loc", None) == "lower":  # matplotlib has no public name for it
+                legend.borderaxespad += 72 * foot / legend.prop.get_size_in_points()
     for number, (line, ink) in enumerate(reversed(written)):
         low = (_MARGIN / 2 + number * _LINE) / after
         figure.text(

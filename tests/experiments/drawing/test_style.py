@@ -162,6 +162,17 @@ def test_the_lines_of_a_broken_title_are_about_as_long(as_published, tmp_path, l
     assert len(first) < 1.5 * len(second)
 
 
+def test_a_legend_above_the_panels_lies_above_their_titles(as_published, origin):
+    style.use(warnings="Warning: a busy machine", origin=origin)
+    figure, panel = plt.subplots(figsize=(4, 2))
+    panel.plot([0, 1], label="a")
+    panel.set_title("title")
+    legend = figure.legend(*panel.get_legend_handles_labels(), loc="outside upper center")
+    style.add_footer(figure)
+    figure.draw_without_rendering()
+    assert legend.get_window_extent().y0 >= panel.title.get_window_extent().y1
+
+
 def test_a_legend_below_the_panels_lies_above_the_footer(as_published, tmp_path, origin):
     style.use(warnings="Warning: a busy machine", origin=origin)
     figure, panel = plt.subplots(figsize=(4, 2))
