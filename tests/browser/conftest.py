@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,11 @@ def wide(opened):
 def narrow(opened):
     """The page on a dark phone."""
     return opened(color_scheme="dark", viewport={"width": 390, "height": 844}, has_touch=True)
+
+
+@pytest.fixture
+def expect() -> Callable:
+    """Assertions of Playwright, which wait until they hold."""
+    from playwright.sync_api import expect
+
+    return expect

@@ -103,17 +103,21 @@ def test_a_link_of_the_scoreboard_leads_to_the_rows_of_its_claim(wide, narrow, s
     page.evaluate("location.hash = 'answer'")
 
 
-def test_choices_change_the_points_by_mouse_and_by_keyboard(wide):
+def test_choices_change_the_points_by_mouse_and_by_keyboard(wide, expect):
     chart = wide.locator("#chart-worth")
     assert points(wide, "worth") == 9
     chart.locator("select[data-column=order]").select_option("hilbert")
     assert points(wide, "worth") == 2
     chart.locator("select[data-column=order]").select_option("")
+    first = chart.locator(".points_marks path").first
+    expect(chart.locator(".points_marks path")).to_have_count(9)
+    at_2_21 = first.get_attribute("transform")
     chart.locator("select[data-column=size]").select_option("2^17")
-    wide.wait_for_function("document.querySelectorAll('#chart-worth .points_marks path').length == 7")
+    expect(first).not_to_have_attribute("transform", at_2_21)  # another gain
+    at_2_17 = first.get_attribute("transform")
     chart.locator("select[data-column=device]").focus()
     wide.keyboard.type("NVIDIA H1")
-    wide.wait_for_function("document.querySelectorAll('#chart-worth .points_marks path').length == 9")
+    expect(first).not_to_have_attribute("transform", at_2_17)
     assert chart.locator("select[data-column=size]").input_value() == "2^21"  # that device has no other
     assert points(wide, "worth") == 9
     assert wide.faults == []
