@@ -280,12 +280,10 @@ def draw(table: pd.DataFrame, out: Path) -> None:
             style.save(_times(rows), out, _file_name("time", table, keys[1:], key), rows)
     for key, rows in table.groupby(keys[2:], sort=False):
         if rows["contact_time"].nunique() > 1 and _baselines(rows):
-            rows = _at_several_contact_times(rows)
-            style.save(_contacts(rows), out, _file_name("contact_time", table, keys[2:], key), rows)
+            _contacts(rows, out, _file_name("contact_time", table, keys[2:], key))
     in_phases = table[~table["fused"]]
     for key, rows in in_phases.groupby(keys[1:], sort=False):
-        rows = _at_figure_6_1(rows)
-        style.save(_phases(rows), out, _file_name("phases", in_phases, keys[1:], key), rows)
+        _phases(rows, out, _file_name("phases", in_phases, keys[1:], key))
     if len(keys) > len(_KEYS):
         for key, rows in table.groupby(_KEYS[1:], sort=False):
             style.save(_intervals(rows), out, _file_name("interval", table, _KEYS[1:], key), rows)
@@ -346,19 +344,15 @@ def _file_name(stem: str, table: pd.DataFrame, names: list[str], key: tuple) -> 
     return figures.file_name(stem, table, names, shown)
 
 
-def _at_figure_6_1(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the filling fraction that is nearest to that of figure 6.1 of [thesis]."""
-    off = (rows["filling_fraction"] - FIGURE_6_1).abs()
-    return rows[off == off.min()]
-
-
-def _phases(rows: pd.DataFrame) -> plt.Figure:
+def _phases(rows: pd.DataFrame, out: Path, name: str) -> None:
     """Draw figure 6.1 of [thesis]: the phases of a step that is not fused, and their shares."""
-    phi = rows["filling_fraction"].iloc[0]
+    phi = min(rows["filling_fraction"].unique(), key=lambda share: abs(share - FIGURE_6_1))
+    rows = rows[rows["filling_fraction"] == phi]
     found = statistics.over_runs(rows, ["ordering", "part"], "time_ms")
+    title = f"{_box(rows)}, {phi:.0%} filled: phases and their shares\n"
+    title += f"whole step: {statistics.caption(found)}"
     found = found.join(statistics.bounds(found, "time_ms"))
-    title = f"{_box(rows)}, {phi:.0%} filled: phases and their shares"
-    return stacked_phases(found, _names(rows), f"{title}\nwhole step: {statistics.caption(found)}")
+    style.save(stacked_phases(found, _names(rows), title), out, name, rows)
 
 
 def _names(rows: pd.DataFrame) -> dict[str, str]:
@@ -489,15 +483,10 @@ def _parts(rows: pd.DataFrame) -> list[str]:
     return [part for part in PARTS if part in set(rows["part"])]
 
 
-def _at_several_contact_times(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the filling fraction with most contact times."""
-    several = rows.groupby("filling_fraction")["contact_time"].nunique()
-    return rows[rows["filling_fraction"] == several.idxmax()]
-
-
-def _contacts(rows: pd.DataFrame) -> plt.Figure:
+def _contacts(rows: pd.DataFrame, out: Path, name: str) -> None:
     """Draw a row of dots for each contact time: the gain of a step over each baseline."""
-    rows = rows[rows["part"] == TOTAL]
+    phi = rows.groupby("filling_fraction")["contact_time"].nunique().idxmax()
+    rows = rows[(rows["part"] == TOTAL) & (rows["filling_fraction"] == phi)]
     parts = [statistics.gains(rows, ["contact_time"], "ordering", name) for name in _baselines(rows)]
     found = pd.concat(parts, ignore_index=True)
     found = found[~found["ordering"].isin(BASELINES)]
@@ -511,9 +500,8 @@ def _contacts(rows: pd.DataFrame) -> plt.Figure:
     figures.plain_log_axis(panel, found, "gain", 1.0, "gain of a step")
     panel.set_ylabel("contact time")
     figures.legend_outside(panel, None)
-    phi = rows["filling_fraction"].iloc[0]
-    figure.suptitle(f"{_box(rows)}, {phi:.0%} filled\n{statistics.caption(found)}")
-    return figure
+    title = f"{_box(rows)}, {phi:.0%} filled\n{statistics.caption(found)}"
+    figures.titled(figure, title, out, name, rows)
 
 
 def _intervals(rows: pd.DataFrame) -> plt.Figure:

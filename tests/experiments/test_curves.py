@@ -185,7 +185,7 @@ def test_only_a_pancake_of_whole_cubes_is_drawn_and_what_is_not_is_said(tmp_path
 
 def test_a_sampled_worst_is_shown_as_a_bound_and_never_as_the_best(tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(curves.style, "save", lambda figure, out, name: drawn.append(figure))
+    monkeypatch.setattr(curves.style, "save", lambda figure, out, name, *_: drawn.append(figure))
     rows = list(curves.measure(curves.Config(ordering="row-2d", size="256x160")))
     table = pd.DataFrame([{"ordering": "row-2d", "size": "256x160", **row} for row in rows])
     assert not table["dilation_2_exact"].any()

@@ -119,7 +119,7 @@ def test_gains_are_ratios_of_one_round_over_the_nearest_rung_that_was_measured()
 def test_the_figure_has_the_gains_beside_the_times(tmp_path, monkeypatch):
     drawn = {}
     monkeypatch.setattr(
-        gas_ladder.figures.style, "save", lambda figure, out, name: drawn.update({name: figure})
+        gas_ladder.figures.style, "save", lambda figure, out, name, *_: drawn.update({name: figure})
     )
     gas_ladder.draw(table_of(), tmp_path)
     assert set(drawn) == {"ladder", "gains"}

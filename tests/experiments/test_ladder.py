@@ -85,7 +85,7 @@ def test_one_run_has_no_verdict(tmp_path):
 def test_the_second_measurement_is_no_rung_of_the_figure(tmp_path, monkeypatch):
     figures = {}
     monkeypatch.setattr(
-        ladder.figures.style, "save", lambda figure, out, name: figures.update({name: figure})
+        ladder.figures.style, "save", lambda figure, out, name, *_: figures.update({name: figure})
     )
     ladder.draw(rows(), tmp_path)
     labels = [label.get_text() for label in figures["ladder"].axes[0].get_yticklabels()]

@@ -97,7 +97,7 @@ class TestSpeedUp:
         } <= names
 
     @pytest.mark.parametrize("apart", [False, True])
-    def test_the_bars_of_phases_are_their_times_end_to_end(self, apart):
+    def test_the_bars_of_phases_are_their_times_end_to_end(self, apart, tmp_path, monkeypatch):
         of = {"force": 6.0, "other": 2.0, "total": 8.0} | ({"build": 0.5, "integrate": 1.5} if apart else {})
         rows = pd.DataFrame(
             {"filling_fraction": phi, "ordering": name, "part": part, "time_ms": factor * phi * ms,
@@ -108,7 +108,11 @@ class TestSpeedUp:
             for part, ms in of.items()
             for run in range(2)
         )  # fmt: skip
-        figure = speed_up._phases(rows)
+        drawn = []
+        monkeypatch.setattr(speed_up.style, "save", lambda *given: drawn.append(given))
+        speed_up._phases(rows, tmp_path, "phases")
+        ((figure, _, _, own),) = drawn
+        assert set(own["filling_fraction"]) == {0.25}
         (panel,) = figure.axes
         shown = [text.get_text() for text in panel.get_legend().get_texts()]
         assert shown == (["force", "build", "integrate"] if apart else ["force", "other"])

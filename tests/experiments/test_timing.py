@@ -144,7 +144,7 @@ def test_timing_leaves_figures_in_both_formats_and_its_provenance(timed):
 
 def test_the_figure_of_gains_tells_ages_and_has_a_row_of_dots_for_each_order(timed, tmp_path, monkeypatch):
     figures = {}
-    monkeypatch.setattr(timing.style, "save", lambda figure, out, name: figures.update({name: figure}))
+    monkeypatch.setattr(timing.style, "save", lambda figure, out, name, *_: figures.update({name: figure}))
     timing.draw(pd.read_parquet(timed / "table.parquet"), tmp_path)
     figure = figures["gain_n2048_linked_float64"]
     shuffled, lattice, predicted = figure.axes[0::2]  # one of the two filling fractions
