@@ -310,7 +310,7 @@ def _draw_orders(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
         panel.set_title(f"{fraction:.0%} filled")
     ages = _ages(whole, [one for one in names if one not in BASELINES])
     title = f"whole step, {title}" + (f"; orders: {fresh(round(ages.max()))}" if len(ages) else "")
-    figures.titled(figure, f"{title}\n{caption}{band}", out, name)
+    figures.titled(figure, f"{title}\n{caption}{band}", out, name, rows)
 
 
 def _ages(rows: pd.DataFrame, names: list[str]) -> pd.Series:
@@ -359,7 +359,7 @@ def _draw_phases(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
         f"; no phases where they differ from the step by over {reliability.MOST_APART:.0%}" if apart else ""
     )
     title = f"phases of a step, {title}\n{statistics.caption(found)}{note}"
-    figures.titled(figure, title, out, name)
+    figures.titled(figure, title, out, name, rows)
 
 
 def _draw_sizes(rows: pd.DataFrame, out: Path, name: str) -> None:
@@ -385,7 +385,7 @@ def _draw_sizes(rows: pd.DataFrame, out: Path, name: str) -> None:
     left_out = style.left_out(every, names)
     title = f"time of a step over the number of particles, {rows['precision'].iloc[0]}"
     title += f"; {statistics.caption(found)}" + (f"\n{left_out}" if left_out else "")
-    figures.titled(figure, title, out, name)
+    figures.titled(figure, title, out, name, rows)
 
 
 def answer(table: pd.DataFrame) -> Answer:
