@@ -150,6 +150,13 @@ class _Results:
             print(line)
 
 
+def _but_no_broken_pipe(error: OSError) -> OSError:
+    """Return an error of a file; raise it if the reader of the answer has ended, which is no failure."""
+    if isinstance(error, BrokenPipeError):
+        raise error
+    return error
+
+
 @dataclass
 class _Progress:
     """Description of the results kept when a run is interrupted."""
@@ -223,10 +230,8 @@ def _run(
             results.show(table_now(table, experiment), record.folder, record.folder, is_quick)
         elif complete:
             _fail(f"no case gave a row, so there is nothing in {record.folder}; widen the axes", 1)
-    except BrokenPipeError:  # the reader of the answer has ended; the table and the figures are written
-        raise
     except OSError as error:
-        failure = failure or error
+        failure = failure or _but_no_broken_pipe(error)
     if failure is not None:
         _fail(f"{failure}\n({summary})", 1)
     if not complete:
