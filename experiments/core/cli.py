@@ -414,12 +414,10 @@ def _replot(results: _Results, run: Path, folder: Path, experiment: str, timed: 
         table = reliability.warned(table, quick)
     try:
         results.show(table, run, folder, quick)
-    except BrokenPipeError:  # the reader of the answer has ended
-        raise
     except OSError as error:
         raise UsageError(
-            f"{error}; allowed: a folder with permission to write and with room; make room, or give another "
-            "with --out"
+            f"{_but_no_broken_pipe(error)}; allowed: a folder with permission to write and with room; make "
+            "room, or give another with --out"
         ) from error
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         at = traceback.extract_tb(error.__traceback__)[2:3]

@@ -17,7 +17,7 @@ def mark_clipped(figure: Figure) -> None:
     """Draw an arrowhead at the frame for each error bar that ends outside of it.
 
     Args:
-        figure: whose panels have their limits.
+        figure: its panels have their limits.
     """
     from matplotlib.container import ErrorbarContainer  # here, as in saving
 

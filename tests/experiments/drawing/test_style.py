@@ -7,13 +7,16 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 from PIL import Image
 
 import sfc
 from experiments.analysis import reliability
 from experiments.analysis.baselines import AGED, LATTICE
 from experiments.drawing import style
-from experiments.drawing.style import FAMILIES, look
+from experiments.drawing.style import FAMILIES, Origin, look
 from experiments.timing import BASELINES
 
 pytestmark = pytest.mark.quick
@@ -162,26 +165,25 @@ def test_the_lines_of_a_broken_title_are_about_as_long(as_published, tmp_path, l
     assert len(first) < 1.5 * len(second)
 
 
+def drawn_with_legend(place: str, origin: Origin) -> tuple[Figure, Axes, Bbox]:
+    """A figure with a warning in its footer, its panel, and the frame of its legend."""
+    style.use(warnings="Warning: a busy machine", origin=origin)
+    figure, panel = plt.subplots(figsize=(4, 2))
+    panel.plot([0, 1], label="a")
+    panel.set(title="title", xlabel="x")
+    legend = figure.legend(*panel.get_legend_handles_labels(), loc=place)
+    style.add_footer(figure)
+    figure.draw_without_rendering()
+    return figure, panel, legend.get_window_extent()
+
+
 def test_a_legend_above_the_panels_lies_above_their_titles(as_published, origin):
-    style.use(warnings="Warning: a busy machine", origin=origin)
-    figure, panel = plt.subplots(figsize=(4, 2))
-    panel.plot([0, 1], label="a")
-    panel.set_title("title")
-    legend = figure.legend(*panel.get_legend_handles_labels(), loc="outside upper center")
-    style.add_footer(figure)
-    figure.draw_without_rendering()
-    assert legend.get_window_extent().y0 >= panel.title.get_window_extent().y1
+    _, panel, box = drawn_with_legend("outside upper center", origin)
+    assert box.y0 >= panel.title.get_window_extent().y1
 
 
-def test_a_legend_below_the_panels_lies_above_the_footer(as_published, tmp_path, origin):
-    style.use(warnings="Warning: a busy machine", origin=origin)
-    figure, panel = plt.subplots(figsize=(4, 2))
-    panel.plot([0, 1], label="a")
-    panel.set_xlabel("x")
-    legend = figure.legend(*panel.get_legend_handles_labels(), loc="outside lower center")
-    style.add_footer(figure)
-    figure.draw_without_rendering()
-    box = legend.get_window_extent()
+def test_a_legend_below_the_panels_lies_above_the_footer(as_published, origin):
+    figure, panel, box = drawn_with_legend("outside lower center", origin)
     assert box.y0 >= max(line.get_window_extent().y1 for line in figure.texts)
     assert box.y1 <= panel.xaxis.label.get_window_extent().y0
 

@@ -1,4 +1,4 @@
-"""A program whose output is not read to its end shows no traceback, and other errors are shown."""
+"""A program shows no traceback if its output is not read to the end; other errors are shown."""
 
 import os
 import signal

@@ -16,7 +16,7 @@ DTYPES = np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64
 
 
 def fitting() -> list[tuple[str, int]]:
-    """Curves whose tables fit the registers of the host."""
+    """Curves with tables that fit the registers of the host."""
     return [
         (name, dim)
         for name, dim in CURVES
