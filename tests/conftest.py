@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import threading
+from functools import partial
 
 # Two at most, even on one core.
 os.environ.setdefault("NUMBA_NUM_THREADS", "2")
@@ -18,6 +19,9 @@ from hypothesis import HealthCheck, settings
 import md
 from md.io.checkpoint import SavedRun
 from tests.processes import LIMIT
+
+# Tier that runs only if it is asked for -> other marks of `-m` that ask for it too.
+APART = {"full": ("nightly", "gpu"), "nightly": (), "browser": ()}
 
 for name, examples in {"suite": 40, "nightly": 500}.items():
     settings.register_profile(
@@ -42,15 +46,24 @@ def pytest_addoption(parser):
     parser.addoption("--cuda", action="store_true", help="collect the tests that need a CUDA device too")
 
 
+_left_out: set[str] = set()  # marks whose tests are not collected
+
+
 def pytest_configure(config):
-    """Choose the tier: `nightly` and `browser` only if asked for, a device with `--cuda` or `-m gpu`."""
+    """Choose the tier: those of `APART` only if asked for, a device with `--cuda` or `-m gpu`.
+
+    `nightly` and `gpu` have cases of the tier `full` too.
+    """
     asked = config.option.markexpr
     config.option.cuda |= asks_for(asked, "gpu")
-    if "browser" not in asked:
-        config.option.markexpr = asked = f"({asked}) and not browser" if asked else "not browser"
-    if "nightly" not in asked:
-        config.option.markexpr = f"({asked}) and not nightly"
-    elif asks_for(asked, "nightly"):
+    _left_out.update(
+        tier for tier, others in APART.items() if not any(mark in asked for mark in (tier, *others))
+    )
+    parts = [*([f"({asked})"] if asked else []), *(f"not {tier}" for tier in sorted(_left_out))]
+    config.option.markexpr = " and ".join(parts)
+    if not config.option.cuda:
+        _left_out.add("gpu")
+    if asks_for(asked, "nightly"):
         settings.load_profile("nightly")
 
 
@@ -65,11 +78,46 @@ def asks_for(expression: str, mark: str) -> bool:
     return bool(expression) and any(takes(marks | {mark}) and not takes(marks) for marks in others)
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Import no file whose tests are all of a tier that was not asked for; for `-m quick` no other's.
+
+    Such a file has the line `pytestmark = pytest.mark.<tier>`, or not the word `quick`.
+    """
+    if collection_path.suffix != ".py":
+        return None
+    text = collection_path.read_text()
+    whole = re.search(r"^pytestmark = pytest\.mark\.(\w+)$", text, re.MULTILINE)
+    others = config.option.markexpr.startswith("(quick) and") and "quick" not in text
+    return True if (whole and whole[1] in _left_out) or others else None
+
+
+def pytest_pycollect_makeitem(obj):
+    """Make no test of a function or class with the mark of a tier that was not asked for."""
+    marks = getattr(obj, "pytestmark", ())
+    return [] if isinstance(marks, list) and any(mark.name in _left_out for mark in marks) else None
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc):
-    """Give a test of both backends the device where one was asked for."""
+    """Make no case of a tier that was not asked for; give a test of both backends the device if it was."""
+    metafunc.parametrize = partial(_parametrized, metafunc.parametrize)
     if "backend" in metafunc.fixturenames:
         device = [pytest.param("cuda", marks=pytest.mark.gpu)] if metafunc.config.option.cuda else []
         metafunc.parametrize("backend", ["cpu", *device], indirect=True, scope="session")
+
+
+def _parametrized(parametrize, names, values, *arguments, ids=None, **options):
+    """Call pytest's `parametrize` without the cases of a tier that was not asked for."""
+    every = list(values)
+    kept = [
+        k
+        for k, case in enumerate(every)
+        if not any(mark.name in _left_out for mark in getattr(case, "marks", ()))
+    ]
+    if 0 < len(kept) < len(every):
+        every = [every[k] for k in kept]
+        ids = [ids[k] for k in kept] if isinstance(ids, (list, tuple)) else ids
+    parametrize(names, every, *arguments, ids=ids, **options)
 
 
 @pytest.hookimpl(tryfirst=True)
