@@ -76,4 +76,6 @@ def test_check_ordering_catches_a_traversal_that_leaves_the_box(monkeypatch):
     path = sfc.ordering("row", (3, 4)).traversal()
     monkeypatch.setattr(sfc.Ordering, "traversal", lambda _: path + np.array([1, 0]))
     with pytest.raises(AssertionError, match="the traversal leaves the box"):
-        sfc.testing.check_ordering(sfc.Ordering("broken", (3, 4), lambda cells: cells[:, 0].astype(np.uint64)))
+        sfc.testing.check_ordering(
+            sfc.Ordering("broken", (3, 4), lambda cells: cells[:, 0].astype(np.uint64))
+        )
