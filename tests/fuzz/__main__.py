@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.fuzz.families import families
+from tests.fuzz.families import SHARES, family
 from tests.fuzz.harness import alone
 from tests.fuzz.worker import FAILURES, Task, trial
 
@@ -17,7 +17,7 @@ from tests.fuzz.worker import FAILURES, Task, trial
 def main() -> None:
     """Read the command line; the exit status is 1 where the input failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("family", choices=families())
+    parser.add_argument("family", choices=SHARES)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--number", type=int, required=True)
     parser.add_argument("--here", action="store_true", help="in this process, and the smallest that fails")
@@ -25,7 +25,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         if given.here:
             os.chdir(folder)  # inputs write files
-            families()[given.family].prepare()
+            family(given.family).prepare()
             found = trial(given.family).smallest(given.seed, given.number)
         else:
             found = alone(Task(given.family, given.seed, given.number, 1), folder=Path(folder))

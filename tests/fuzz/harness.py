@@ -29,7 +29,7 @@ TIMEOUT = 30.0  # s, without a word of an input
 PREPARING = 900.0  # s, in which a family makes what its inputs share: kernels may be compiled
 SHOWN = 25  # causes in a report
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["md", "experiments.core", "tests.fuzz.worker", "tests.fuzz.families"])
+_CONTEXT.set_forkserver_preload(["tests.fuzz.worker", "tests.fuzz.families.choices"])
 
 
 class Kept(NamedTuple):

@@ -25,7 +25,7 @@ from hypothesis.database import InMemoryExampleDatabase
 from hypothesis.errors import FlakyFailure
 from tqdm import tqdm
 
-from tests.fuzz.families import Family, families
+from tests.fuzz.families import family
 from tests.fuzz.judge import ROOT, Case, Judged, judged
 
 FAILURES = ("weak", "obscure", "wrong", "crash", "hang")
@@ -77,7 +77,7 @@ def work(pipe: Connection, log: str) -> None:
         while (task := pipe.recv()) is not None:
             if task.family not in prepared:
                 try:
-                    families(task.planted)[task.family].prepare()
+                    family(task.family, task.planted).prepare()
                 except Exception:
                     pipe.send(f"{task.family} cannot be prepared: {traceback.format_exc()}")
                     return
@@ -104,8 +104,8 @@ class Trial:
     input can be drawn again, in any process, by these three.
     """
 
-    def __init__(self, family: Family):
-        self.name = family.name
+    def __init__(self, name: str, planted: bool):
+        self.name = name
 
         @settings(
             database=InMemoryExampleDatabase(),
@@ -114,7 +114,7 @@ class Trial:
             report_multiple_bugs=False,
             suppress_health_check=list(HealthCheck),
         )
-        @given(family.cases)
+        @given(family(name, planted).cases)
         def test(case: Case) -> None:
             self.found = self.act(case)
 
@@ -149,9 +149,9 @@ class Trial:
 
 
 @functools.cache
-def trial(family: str, planted: bool = False) -> Trial:
+def trial(name: str, planted: bool = False) -> Trial:
     """Of a family by its name."""
-    return Trial(families(planted)[family])
+    return Trial(name, planted)
 
 
 def tried(task: Task, number: int) -> Judged:

@@ -187,4 +187,4 @@ DISTANCES = {"histogram": array(np.array([1, 2, 3]), "iu", (None,)), "cold": int
 HISTOGRAMS = cases(StackDistances, DISTANCES | {"reads": integer(0, usual=(9, 9))})
 EQUAL = dict.fromkeys((streams, blocks, distances, sets, loads), 5)
 REST = {at_capacities: 4, speed_ups: 2, cases(HitRatio, COUNTS, check=check_ratio): 1, HISTOGRAMS: 1}
-FAMILIES = [Family("caches", EQUAL | REST, 10)]
+FAMILY = Family(EQUAL | REST)

@@ -211,4 +211,4 @@ REPORTERS = [
 ]
 PARTS = {among(*SPRINGS): 3, among(*BY_RESTITUTION): 2, potentials: 1, among(*WALLS): 4, among(*MOTIONS): 1}
 MORE = {among(*SCHEDULES): 4, cases(md.Reorder, ALONG, HOW, check=kept()): 3}
-FAMILIES = [Family("choices", PARTS | MORE | {among(*SEARCHES): 6, among(*REPORTERS): 6}, 14)]
+FAMILY = Family(PARTS | MORE | {among(*SEARCHES): 6, among(*REPORTERS): 6})

@@ -175,4 +175,4 @@ def registered(draw) -> Cases:
 
 
 PARTS = {coded("encode"): 10, coded("decode"): 10, traversal: 4, side: 1, names: 1, by_name: 4, automata: 6}
-FAMILIES = [Family("curves", PARTS | {CHECKS: 2, registered: 2}, 12)]
+FAMILY = Family(PARTS | {CHECKS: 2, registered: 2})

@@ -103,4 +103,4 @@ def prepare() -> None:
         sim.run(2), sim.pairs()
 
 
-FAMILIES = [Family("flocks", {LAWS: 3, FLIGHTS: 1, scenes: 4, runs: 4}, 6, prepare)]
+FAMILY = Family({LAWS: 3, FLIGHTS: 1, scenes: 4, runs: 4}, prepare)

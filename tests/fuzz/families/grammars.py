@@ -121,4 +121,4 @@ def files(draw) -> str:
 SHARED = {"calm": 0.8, "says": REASON, "check": check_of_file}
 PARSED = cases(sfc.parse_curve, {"text": text(texts())}, {"where": text("my file")}, **SHARED)
 READ = cases(sfc.read_curve, {"path": path(files())}, **SHARED)
-FAMILIES = [Family("grammars", {given: 1, PARSED: 2, READ: 1}, 6)]
+FAMILY = Family({given: 1, PARSED: 2, READ: 1})

@@ -141,4 +141,4 @@ def reports(draw) -> Cases:
 
 
 PARTS = {looks: 1, fields: 1, virials: 1, energies: 1, reports: 2}
-FAMILIES = [Family("looks", PARTS, 4, prepare)]
+FAMILY = Family(PARTS, prepare)

@@ -131,4 +131,4 @@ def wing_tunnel(draw) -> Cases:
 
 TWICE = BOX_FOR, SHARED_GAS, granular_gas, COOLING, SHAKEN, lattice_sites, MAXWELL
 ONCE = in_memory_order, LARGE, LIFT, wing_tunnel
-FAMILIES = [Family("scenes", dict.fromkeys(TWICE, 2) | dict.fromkeys(ONCE, 1), 4)]
+FAMILY = Family(dict.fromkeys(TWICE, 2) | dict.fromkeys(ONCE, 1))

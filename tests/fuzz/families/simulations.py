@@ -302,4 +302,4 @@ def prepare() -> None:
 
 
 PARTS = {made: 9, runs: 3, pairs: 2, writes: 1, saves: 1, loads: 3}
-FAMILIES = [Family("simulations", PARTS, 12, prepare)]
+FAMILY = Family(PARTS, prepare)

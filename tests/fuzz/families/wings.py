@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ import md
 from tests.fuzz.drawing import RNG, chance
 from tests.fuzz.families import Family
 from tests.fuzz.families.choices import kept
+from tests.fuzz.families.simulations import OPTIONS
 from tests.fuzz.families.states import floats, stored
 from tests.fuzz.judge import Cases, cases, require, same
 from tests.fuzz.kinds import an, few, flag, integer, number, path, text
@@ -22,6 +25,7 @@ from tests.md.boundaries.test_wing import plain_distance
 TRIANGLE = md.Airfoil("triangle", np.array([[1.0, 0.0], [0.5, 0.2], [0.0, 0.0]]))
 AIRFOILS = md.naca("0012", 5), md.naca("2412", 8), TRIANGLE
 AIRFOIL = an(md.Airfoil, sampled_from(AIRFOILS))
+SEARCHES = "linked", "lbvh", "verlet", "naive", "reflexive"
 ANGLE, MINE = number(usual=(-20.0, 20.0)), Path("mine.dat")
 
 
@@ -126,6 +130,15 @@ def files(draw) -> Cases:
     return cases(md.read_airfoil, {"path": path(just(MINE))}, calm=0.85, check=check)
 
 
+def flown(start: md.State, surroundings: Any, search: str) -> md.State:
+    """Discs after some steps, by a search."""
+    walls = None if start.box.periodic[1] else md.Walls(contact_time=0.03)
+    law = md.laws.SpringDashpot(1e3, 1.0)
+    sim = md.Simulation(start, law, search=search, walls=walls, surroundings=surroundings, **OPTIONS)
+    sim.run(4)
+    return sim.state.by_id()
+
+
 def streams(draw) -> Cases:
     """A run with a wing and an inflow, by any search."""
     box, rng = md.Box((16.0, 12.0), (True, draw(booleans()))), draw(RNG)
@@ -134,25 +147,28 @@ def streams(draw) -> Cases:
     wing = md.Wing(airfoil=draw(sampled_from(AIRFOILS)), chord=4.0, at=(8.0, 6.0), stiffness=1e3)
     inflow = md.Inflow(velocity=(1.0, 0.0), temperature=1.0, seed=draw(integers(0, 4)))
     around = draw(sampled_from(((wing,), (wing, inflow), (inflow,), [wing])))
-    walls = None if box.periodic[1] else md.Walls(contact_time=0.03)
-    options = {"dt": 1e-3, "backend": "cpu", "allow_overlap": True, "walls": walls}
-    chosen = draw(sampled_from(("linked", "lbvh", "verlet", "naive", "reflexive")))
+    search = draw(sampled_from(SEARCHES))
 
-    def run(surroundings, search=chosen):
-        law = md.laws.SpringDashpot(1e3, 1.0)
-        sim = md.Simulation(start, law, search=search, surroundings=surroundings, **options)
-        sim.run(4)
-        return sim.state.by_id()
+    def call(surroundings):
+        return flown(start, surroundings, search)
 
     def check(found, plain):
-        right = run(around, "naive")
+        right = flown(start, around, "naive")
         if list(plain["surroundings"]) == list(around):
             same(found.pos, right.pos, "positions", 1e-9)
             same(found.vel, right.vel, "velocities", 1e-6)
 
     kinds = {"surroundings": few(an((md.Wing, md.Inflow), just(wing)), None, just(around))}
-    return cases(run, kinds, name=f"a run by {chosen}", check=check, documented=(md.SimulationFault,))
+    return cases(call, kinds, name=f"a run by {search}", check=check, documented=(md.SimulationFault,))
+
+
+def prepare() -> None:
+    """Have the kernels compiled."""
+    wing = md.Wing(airfoil=TRIANGLE, chord=4.0, at=(8.0, 6.0), stiffness=1e3)
+    around = wing, md.Inflow(velocity=(1.0, 0.0), temperature=1.0)
+    for search, periodic in itertools.product(SEARCHES, (True, False)):
+        flown(md.State([[2.0, 2.0]], [[1.0, 1.0]], md.Box((16.0, 12.0), (True, periodic))), around, search)
 
 
 PARTS = {WINGS: 6, distances: 4, inflows: 4, NACA: 3, placed: 1, outlines: 2, files: 8, streams: 4}
-FAMILIES = [Family("wings", PARTS, 8)]
+FAMILY = Family(PARTS, prepare)
