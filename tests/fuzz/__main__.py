@@ -1,4 +1,7 @@
-"""Try inputs: python -m tests.fuzz [family ...] --inputs 5000 --seed 1, or one again with --number 17."""
+"""Try one input again: python -m tests.fuzz FAMILY --seed 0 --number 17, with --here for a debugger.
+
+Many inputs: FUZZ_INPUTS=5000 FUZZ_SEED=1 FUZZ_FAMILY="curves boxes" python -m pytest -m nightly tests/fuzz
+"""
 
 import argparse
 import os
@@ -6,53 +9,28 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.fuzz.families import families
-from tests.fuzz.harness import FAILURES, TIMEOUT, alone, campaign
-from tests.fuzz.worker import Task, tried
+from tests.fuzz.families import SHARES, family
+from tests.fuzz.harness import alone
+from tests.fuzz.worker import FAILURES, Task, trial
 
 
 def main() -> None:
-    """Read the command line; the exit status is 1 where an input failed."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    known = families()
-    parser.add_argument("family", nargs="*", help=", ".join(known))
-    parser.add_argument("--inputs", type=int, default=2000)
+    """Read the command line; the exit status is 1 where the input failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("family", choices=SHARES)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--batch", type=int, default=500)
-    parser.add_argument("--number", type=int, help="one input, alone")
-    parser.add_argument("--here", action="store_true", help="in this process, for a debugger")
-    parser.add_argument("--quiet", action="store_true")
-    parser.add_argument("--timeout", type=float, default=TIMEOUT, help="seconds of silence that are a hang")
-    parser.add_argument("--shown", type=int, default=25, help="causes that are told")
+    parser.add_argument("--number", type=int, required=True)
+    parser.add_argument("--here", action="store_true", help="in this process, and the smallest that fails")
     given = parser.parse_args()
-    if given.number is not None:
-        (name,) = given.family
-        with tempfile.TemporaryDirectory() as folder:
-            if given.here:
-                os.chdir(folder)  # inputs write files
-                known[name].prepare()
-            task = Task(name, given.seed, given.number, 1)
-            found = (
-                tried(known[name], given.seed, given.number)
-                if given.here
-                else alone(task, given.timeout, Path(folder))
-            )
-        print(found.verdict, found.told, found.cause, found.more, sep="\n")
-        sys.exit(found.verdict in FAILURES)
-    shares = {name: known[name].share for name in given.family or known}
-    tell = (lambda _: None) if given.quiet else (lambda line: print(line, flush=True))
-    report = campaign(
-        shares,
-        given.inputs,
-        given.seed,
-        workers=given.workers,
-        batch=given.batch,
-        timeout=given.timeout,
-        tell=tell,
-    )
-    print(report.told(given.shown))
-    sys.exit(bool(report.kept))
+    with tempfile.TemporaryDirectory() as folder:
+        if given.here:
+            os.chdir(folder)  # inputs write files
+            family(given.family).prepare()
+            found = trial(given.family).smallest(given.seed, given.number)
+        else:
+            found = alone(Task(given.family, given.seed, given.number, 1), folder=Path(folder))
+    print(*found, sep="\n")
+    sys.exit(found.verdict in FAILURES)
 
 
 if __name__ == "__main__":

@@ -9,29 +9,32 @@ to be refused, or one refused that has to be taken. The harness sees `crash` and
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy, booleans
 
-from tests.fuzz.drawing import Draw, changed, hostile
+from tests.fuzz.drawing import HOSTILE, among, chance, changed, some
 from tests.fuzz.kinds import Kind
 
 ROOT = Path(__file__).parents[2]
-OURS = tuple(f"{ROOT / package}{os.sep}" for package in ("sfc", "md", "experiments"))
 NAMES = ("sfc", "md", "experiments")
+OURS = tuple(f"{ROOT / package}{os.sep}" for package in NAMES)
 # How messages of the project say what is allowed: by this word, by a list of what is known, or by a remedy.
 SAYS = re.compile(
     r"\ballow(s|ed)\b|\bknown\b"
     r"|; (take|give|choose|lower|raise|enlarge|update|wait|start|put|move|delete|do|free|look|use)\b"
     r"|; (restore|load)\b"
 )
-SHOWN = 400
 
 
 class WrongError(Exception):
@@ -39,16 +42,11 @@ class WrongError(Exception):
 
 
 class RefusedError(Exception):
-    """A command line that ended with a message.
+    """A command line that ended with a message that told what is allowed, or what is wrong with the line."""
 
-    Args:
-        message: what it said.
-        clear: whether it told what is allowed, or what is wrong with the line itself.
-    """
 
-    def __init__(self, message: str, clear: bool):
-        super().__init__(message)
-        self.clear = clear
+class UnclearError(RefusedError):
+    """A command line that ended with another message."""
 
 
 def require(holds: Any, what: str) -> None:
@@ -57,16 +55,19 @@ def require(holds: Any, what: str) -> None:
         raise WrongError(what)
 
 
+def equal(found: Any, right: Any, what: str) -> None:
+    """Require that two values are equal."""
+    require(found == right, f"{what} {found}, and by the reference {right}")
+
+
 def same(found: Any, right: Any, what: str, tolerance: float = 0.0) -> None:
     """Require that two arrays have one shape and the same entries, NaN in the same places."""
     found, right = np.asarray(found), np.asarray(right)
     require(found.shape == right.shape, f"{what} of shape {found.shape}, and by the reference {right.shape}")
     if tolerance:
         good = np.allclose(found, right, rtol=tolerance, atol=tolerance, equal_nan=True)
-    elif found.dtype.kind == right.dtype.kind == "f":
-        good = np.array_equal(found, right, equal_nan=True)
     else:
-        good = np.array_equal(found, right)
+        good = np.array_equal(found, right, equal_nan=found.dtype.kind == right.dtype.kind == "f")
     require(good, f"{what} = {shown(found)}, and by the reference {shown(right)}")
 
 
@@ -94,16 +95,13 @@ class Case:
     check: Callable[[Any, dict[str, Any]], None] | None = None
     sure: bool | Callable[[dict[str, Any]], bool] = False
     documented: tuple[type[BaseException], ...] = ()
-    changed: list[str] = field(default_factory=list)
+    changed: tuple[str, ...] = ()
     says: re.Pattern = SAYS
 
     def told(self) -> str:
         """The call as one might write it."""
-        given = ", ".join(
-            f"{'*' if name in self.changed else ''}{name}={shown(value)}"
-            for name, value in self.arguments.items()
-        )
-        return f"{self.name}({given})"
+        given = (f"{'*' * (n in self.changed)}{n}={shown(value)}" for n, value in self.arguments.items())
+        return f"{self.name}({', '.join(given)})"
 
 
 class Judged(NamedTuple):
@@ -122,116 +120,108 @@ class Judged(NamedTuple):
     more: str = ""
 
 
-def made_case(
-    draw: Draw,
-    name: str,
+Cases = SearchStrategy[Case]
+
+
+@st.composite
+def cases(
+    draw: Callable,
     call: Callable[..., Any],
-    kinds: dict[str, Kind],
+    kinds: Mapping[str, Kind],
+    optional: Mapping[str, Kind] = MappingProxyType({}),
     *,
-    optional: dict[str, Kind] | None = None,
+    name: str = "",
     calm: float = 0.25,
+    right: Callable[..., Any] | None = None,
+    near: float = 0.0,
     **rest: Any,
 ) -> Case:
     """A valid call, in which none, one or two arguments are made hostile.
 
     Args:
-        draw: of the input.
-        name: of what is called.
+        draw: of Hypothesis.
         call: takes the arguments by name.
         kinds: of arguments that are always given.
         optional: of those that may be left out.
+        name: of what is called, if not the function's.
         calm: share of the calls that stay valid.
+        right: makes the right answer of what the arguments mean, in place of a `check`.
+        near: tolerance of it, relative and absolute.
         rest: of `Case`.
     """
-    given = dict(kinds)
-    for argument, kind in (optional or {}).items():
-        if draw.chance(0.5):
-            given[argument] = kind
-    arguments = {argument: kind.valid(draw) for argument, kind in given.items()}
-    hostiles: list[str] = []
-    if given and not draw.chance(calm):
-        hostiles = list(draw.some(list(given), 1 if draw.chance(0.75) else 2))
-    for argument in hostiles:
-        for _ in range(20):
-            value = changed(draw, arguments[argument]) if draw.chance(0.55) else hostile(draw)
-            if not given[argument].too_large(value):
-                arguments[argument] = value
-                break
-    return Case(name, call, arguments, given, changed=hostiles, **rest)
+    given = {**kinds} | {argument: kind for argument, kind in optional.items() if draw(booleans())}
+    arguments = {argument: draw(kind.strategy) for argument, kind in given.items()}
+    hostile: tuple[str, ...] = ()
+    if given and not draw(chance(calm)):
+        hostile = draw(some(list(given), 2 if draw(chance(0.25)) else 1))
+    for argument in hostile:
+        value = draw(among(*[changed(arguments[argument])] * 11, *[HOSTILE] * 9))
+        if not given[argument].too_large(value):
+            arguments[argument] = value
+    name = name or call.__name__
+    if right is not None:
+        rest["check"] = lambda found, plain: same(found, right(**plain), name, near)
+    return Case(name, call, arguments, given, changed=hostile, **rest)
 
 
 def judged(case: Case) -> Judged:
     """Make the call of an input and judge what comes of it."""
     try:
-        admitted = [case.kinds[name].admits(value) for name, value in case.arguments.items()]
+        admitted = {name: case.kinds[name].admits(value) for name, value in case.arguments.items()}
         plain = None
-        if False not in admitted:
+        if False not in admitted.values():
             plain = {name: case.kinds[name].plain(value) for name, value in case.arguments.items()}
     except Exception as error:  # what the fuzz itself cannot judge is seen, too
         return Judged("wrong", case.told(), f"the fuzz: {error!r}"[:200], _end_of(error))
     try:
         answer = case.call(**case.arguments)
-    except RefusedError as error:
-        if error.clear:
-            return Judged("refused")
+    except UnclearError as error:
         return Judged("weak", case.told(), f"{case.name}: {_pattern(error)}", str(error)[-600:])
-    except MemoryError as error:
-        return Judged("obscure", case.told(), f"MemoryError at {_place(error)}", _end_of(error))
+    except RefusedError:
+        return Judged("refused")
     except Exception as error:
-        return _judged_error(case, error, admitted, plain)
+        return _judged_error(case, error, list(admitted.values()), plain)
     if plain is None:
-        bad = [n for n, good in zip(case.arguments, admitted, strict=True) if good is False]
-        what = f"{re.sub('<.*>', '', case.name)} took what it must refuse for {', '.join(bad)}"
-        return Judged("wrong", case.told(), what, f"gave {shown(answer)}")
-    if case.check is not None:
-        try:
+        bad = ", ".join(name for name, good in admitted.items() if good is False)
+        cause = f"{re.sub('<.*>', '', case.name)} took what it must refuse for {bad}"
+        return Judged("wrong", case.told(), cause, f"gave {shown(answer)}")
+    try:
+        if case.check is not None:
             case.check(answer, plain)
-        except WrongError as error:
-            return Judged("wrong", case.told(), f"{case.name}: {_pattern(error)}", str(error)[:1000])
-        except Exception as error:
-            cause = f"{case.name}, checked: {type(error).__name__} at {_place(error)}"
-            return Judged("wrong", case.told(), cause, _end_of(error))
+    except WrongError as error:
+        return Judged("wrong", case.told(), f"{case.name}: {_pattern(error)}", str(error)[:1000])
+    except Exception as error:
+        cause = f"{case.name}, checked: {type(error).__name__} at {_place(error)}"
+        return Judged("wrong", case.told(), cause, _end_of(error))
     return Judged("accepted")
 
 
 def _judged_error(case: Case, error: Exception, admitted: list, plain: dict | None) -> Judged:
     if isinstance(error, case.documented):
         return Judged("refused")
-    last = _frames(error)[-1].filename
     named = type(error).__module__.split(".")[0] in NAMES
-    where = f"{type(error).__name__} at {_place(error)}"
+    failed = case.told(), f"{type(error).__name__} at {_place(error)}", _end_of(error)
     if not (named or type(error) in (ValueError, TypeError) or isinstance(error, OSError)):
-        return Judged("obscure", case.told(), where, _end_of(error))
-    if isinstance(error, OSError) and not named:
-        clear = error.filename is not None or bool(case.says.search(str(error)))
-    else:
-        clear = last.startswith(OURS) and bool(case.says.search(str(error)))
-    if not clear:
-        return Judged("weak", case.told(), where, _end_of(error))
-    if plain is not None and None not in admitted:
-        sure = case.sure(plain) if callable(case.sure) else case.sure
-        if sure:
-            return Judged("wrong", case.told(), f"{case.name} refused: {_pattern(error)}", _end_of(error))
+        return Judged("obscure", *failed)
+    says, of_file = bool(case.says.search(str(error))), isinstance(error, OSError) and not named
+    ours = _frames(error)[-1].filename.startswith(OURS)
+    if not (says or error.filename is not None if of_file else says and ours):
+        return Judged("weak", *failed)
+    sure = case.sure if isinstance(case.sure, bool) else plain and case.sure(plain)
+    if sure and False not in admitted and None not in admitted:
+        return Judged("wrong", case.told(), f"{case.name} refused: {_pattern(error)}", _end_of(error))
     return Judged("refused")
 
 
 def shown(value: Any) -> str:
     """A value in some letters; arrays by dtype, shape and entries."""
-    try:
-        if isinstance(value, np.ndarray):
-            flags = "".join(
-                letter
-                for letter, has in (
-                    ("m", isinstance(value, np.ma.MaskedArray)),
-                    ("r", not value.flags.writeable),
-                )
-                if has
-            )
-            entries = repr(value.tolist())[:200] if value.size <= 40 else "..."
-            return f"array<{value.dtype.str} {value.shape} {value.strides} {flags}>({entries})"
-        return repr(value)[:SHOWN]
-    except Exception:
-        return f"<{type(value).__name__}>"
+    with contextlib.suppress(Exception):
+        if not isinstance(value, np.ndarray):
+            return repr(value)[:400]
+        flags = "m" * isinstance(value, np.ma.MaskedArray) + "r" * (not value.flags.writeable)
+        entries = repr(value.tolist())[:200] if value.size <= 40 else "..."
+        return f"array<{value.dtype.str} {value.shape} {value.strides} {flags}>({entries})"
+    return f"<{type(value).__name__}>"
 
 
 def _frames(error: BaseException) -> list[traceback.FrameSummary]:
@@ -239,7 +229,7 @@ def _frames(error: BaseException) -> list[traceback.FrameSummary]:
 
 
 def _place(error: BaseException) -> str:
-    """The last lines of the project that an error went through."""
+    """The last line of the project that an error went through."""
     frames = [f for f in _frames(error) if f.filename.startswith(OURS)]
     if not frames:
         return "outside the project"
@@ -252,9 +242,6 @@ def _pattern(error: BaseException) -> str:
 
 
 def _end_of(error: BaseException) -> str:
-    lines = [
-        f"  {Path(f.filename).name}:{f.lineno} {f.name}: {f.line}"
-        for f in _frames(error)[-6:]
-        if not f.filename.endswith("judge.py")
-    ]
+    frames = [f for f in _frames(error)[-6:] if not f.filename.endswith("judge.py")]
+    lines = [f"  {Path(f.filename).name}:{f.lineno} {f.name}: {f.line}" for f in frames]
     return "\n".join([*lines, f"{type(error).__name__}: {str(error)[:300]}"])

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import faulthandler
 import fcntl
+import functools
 import os
+import random
 import resource
 import sys
 import tempfile
 import threading
 import traceback
 import warnings
+from collections.abc import Callable
 from multiprocessing.connection import Connection
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.database import InMemoryExampleDatabase
+from hypothesis.errors import FlakyFailure
 from tqdm import tqdm
 
-from tests.fuzz.drawing import Draw
-from tests.fuzz.families import Family, families
-from tests.fuzz.judge import Judged, judged
+from tests.fuzz.families import family
+from tests.fuzz.judge import ROOT, Case, Judged, judged
 
+FAILURES = ("weak", "obscure", "wrong", "crash", "hang")
 MEMORY = 6 * 2**30  # bytes of address space; beyond it an input gets a MemoryError
 READY = "ready"
+DRAWN = 8192  # bytes that an input is drawn from
 FAR = 600  # file descriptors from here on are the worker's own: an input may open or close small ones
 PERTURB, PATTERN = -6, 0xA5  # of mallopt: memory that was never written holds no zeros
 
@@ -38,6 +45,7 @@ class Task(NamedTuple):
         first: number of the first.
         count: how many.
         planted: whether the family is one of those that fail.
+        alone: whether the first is told before it is tried.
     """
 
     family: str
@@ -45,12 +53,17 @@ class Task(NamedTuple):
     first: int
     count: int
     planted: bool = False
+    alone: bool = False
+
+
+class FailedError(Exception):
+    """An input that failed, so that Hypothesis sees it; its argument is what became of it."""
 
 
 def work(pipe: Connection, log: str) -> None:
     """Try the inputs of each task that comes, and tell the verdict of each at once.
 
-    Sends `READY` before the first input of a task, or why it cannot begin; then (number, `Judged`) of each.
+    Sends `READY` before the first input of a task, or why it cannot begin; then the `Judged` of each.
 
     Args:
         pipe: to the harness.
@@ -58,52 +71,104 @@ def work(pipe: Connection, log: str) -> None:
     """
     pipe = _moved(pipe)
     _bounded(log)
-    known: dict[bool, dict[str, Family]] = {}
     prepared = set()
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         os.chdir(folder)
         while (task := pipe.recv()) is not None:
-            if task.planted not in known:
-                known[task.planted] = families(task.planted)
-            family = known[task.planted][task.family]
-            if family.name not in prepared:
+            if task.family not in prepared:
                 try:
-                    family.prepare()
+                    family(task.family, task.planted).prepare()
                 except Exception:
-                    pipe.send(f"{family.name} cannot be prepared: {traceback.format_exc()}")
+                    pipe.send(f"{task.family} cannot be prepared: {traceback.format_exc()}")
                     return
-                prepared.add(family.name)
+                prepared.add(task.family)
             pipe.send(READY)
+            if task.alone:
+                pipe.send(told(task))
             for number in range(task.first, task.first + task.count):
-                pipe.send((number, tried(family, task.seed, number)))
+                pipe.send(tried(task, number))
 
 
-def tried(family: Family, seed: int, number: int) -> Judged:
+def told(task: Task) -> str:
+    """The call of the first input of a task, drawn but not made."""
+    try:
+        return trial(task.family, task.planted)(task.seed, task.first, Case.told)
+    except Exception as error:
+        return f"{task.family} {task.first}, which cannot be drawn: {error!r}"
+
+
+class Trial:
+    """A family as a test of Hypothesis, which draws an input from bytes.
+
+    Contract. The bytes come from the family's name, the seed and the number of an input alone, so that a kept
+    input can be drawn again, in any process, by these three.
+    """
+
+    def __init__(self, name: str, planted: bool):
+        self.name = name
+
+        @settings(
+            database=InMemoryExampleDatabase(),
+            phases=(Phase.reuse, Phase.shrink),
+            deadline=None,
+            report_multiple_bugs=False,
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(family(name, planted).cases)
+        def test(case: Case) -> None:
+            self.found = self.act(case)
+
+        self.test, self.drawing_from = test, test.hypothesis.fuzz_one_input
+
+    def __call__(self, seed: int, number: int, act: Callable[[Case], Any] = judged) -> Any:
+        """What comes of an act upon an input."""
+        source = random.Random(f"{self.name}/{seed}/{number}")
+        self.act, self.found = act, None
+        while self.found is None:  # some bytes make no input
+            self.drawing_from(source.randbytes(DRAWN))
+        return self.found
+
+    def smallest(self, seed: int, number: int) -> Judged:
+        """The verdict of an input; where it failed, of the smallest that Hypothesis finds to fail."""
+
+        def act(case: Case) -> Judged:
+            if (found := judged(case)).verdict in FAILURES:
+                raise FailedError(found)
+            return found
+
+        try:
+            return self(seed, number, act)
+        except FailedError as error:
+            found = error.args[0]
+        with contextlib.suppress(FlakyFailure):
+            try:
+                self.test()
+            except FailedError as smaller:
+                found = smaller.args[0]
+        return found
+
+
+@functools.cache
+def trial(name: str, planted: bool = False) -> Trial:
+    """Of a family by its name."""
+    return Trial(name, planted)
+
+
+def tried(task: Task, number: int) -> Judged:
     """Draw an input, and judge what becomes of it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            case = family.draw(Draw(family.name, seed, number))
+            found = trial(task.family, task.planted)(task.seed, number)
         except Exception as error:  # a family that asks the project for what it refuses, say
             text = "".join(traceback.format_exception(error)[-6:])
-            return Judged(
-                "wrong", f"{family.name} {number}", f"the fuzz draws no input: {error!r:.100}", text
-            )
-        found = judged(case)
-    closed = [fd for fd in (0, 1, 2) if not _is_open(fd)]
-    for fd in closed:
-        os.dup2(os.open(os.devnull, os.O_RDWR), fd)
-    if closed:
-        return Judged("wrong", found.told, f"{family.name}: file descriptor {closed} was closed", found.more)
+            told = f"{task.family} {number}"
+            return Judged("wrong", told, f"the fuzz draws no input: {error!r:.100}", text)
+    for fd in (0, 1, 2):
+        if not os.path.exists(f"/proc/self/fd/{fd}"):
+            os.dup2(os.open(os.devnull, os.O_RDWR), fd)
+            found = Judged("wrong", found.told, f"{task.family}: file descriptor {fd} was closed", found.more)
     return found
-
-
-def _is_open(fd: int) -> bool:
-    try:
-        os.fstat(fd)
-    except OSError:
-        return False
-    return True
 
 
 def _moved(pipe: Connection) -> Connection:
@@ -126,4 +191,4 @@ def _bounded(log: str) -> None:
     kept = fcntl.fcntl(errors, fcntl.F_DUPFD_CLOEXEC, FAR)
     faulthandler.enable(os.fdopen(kept, "w"), all_threads=False)
     sys.stdin = open(0, closefd=False)
-    sys.path.insert(0, str(Path(__file__).parents[2]))
+    sys.path.insert(0, str(ROOT))

@@ -1,16 +1,21 @@
-"""What is fuzzed: families of inputs, each a function that draws one and a share of all inputs."""
+"""What is fuzzed: families of inputs, each with a share of all inputs, in a module of its name."""
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.fuzz.drawing import Draw
-from tests.fuzz.judge import Case
+from hypothesis import strategies as st
 
-PLANTED = "planted"  # families that fail, for the tests of the harness
+from tests.fuzz.drawing import among
+from tests.fuzz.judge import Cases
+
+SHARES = {
+    "boxes": 10, "caches": 10, "choices": 14, "commands": 3, "curves": 12, "files": 9, "flocks": 6,
+    "grammars": 6, "locality": 5, "looks": 4, "runs": 2.5, "scenes": 4, "simulations": 12, "states": 14,
+    "wings": 8,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -18,23 +23,24 @@ class Family:
     """Inputs of one subject.
 
     Attributes:
-        name: of it.
-        draw: makes an input.
-        share: of all inputs, over the sum of all shares.
+        parts: strategies of inputs, or functions that make one from what they draw; how often each is taken.
         prepare: makes what all inputs share, and has kernels compiled; called once in each worker.
     """
 
-    name: str
-    draw: Callable[[Draw], Case]
-    share: float = 1.0
+    parts: dict[Cases | Callable[[Callable], Cases], int]
     prepare: Callable[[], object] = lambda: None
 
+    @property
+    def cases(self) -> Cases:
+        """Draws an input."""
 
-def families(planted: bool = False) -> dict[str, Family]:
-    """All families by name, in alphabetical order; or those that fail."""
-    found: dict[str, Family] = {}
-    for module in sorted(info.name for info in pkgutil.iter_modules(__path__)):
-        if (module == PLANTED) == planted:
-            for family in importlib.import_module(f"{__name__}.{module}").FAMILIES:
-                found[family.name] = family
-    return dict(sorted(found.items()))
+        def strategy(part: Cases | Callable[[Callable], Cases]) -> Cases:
+            return st.composite(lambda draw: draw(part(draw)))() if callable(part) else part
+
+        return among(*(drawn for part, n in self.parts.items() for drawn in [strategy(part)] * n))
+
+
+def family(name: str, planted: bool = False) -> Family:
+    """A family by its name; or one of those that fail, for the tests of the harness."""
+    module = importlib.import_module(f"{__name__}.{'planted' if planted else name}")
+    return module.FAMILIES[name] if planted else module.FAMILY

@@ -2,246 +2,189 @@
 
 from __future__ import annotations
 
+import collections
 import math
 
 import numpy as np
+from hypothesis import strategies as st
+from hypothesis.strategies import booleans, integers, sampled_from
 
 import sfc
 from sfc.cache import AccessStream, HitRatio, StackDistances
 from tests.fuzz import references
-from tests.fuzz.drawing import Draw
+from tests.fuzz.drawing import RNG, among, stored
 from tests.fuzz.families import Family
-from tests.fuzz.families.curves import as_stored
-from tests.fuzz.judge import Case, made_case, require, same
-from tests.fuzz.kinds import Array, Either, Integer, Is, Maybe, Number, Word
+from tests.fuzz.judge import Cases, cases, equal, require, same
+from tests.fuzz.kinds import Kind, an, array, either, integer, maybe, number, word
+from tests.sfc.cache.test_models import brute_lru_hits
 
 TOP = 2**63 - 1
 
 
-def items(draw: Draw) -> list[int]:
+@st.composite
+def items(draw) -> list[int]:
     """What is read, near and far."""
-    spread = draw.choice((3, 10, 1000, 2**40, TOP))
-    few = [draw.randrange(spread) for _ in range(draw.randint(1, 12))]
-    return [
-        draw.choice(few) if draw.chance(0.7) else draw.randrange(spread) for _ in range(draw.randrange(60))
-    ]
+    spread, rng = draw(sampled_from((3, 10, 1000, 2**40, TOP))), draw(RNG)
+    near = rng.integers(spread, size=draw(integers(1, 12)))
+    far = rng.integers(spread, size=draw(integers(0, 59)))
+    return np.where(rng.random(len(far)) < 0.7, rng.choice(near, len(far)), far).tolist()
 
 
-def lines(draw: Draw) -> Array:
-    """Items as an array."""
-    found = items(draw)
-    return Array(lambda d: as_stored(d, found, max([*found, 0]) + 1), "iu", (None,))
+def integers_of(values: list[int]) -> Kind:
+    """An array of integers of one axis, stored in any way that holds them."""
+    return array(stored(values, max(values, default=0) + 1), "iu", (None,))
 
 
-def raw_stream(draw: Draw) -> dict[str, list[int]]:
+@st.composite
+def raw_streams(draw) -> dict[str, list[int]]:
     """Offsets, reads and readers that go together."""
-    n = draw.randint(0, 8)
-    rows = [[draw.randrange(max(n, 1)) for _ in range(draw.randrange(5))] for _ in range(n)]
-    offsets = [0]
-    for row in rows:
-        offsets.append(offsets[-1] + len(row))
+    n = draw(integers(0, 8))
+    rows = [draw(st.lists(integers(0, n - 1), max_size=4)) for _ in range(n)]
     return {
-        "offsets": offsets,
+        "offsets": [0, *np.cumsum([len(row) for row in rows], dtype=int).tolist()],
         "reads": [slot for row in rows for slot in row],
-        "readers": draw.sample(range(n), n),
+        "readers": draw(st.permutations(range(n))),
     }
+
+
+STREAMS = raw_streams().map(lambda raw: AccessStream(**{k: np.array(v, int) for k, v in raw.items()}))
 
 
 def fits(plain: dict) -> bool:
     """Whether offsets, reads and readers are a stream."""
-    offsets = [int(v) for v in plain["offsets"].tolist()]
-    reads = [int(v) for v in plain["reads"].tolist()]
+    offsets, reads = plain["offsets"].tolist(), plain["reads"].tolist()
     readers = plain.get("readers")
-    readers = range(len(offsets) - 1) if readers is None else [int(v) for v in readers.tolist()]
+    readers = range(len(offsets) - 1) if readers is None else readers.tolist()
     good = bool(offsets) and offsets[0] == 0 and offsets[-1] == len(reads) and sorted(offsets) == offsets
-    good = good and all(0 <= slot <= TOP for slot in (*reads, *readers))
-    return good and len(readers) == len(offsets) - 1
+    return good and len(readers) == len(offsets) - 1 and all(0 <= slot <= TOP for slot in (*reads, *readers))
 
 
-def streams(draw: Draw) -> Case:
+def streams(draw) -> Cases:
     """Access streams."""
-    raw = raw_stream(draw)
-
-    def kind(name: str) -> Array:
-        return Array(lambda d: as_stored(d, raw[name], max([*raw[name], 0]) + 1), "iu", (None,))
+    kinds = {name: integers_of(values) for name, values in draw(raw_streams()).items()}
 
     def check(found, plain):
         require(fits(plain), "it is no stream")
-        for name in ("offsets", "reads"):
-            same(getattr(found, name), [int(v) for v in plain[name].tolist()], name)
-        capacity = 3
-        readers = found.readers.tolist()
-        if plain.get("readers") is not None:
-            same(readers, [int(v) for v in plain["readers"].tolist()], "readers")
-        right = references.block_hits(found.offsets.tolist(), found.reads.tolist(), readers, capacity)
-        same(sfc.cache.block_hits(found, capacity), right, "hits of blocks")
+        for name in plain:
+            if plain[name] is not None:
+                same(getattr(found, name), plain[name], name)
+        same(sfc.cache.block_hits(found, 3), references.block_hits(found, 3), "hits of blocks")
 
-    kinds = {"offsets": kind("offsets"), "reads": kind("reads")}
-    return made_case(
-        draw,
-        "AccessStream",
-        AccessStream,
-        kinds,
-        optional={"readers": Maybe(kind("readers"))},
-        check=check,
-        sure=fits,
-    )
+    optional = {"readers": maybe(kinds.pop("readers"))}
+    return cases(AccessStream, kinds, optional, check=check, sure=fits)
 
 
-def a_stream(draw: Draw) -> AccessStream:
-    """A stream that is one."""
-    raw = raw_stream(draw)
-    return AccessStream(np.array(raw["offsets"]), np.array(raw["reads"], int), np.array(raw["readers"], int))
-
-
-def block(draw: Draw) -> Case:
+def blocks(draw) -> Cases:
     """Blocks."""
-    stream = a_stream(draw)
-    whole = draw.chance(0.5)
+    stream, call = draw(STREAMS), draw(sampled_from((sfc.cache.block, sfc.cache.block_hits)))
 
     def check(found, plain):
-        right = references.block_hits(
-            stream.offsets.tolist(), stream.reads.tolist(), stream.readers.tolist(), plain["capacity"]
-        )
-        if whole:
-            require(
-                (found.hits, found.reads) == (sum(right), len(stream.reads)), f"{found}, and {sum(right)}"
-            )
+        right = references.block_hits(stream, plain["capacity"])
+        if call is sfc.cache.block:
+            equal((found.hits, found.reads), (sum(right), len(stream.reads)), "hits and reads")
         else:
             same(found, right, "hits")
 
-    kinds = {"stream": Is(AccessStream, lambda _: stream), "capacity": Integer(1)}
-    call = sfc.cache.block if whole else sfc.cache.block_hits
-    return made_case(draw, call.__name__, call, kinds, check=check, sure=True)
+    kinds = {"stream": an(AccessStream, stream), "capacity": integer(1)}
+    return cases(call, kinds, check=check, sure=True)
 
 
-def distances(draw: Draw) -> Case:
+def distances(draw) -> Cases:
     """Stack distances, at some capacities."""
 
     def check(found, plain):
         given = plain["items"]
-        given = given.reads if isinstance(given, AccessStream) else given
-        given = [int(v) for v in given.tolist()]
-        require(found.reads == len(given), f"{found.reads} reads")
-        require(found.distinct == len(set(given)), f"{found.distinct} lines")
+        given = (given.reads if isinstance(given, AccessStream) else given).tolist()
+        equal((found.reads, found.distinct), (len(given), len(set(given))), "reads and lines")
         for capacity in (1, 2, 3, 7, 50):
-            right = references.lru_hits(given, capacity)
-            require(found.hits(capacity).hits == right, f"{found.hits(capacity)}, and {right} at {capacity}")
+            equal(found.hits(capacity).hits, brute_lru_hits(given, capacity), f"hits at {capacity}")
 
-    kinds = [lines(draw), Is(AccessStream, a_stream)]
-    items = Either(*(kinds[::-1] if draw.chance(0.15) else kinds))
-    items.valid = items.kinds[0].valid  # type: ignore[method-assign]
-    return made_case(draw, "lru", sfc.cache.lru, {"items": items}, check=check, sure=True)
+    lines = integers_of(draw(items()))
+    kind = either(lines, an(AccessStream, STREAMS)).but(valid=among(*[lines.strategy] * 9, STREAMS))
+    return cases(sfc.cache.lru, {"items": kind}, check=check, sure=True)
 
 
-def at_capacities(draw: Draw) -> Case:
-    """Hits of stack distances."""
-    given = items(draw)
+def at_capacities(draw) -> Cases:
+    """Hits of stack distances, or their ratios, at some capacities."""
+    given = draw(items())
     found = sfc.cache.lru(np.array(given, np.int64))
-    if draw.chance(0.5):
+    if draw(booleans()):
 
         def check(hits, plain):
-            require(hits.hits == references.lru_hits(given, plain["capacity"]), f"{hits}")
+            equal(hits.hits, brute_lru_hits(given, plain["capacity"]), "hits")
 
-        return made_case(draw, "lru(...).hits", found.hits, {"capacity": Integer(1)}, check=check, sure=True)
+        return cases(found.hits, {"capacity": integer(1)}, name="lru(...).hits", check=check, sure=True)
 
-    def check_all(ratios, plain):
-        capacities = [int(c) for c in plain["capacities"].tolist()]
-        require(all(c >= 1 for c in capacities), "a capacity below 1")
-        right = [references.lru_hits(given, c) / len(given) if given else math.nan for c in capacities]
-        same(ratios, right, "ratios", 1e-12)
+    def right(capacities):
+        require((capacities >= 1).all(), "a capacity below 1")
+        return [brute_lru_hits(given, c) / len(given) if given else math.nan for c in capacities.tolist()]
 
-    capacities = [draw.randint(1, 30) for _ in range(draw.randrange(6))]
-    kinds = {"capacities": Array(lambda d: as_stored(d, capacities, 31), "iu", (None,))}
-    return made_case(draw, "lru(...).ratios", found.ratios, kinds, check=check_all)
+    kinds = {"capacities": integers_of(draw(st.lists(integers(1, 30), max_size=5)))}
+    return cases(found.ratios, kinds, name="lru(...).ratios", right=right, near=1e-12)
 
 
-def sets(draw: Draw) -> Case:
+def sets(draw) -> Cases:
     """Caches of sets."""
-    line, ways, count = draw.choice((1, 4, 32, 64)), draw.choice((1, 2, 3, 8)), draw.choice((1, 2, 5, 16))
+    line, ways, count = (draw(sampled_from(of)) for of in ((1, 4, 32, 64), (1, 2, 3, 8), (1, 2, 5, 16)))
 
     def check(found, plain):
-        given = [int(v) for v in plain.pop("addresses").tolist()]
+        given = plain["addresses"].tolist()
+        size, line, ways = (plain[name] for name in ("size", "line", "ways"))
         require(all(address >= 0 for address in given), "a negative address")
-        require(plain["size"] % (plain["line"] * plain["ways"]) == 0, "an impossible cache")
-        right = references.set_hits(given, **plain)
-        require((found.hits, found.reads) == (right, len(given)), f"{found}, and {right} by the reference")
+        require(size % (line * ways) == 0, "an impossible cache")
+        held = collections.defaultdict(list)
+        for address in given:
+            held[address // line % (size // (line * ways))].append(address // line)
+        right = sum(brute_lru_hits(lines, ways) for lines in held.values())
+        equal((found.hits, found.reads), (right, len(given)), "hits and reads")
 
-    class Line(Integer):
-        def admits(self, value):
-            return super().admits(value) and int(value) & (int(value) - 1) == 0
-
+    power = integer(1, usual=(line, line))
     kinds = {
-        "addresses": lines(draw),
-        "size": Integer(1, 2**40, (line * ways * count,) * 2, most=2**26),
-        "line": Line(1, usual=(line, line)),
-        "ways": Integer(1, usual=(ways, ways)),
+        "addresses": integers_of(draw(items())),
+        "size": integer(1, 2**40, (line * ways * count,) * 2, most=2**26),
+        "line": power.but(admits=lambda v: power.admits(v) and int(v) & (int(v) - 1) == 0),
+        "ways": integer(1, usual=(ways, ways)),
     }
-    return made_case(draw, "set_associative", sfc.cache.set_associative, kinds, check=check)
+    return cases(sfc.cache.set_associative, kinds, check=check)
 
 
-def loads(draw: Draw) -> Case:
+def loads(draw) -> Cases:
     """Byte addresses."""
-    n = draw.randint(1, 20)
-    slots = [draw.randrange(n) for _ in range(draw.randrange(6))]
+    n = draw(integers(1, 20))
 
     def check(found, plain):
-        given = plain.pop("slots")
-        given = given.reads if isinstance(given, AccessStream) else given
-        given = [int(v) for v in given.tolist()]
+        given = plain.pop("slots").tolist()
         require(all(0 <= slot < plain["n"] for slot in given), "a slot outside the array")
-        right = references.addresses(given, **plain)
-        require(found.dtype == np.int64 and found.tolist() == right, f"{found}, and {right} by the reference")
+        equal((found.dtype, found.tolist()), (np.int64, references.addresses(given, **plain)), "addresses")
 
     kinds = {
-        "slots": Array(lambda d: as_stored(d, slots, n), "iu", (None,)),
-        "layout": Word("soa", "aos", "aos4"),
-        "dim": Integer(1, usual=(1, 4), most=10**5),
-        "itemsize": Integer(1, usual=(4, 4) if draw.chance(0.5) else (8, 8)),
-        "n": Integer(0, TOP, (n, n)),
+        "slots": array(stored(draw(st.lists(integers(0, n - 1), max_size=5)), n), "iu", (None,)),
+        "layout": word("soa", "aos", "aos4"),
+        "dim": integer(1, usual=(1, 4), most=10**5),
+        "itemsize": integer(1).but(valid=sampled_from((4, 8))),
+        "n": integer(0, TOP, (n, n)),
     }
-    return made_case(draw, "addresses", sfc.cache.addresses, kinds, check=check)
+    return cases(sfc.cache.addresses, kinds, check=check)
 
 
-def ratios(draw: Draw) -> Case:
-    """Hit ratios, what they save, and results made by hand."""
-    hits, reads = sorted((draw.randrange(100), draw.randint(1, 100)))
+def speed_ups(draw) -> Cases:
+    """What hits save."""
+    hits, reads = sorted((draw(integers(0, 99)), draw(integers(1, 100))))
 
-    def check(found, plain):
-        cost = plain.get("miss_cost", 100.0)
-        share = hits / reads
-        same(found, cost / (share + (1 - share) * cost), "speed-up", 1e-12)
+    def right(miss_cost=100.0):
+        return miss_cost / (hits / reads + (1 - hits / reads) * miss_cost)
 
-    if draw.chance(0.6):
-        kinds = {"miss_cost": Number(above=0)}
-        call = HitRatio(hits, reads).speed_up
-        return made_case(draw, "HitRatio.speed_up", call, {}, optional=kinds, check=check)
-    if draw.chance(0.5):
-        kinds = {"hits": Integer(0, usual=(hits, hits)), "reads": Integer(0, usual=(reads, reads))}
-        return made_case(
-            draw,
-            "HitRatio",
-            HitRatio,
-            kinds,
-            check=lambda found, plain: same(
-                found.ratio, plain["hits"] / plain["reads"] if plain["reads"] else math.nan, "ratio"
-            ),
-        )
-    kinds = {
-        "histogram": Array(lambda _: np.array([1, 2, 3]), "iu", (None,)),
-        "cold": Integer(0, usual=(3, 3)),
-        "reads": Integer(0, usual=(9, 9)),
-    }
-    return made_case(draw, "StackDistances", StackDistances, kinds)
+    return cases(HitRatio(hits, reads).speed_up, {}, {"miss_cost": number(above=0)}, right=right, near=1e-12)
 
 
-KINDS = ((streams, 3), (block, 3), (distances, 3), (at_capacities, 2), (sets, 3), (loads, 3), (ratios, 2))
+def check_ratio(found: HitRatio, plain: dict) -> None:
+    """A ratio is that of its numbers."""
+    same(found.ratio, plain["hits"] / plain["reads"] if plain["reads"] else math.nan, "ratio")
 
 
-def one_of(draw: Draw) -> Case:
-    """An input of any of these."""
-    makers, weights = zip(*KINDS, strict=True)
-    return draw.choices(makers, weights)[0](draw)
-
-
-FAMILIES = [Family("caches", one_of, 10)]
+COUNTS = {"hits": integer(0, usual=(0, 50)), "reads": integer(0, usual=(50, 99))}
+DISTANCES = {"histogram": array(np.array([1, 2, 3]), "iu", (None,)), "cold": integer(0, usual=(3, 3))}
+HISTOGRAMS = cases(StackDistances, DISTANCES | {"reads": integer(0, usual=(9, 9))})
+EQUAL = dict.fromkeys((streams, blocks, distances, sets, loads), 5)
+REST = {at_capacities: 4, speed_ups: 2, cases(HitRatio, COUNTS, check=check_ratio): 1, HISTOGRAMS: 1}
+FAMILY = Family(EQUAL | REST)

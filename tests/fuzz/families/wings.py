@@ -1,0 +1,174 @@
+"""Wings, inflows, airfoils and their files; runs round a wing."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.strategies import booleans, integers, just, sampled_from
+
+import md
+from tests.fuzz.drawing import RNG, chance
+from tests.fuzz.families import Family
+from tests.fuzz.families.choices import kept
+from tests.fuzz.families.simulations import OPTIONS
+from tests.fuzz.families.states import floats, stored
+from tests.fuzz.judge import Cases, cases, require, same
+from tests.fuzz.kinds import an, few, flag, integer, number, path, text
+from tests.md.boundaries.test_airfoil_file import lednicer, selig
+from tests.md.boundaries.test_wing import plain_distance
+
+TRIANGLE = md.Airfoil("triangle", np.array([[1.0, 0.0], [0.5, 0.2], [0.0, 0.0]]))
+AIRFOILS = md.naca("0012", 5), md.naca("2412", 8), TRIANGLE
+AIRFOIL = an(md.Airfoil, sampled_from(AIRFOILS))
+SEARCHES = "linked", "lbvh", "verlet", "naive", "reflexive"
+ANGLE, MINE = number(usual=(-20.0, 20.0)), Path("mine.dat")
+
+
+def check_wing(found: md.Wing, plain: dict) -> None:
+    """A wing keeps what was given, and the closed form of a contact holds."""
+    kept()(found, plain)
+    w2 = plain["stiffness"] - plain.get("damping", 0.0) ** 2 / 4
+    if 1e-9 < w2 < 1e30 and w2 > 1e-9 * plain["stiffness"]:
+        same(found.contact_time, math.pi / math.sqrt(w2), "contact time", 1e-6)
+    require(found.outline.shape == plain["airfoil"].outline.shape, "another outline")
+
+
+WHERE = {"chord": number(above=0, usual=(1.0, 20.0)), "at": few(number(), (2,))}
+WING = WHERE | {"airfoil": AIRFOIL, "stiffness": number(0, usual=(0.0, 1e4))}
+WINGS = cases(md.Wing, WING, {"angle": ANGLE, "damping": number(0), "depth": number(0)}, check=check_wing)
+
+
+def distances(draw) -> Cases:
+    """Distances of points from an outline."""
+    rng, section = draw(RNG), draw(sampled_from(AIRFOILS))
+    place = {"chord": rng.uniform(1, 20), "angle": rng.uniform(-20, 20), "at": (3.0, 4.0)}
+    wing = md.Wing(airfoil=section, stiffness=1.0, **place)
+
+    def check(found, plain):
+        given = np.asarray(plain["pos"], np.float64)
+        if np.abs(given).max(initial=0) < 1e6:
+            same(found, plain_distance(wing.outline, given), "distance", 1e-6)
+
+    points = rng.random((draw(integers(0, 4)), 2)) * 20 - 5
+    kinds = {"pos": floats(stored(points), (None, 2))}
+    return cases(wing.distance, kinds, name="Wing.distance", check=check, sure=True)
+
+
+def inflows(draw) -> Cases:
+    """Streams."""
+    dim = draw(integers(2, 3))
+    kinds = {"velocity": few(number(), (2, 3), (1.0, 2.0, 3.0)[:dim])}
+    axis, seed = integer(0, dim - 1, (0, dim - 1)), integer(0, 2**63 - 1)
+    return cases(md.Inflow, kinds, {"axis": axis, "temperature": number(0), "seed": seed}, check=kept())
+
+
+def check_naca(found: md.Airfoil, plain: dict) -> None:
+    """An airfoil of as many points as were asked for."""
+    want = 2 * plain.get("points", 100) - (2 if plain.get("closed", True) else 1)
+    require(found.outline.shape == (want, 2), f"{found.outline.shape}, and {want} points by the count")
+    require(found.area > 0 and not found.outline.flags.writeable, "area")
+
+
+DIGITS = ("00", "24", "44", "11", "02", "20"), ("12", "01", "99", "00", "15")
+POINTS = {"points": integer(3, usual=(3, 30), most=300), "closed": flag()}
+NAME = text(st.tuples(*map(sampled_from, DIGITS)).map("".join))
+NACA = cases(md.naca, {"digits": NAME}, POINTS, check=check_naca)
+
+
+def placed(draw) -> Cases:
+    """Outlines where a wing is."""
+    section = draw(sampled_from(AIRFOILS))
+
+    def check(found, _):
+        require(found.shape == section.outline.shape, "another outline")
+
+    return cases(section.placed, WHERE | {"angle": ANGLE}, name="Airfoil.placed", check=check)
+
+
+def outlines(draw) -> Cases:
+    """Airfoils by their points."""
+    turns = np.sort(draw(RNG).random(draw(sampled_from((3, 4, 6))))) * 2 * np.pi
+    outline = np.column_stack([0.5 + 0.5 * np.cos(turns), 0.2 * np.sin(turns)])
+
+    def check(found, plain):
+        given = np.asarray(plain["outline"], np.float64)
+        same(np.sort(found.outline, axis=0), np.sort(given, axis=0), "outline")
+        require(found.area > 0, "clockwise")
+
+    kinds = {"name": text("mine"), "outline": floats(stored(outline), (None, 2))}
+    return cases(md.Airfoil, kinds, check=check)
+
+
+@st.composite
+def spoilt(draw, raw: bytes) -> bytes:
+    """The bytes of a file of coordinates, cut, changed or shuffled."""
+    at, byte = draw(integers(0, len(raw) - 1)), bytes([draw(integers(0, 255))])
+    put = draw(sampled_from((b"nan", b"inf", b"1e400", b"-", b"\x00", b"\n", b" ", b"9" * 400)))
+    spaced = raw.replace(b" ", draw(sampled_from((b",", b"\t", b"  ", b" 0 "))))
+    lines = draw(st.permutations(raw.split(b"\n")))
+    mixed = b"\n".join(lines[: draw(sampled_from((3, len(lines))))])
+    ways = raw[:at], raw[:at] + byte + raw[at + 1 :], raw[:at] + put + raw[at:], b"", spaced, mixed
+    return draw(sampled_from(ways))
+
+
+def files(draw) -> Cases:
+    """Files of coordinates, often damaged."""
+    section = md.naca("2412", draw(sampled_from((4, 8))))
+    written, whole = draw(sampled_from((selig, selig, lednicer))), draw(chance(0.2))
+    raw = "\n".join(["NACA 2412", *written(section)]).encode()
+    MINE.write_bytes(raw if whole else draw(spoilt(raw)))
+
+    def check(found, plain):
+        require(np.isfinite(found.outline).all() and found.area > 0, "no outline")
+        require(not whole or len(found.outline) == len(section.outline), f"{len(found.outline)} points")
+
+    return cases(md.read_airfoil, {"path": path(just(MINE))}, calm=0.85, check=check)
+
+
+def flown(start: md.State, surroundings: Any, search: str) -> md.State:
+    """Discs after some steps, by a search."""
+    walls = None if start.box.periodic[1] else md.Walls(contact_time=0.03)
+    law = md.laws.SpringDashpot(1e3, 1.0)
+    sim = md.Simulation(start, law, search=search, walls=walls, surroundings=surroundings, **OPTIONS)
+    sim.run(4)
+    return sim.state.by_id()
+
+
+def streams(draw) -> Cases:
+    """A run with a wing and an inflow, by any search."""
+    box, rng = md.Box((16.0, 12.0), (True, draw(booleans()))), draw(RNG)
+    pos = rng.random((draw(sampled_from((0, 1, 10))), 2)) * np.array(box.lengths) * 0.9 + 0.5
+    start = md.State(pos, rng.normal(size=pos.shape), box)
+    wing = md.Wing(airfoil=draw(sampled_from(AIRFOILS)), chord=4.0, at=(8.0, 6.0), stiffness=1e3)
+    inflow = md.Inflow(velocity=(1.0, 0.0), temperature=1.0, seed=draw(integers(0, 4)))
+    around = draw(sampled_from(((wing,), (wing, inflow), (inflow,), [wing])))
+    search = draw(sampled_from(SEARCHES))
+
+    def call(surroundings):
+        return flown(start, surroundings, search)
+
+    def check(found, plain):
+        right = flown(start, around, "naive")
+        if list(plain["surroundings"]) == list(around):
+            same(found.pos, right.pos, "positions", 1e-9)
+            same(found.vel, right.vel, "velocities", 1e-6)
+
+    kinds = {"surroundings": few(an((md.Wing, md.Inflow), just(wing)), None, just(around))}
+    return cases(call, kinds, name=f"a run by {search}", check=check, documented=(md.SimulationFault,))
+
+
+def prepare() -> None:
+    """Have the kernels compiled."""
+    wing = md.Wing(airfoil=TRIANGLE, chord=4.0, at=(8.0, 6.0), stiffness=1e3)
+    around = wing, md.Inflow(velocity=(1.0, 0.0), temperature=1.0)
+    for search, periodic in itertools.product(SEARCHES, (True, False)):
+        flown(md.State([[2.0, 2.0]], [[1.0, 1.0]], md.Box((16.0, 12.0), (True, periodic))), around, search)
+
+
+PARTS = {WINGS: 6, distances: 4, inflows: 4, NACA: 3, placed: 1, outlines: 2, files: 8, streams: 4}
+FAMILY = Family(PARTS, prepare)
