@@ -37,7 +37,7 @@ def not_called_by(works: Iterable[Work], package: str) -> set[str]:
         for kernel in vars(module).values()
         if isinstance(kernel, Shared) and kernel.__module__ == name
     }
-    assert len(kernels) > 10
+    assert kernels
     called, calls = set(), {name: kernel.shared for name, kernel in kernels.items()}
     for name, kernel in kernels.items():
         kernel.shared = _noting(name, calls[name], called)
