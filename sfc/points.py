@@ -4,12 +4,13 @@ Contract. Cells are (n, dim), indices and ranks (n,), of any integer dtype; an e
 floats, as numpy's default ones are. A negative number as a word is above every bound.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 
 from sfc import checks
-from sfc.compile import kernel, numba
+from sfc.compile import first_in_parts, kernel
 
 
 def cells_of(cells: object, shape: tuple[int, ...]) -> np.ndarray:
@@ -114,14 +115,18 @@ def as_words(values: np.ndarray) -> np.ndarray:
     return words if words.flags.writeable else words.copy()
 
 
-@kernel(parallel=True)
-def first_outside(words, sides):
-    """Find the first row with a word not below its side, else the number of rows; `sides` are uint64."""
-    bad = len(words)
-    for i in numba.prange(len(words)):
+@kernel
+def _first_outside(words, sides):
+    for i in range(len(words)):
         inside = True
         for k in range(len(sides)):
             inside &= words[i, k] < sides[k]
         if not inside:
-            bad = min(bad, i)
-    return bad
+            return i
+    return len(words)
+
+
+def first_outside(words: np.ndarray, sides: Sequence[int | np.uint64]) -> int:
+    """Find the first row with a word not below its side, else the number of rows."""
+    bounds = np.array(sides, np.uint64)
+    return first_in_parts(lambda part: _first_outside(words[part], bounds), len(words))

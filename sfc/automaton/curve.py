@@ -92,11 +92,7 @@ class Curve(AnyCurve):
             return super()._encode_into(cells, order, index)
         if registers.encode(np.ascontiguousarray(cells), order, tables, index):
             return len(cells)
-        return int(
-            first_outside.for_items(len(cells))(
-                as_words(cells), np.full(self.dim, self.base**order, np.uint64)
-            )
-        )
+        return first_outside(as_words(cells), (self.base**order,) * self.dim)
 
     def _encode_words(self, cells: np.ndarray, order: int, index: np.ndarray) -> int:
         levels, first, table = self._merged(order)

@@ -12,7 +12,7 @@ depend on them: `axes`, `base` and `levels` are tuples of those lengths, which a
 
 import numpy as np
 
-from sfc.compile import kernel, numba
+from sfc.compile import first_in_parts, kernel
 
 CELLS = 3**6  # in a block, at most; larger tables do not fit in the L1 cache
 
@@ -89,13 +89,11 @@ def encode(
     axes = (0,) * cells.shape[1]
     bits = base.bit_length() - 1
     if base == 1 << bits:
-        return _encode_bits.for_items(len(cells))(
-            cells, order * bits, levels * bits, first, table, axes, start, index
-        )
+        walk = order * bits, levels * bits, first, table, axes, start
+        return first_in_parts(lambda part: _encode_bits(cells[part], *walk, index[part]), len(cells))
     given = order // levels, _top(len(axes), order, base, levels), (0,) * base, (0,) * levels
-    return _encode_digits.for_items(len(cells))(
-        cells, np.uint64(base**order), *given, first, table, axes, start, index
-    )
+    digits = np.uint64(base**order), *given, first, table, axes, start
+    return first_in_parts(lambda part: _encode_digits(cells[part], *digits, index[part]), len(cells))
 
 
 def decode(
@@ -118,11 +116,11 @@ def decode(
     axes = (0,) * cells.shape[1]
     bits, last = base.bit_length() - 1, np.uint64(base ** (len(axes) * order) - 1)
     if base == 1 << bits:
-        return _decode_bits.for_items(len(index))(
-            index, order * bits, levels * bits, last, first, table, axes, start, cells
-        )
+        walk = order * bits, levels * bits, last, first, table, axes, start
+        return first_in_parts(lambda part: _decode_bits(index[part], *walk, cells[part]), len(index))
     given = order // levels, _top(len(axes), order, base, levels), (0,) * base, (0,) * levels
-    return _decode_digits.for_items(len(index))(index, *given, last, first, table, axes, start, cells)
+    digits = *given, last, first, table, axes, start
+    return first_in_parts(lambda part: _decode_digits(index[part], *digits, cells[part]), len(index))
 
 
 def _top(dim: int, order: int, base: int, levels: int) -> tuple[np.uint64, ...]:
@@ -131,18 +129,18 @@ def _top(dim: int, order: int, base: int, levels: int) -> tuple[np.uint64, ...]:
     return tuple(np.uint64(n) for n in (side, (side**dim - 1).bit_length(), (side - 1).bit_length()))
 
 
-@kernel(parallel=True)
+@kernel
 def _encode_bits(cells, order, levels, first, table, axes, start, index):
     """Compute indices in a base that is a power of two; `order` and `levels` in bits of a coordinate."""
     n, dim = len(cells), len(axes)
     bad = n
     rest = order % levels
-    for i in numba.prange(n):
+    for i in range(n):
         any_bits = np.uint64(0)
         for k in range(dim):
             any_bits |= cells[i, k]
         if any_bits < np.uint64(1) << np.uint64(order):
-            row = np.uint64(i)  # shared or not
+            row = np.uint64(i)
             state, code, shift = np.uint64(start), np.uint64(0), np.uint64(order)
             for _ in range(rest > 0):
                 shift -= np.uint64(rest)
@@ -169,12 +167,12 @@ def _gather(cells, i, axes, shift, levels, table, state, code):
     return entry >> width, (code << np.uint64(width)) | np.uint64(position)
 
 
-@kernel(parallel=True)
+@kernel
 def _decode_bits(index, order, levels, last, first, table, axes, start, cells):
     n, dim = len(index), len(axes)
     bad = n
     rest = order % levels
-    for i in numba.prange(n):
+    for i in range(n):
         if index[i] <= last:
             row = np.uint64(i)
             state, shift = np.uint64(start), np.uint64(order * dim)
@@ -221,11 +219,11 @@ def _bits(count):
     return bits
 
 
-@kernel(parallel=True)
+@kernel
 def _encode_digits(cells, side, steps, top, base, levels, first, table, axes, start, index):
     n, dim = len(cells), len(axes)
     bad = n
-    for i in numba.prange(n):
+    for i in range(n):
         inside = True
         for k in range(dim):
             inside &= cells[i, k] < side
@@ -261,11 +259,11 @@ def _position(cells, i, steps, top, base, levels, first, table, axes, start):
     return code
 
 
-@kernel(parallel=True)
+@kernel
 def _decode_digits(index, steps, top, base, levels, last, first, table, axes, start, cells):
     n = len(index)
     bad = n
-    for i in numba.prange(n):
+    for i in range(n):
         if index[i] <= last:
             row = np.uint64(i)
             _place(index[i], steps, top, base, levels, first, table, axes, start, cells, row)

@@ -11,7 +11,7 @@ import numpy as np
 from sfc import checks
 from sfc.any_curve import KEY_BITS, AnyCurve
 from sfc.bitwise.bits import masks_of
-from sfc.compile import Shared
+from sfc.compile import first_in_parts
 
 Kernel = Callable[[np.ndarray, int, np.ndarray, np.ndarray], int]
 
@@ -32,7 +32,8 @@ class BitwiseCurve(AnyCurve):
         is_closed: whether, at every order, the last cell is one step from the first.
         refines: whether each order refines the one before.
 
-    Both kernels are functions of a module, so that the curve can be pickled.
+    Both kernels are functions of a module, so that the curve can be pickled. They are called with parts of
+    the points, on several threads at once if these are many.
 
     Raises:
         TypeError: a name that is no str, a dim that is no integer, a kernel that is no function, or a flag of
@@ -66,12 +67,9 @@ class BitwiseCurve(AnyCurve):
         return f"<BitwiseCurve {self.name} {self.dim}D>"
 
     def _encode_words(self, cells: np.ndarray, order: int, index: np.ndarray) -> int:
-        return _for_items(self._encode, len(cells))(cells, order, masks_of(self.dim, order), index)
+        masks = masks_of(self.dim, order)
+        return first_in_parts(lambda part: self._encode(cells[part], order, masks, index[part]), len(cells))
 
     def _decode_words(self, index: np.ndarray, order: int, cells: np.ndarray) -> int:
-        return _for_items(self._decode, len(index))(index, order, masks_of(self.dim, order), cells)
-
-
-def _for_items(function: Kernel, n: int) -> Kernel:
-    """Return the version of a kernel for n points; a function that is no shared kernel has one alone."""
-    return function.for_items(n) if isinstance(function, Shared) else function
+        masks = masks_of(self.dim, order)
+        return first_in_parts(lambda part: self._decode(index[part], order, masks, cells[part]), len(index))

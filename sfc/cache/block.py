@@ -4,7 +4,7 @@ import numpy as np
 
 from sfc import checks
 from sfc.cache.stream import MOST, AccessStream, HitRatio, words
-from sfc.compile import kernel, numba
+from sfc.compile import in_parts, kernel
 
 
 def block(stream: AccessStream, capacity: int) -> HitRatio:
@@ -46,13 +46,18 @@ def block_hits(stream: AccessStream, capacity: int) -> np.ndarray:
     capacity = min(checks.integer("capacity", capacity, unit="slots of a block"), MOST)
     assert stream.readers is not None  # set by `AccessStream`
     hits = np.empty(len(stream.readers), np.int64)
-    _count(stream.offsets, words(stream.reads), words(stream.readers), capacity, hits)
+    offsets, reads, readers = stream.offsets, words(stream.reads), words(stream.readers)
+
+    def count(part: slice) -> None:
+        _count(offsets[part.start : part.stop + 1], reads, readers[part], capacity, hits[part])
+
+    in_parts(count, len(hits))
     return hits
 
 
-@kernel(parallel=True)
+@kernel
 def _count(offsets, reads, readers, capacity, hits):
-    for i in numba.prange(len(offsets) - 1):
+    for i in range(len(offsets) - 1):
         first = readers[i] - readers[i] % capacity  # of the reader's block
         count = 0
         for a in range(offsets[i], offsets[i + 1]):

@@ -22,7 +22,7 @@ from sfc.compile.decorators import (
     overload,
 )
 from sfc.compile.lazy_module import LazyModule, numba
-from sfc.compile.threads import in_threads
+from sfc.compile.threads import first_in_parts, in_parts, in_threads
 
 __all__ = [
     "Kernel",
@@ -30,8 +30,10 @@ __all__ = [
     "Shared",
     "callee",
     "chosen_by",
+    "first_in_parts",
     "implement",
     "implementations",
+    "in_parts",
     "in_threads",
     "inlined",
     "kernel",

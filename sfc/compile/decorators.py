@@ -20,7 +20,6 @@ from sfc.compile.lazy_module import load_modules, numba
 
 Function = TypeVar("Function", bound=Callable)
 BARE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # for functions that only kernels call
-FEW = 2**14  # items of a loop that is short enough for one thread
 _making = RLock()
 _by_class: dict[Callable, dict[type, Callable]] = {}  # function -> class -> chooser of the code
 
@@ -101,13 +100,6 @@ class Shared:
         threads = numba.config.NUMBA_NUM_THREADS
         alone = threads == 1 or numba.get_num_threads() == 1
         return (self.alone if alone else self.shared)(*arguments)
-
-    def for_items(self, n: int) -> Kernel | Shared:
-        """Return the version for loops over n items of little work: that for one thread if n is below `FEW`.
-
-        A first call with few items then does not compile the parallel version.
-        """
-        return self.alone if n < FEW else self
 
     def __reduce__(self) -> str:
         return self.__qualname__

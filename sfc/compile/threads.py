@@ -5,12 +5,15 @@ kernel for one thread that takes a range of its items, called on several threads
 kernels release the GIL.
 """
 
+import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
 from typing import TypeVar
 
 from sfc.compile.lazy_module import numba
 
+MANY = 2**16  # items of little work, for which threads are worth their start
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -18,7 +21,7 @@ Result = TypeVar("Result")
 def in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """Call a function with each item, on `numba.get_num_threads()` threads, and return the results in order.
 
-    Kernels that `work` calls run on one thread. The threads take 0.1 ms to start.
+    Kernels that `work` calls run on one thread. The threads stay for the next call.
 
     Args:
         work: the function; it may be called on several threads at once.
@@ -30,8 +33,57 @@ def in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Re
     Raises:
         Exception: what `work` raised for the first of the items for which it raised something.
     """
-    threads = min(len(items), numba.get_num_threads())
-    if threads < 2:
+    threads = min(len(items), numba.get_num_threads()) if len(items) > 1 else 1
+    if threads == 1:
         return [work(item) for item in items]
-    with ThreadPoolExecutor(threads, initializer=numba.set_num_threads, initargs=(1,)) as pool:
-        return list(pool.map(work, items))
+    pool = _pool(os.getpid(), threads)
+    calls = [pool.submit(work, item) for item in items]
+    try:
+        return [call.result() for call in calls]
+    finally:  # after an exception too, nothing writes to the arguments of a call that has ended
+        for call in calls:
+            call.cancel()
+        wait(calls)
+
+
+@cache
+def _pool(process: int, threads: int) -> ThreadPoolExecutor:
+    """Start threads for the kernels of a process; after a fork, the child has none of those of its parent."""
+    return ThreadPoolExecutor(threads, initializer=numba.set_num_threads, initargs=(1,))
+
+
+def in_parts(work: Callable[[slice], Result], n: int, many: int = MANY) -> list[Result]:
+    """Call a function with each part of a range, on `numba.get_num_threads()` threads, one part for each.
+
+    Args:
+        work: takes a slice with a start and a stop; it may be called on several threads at once.
+        n: length of the range.
+        many: length from which there is a part for each thread; a shorter range is one part.
+
+    Returns:
+        What `work` returned for each part, in order.
+
+    Raises:
+        Exception: as `in_threads`.
+    """
+    parts = numba.get_num_threads() if n >= many else 1
+    return in_threads(work, [slice(p * n // parts, (p + 1) * n // parts) for p in range(parts)])
+
+
+def first_in_parts(find: Callable[[slice], int], n: int) -> int:
+    """Find the first row of a kind with the parts of `in_parts`.
+
+    Args:
+        find: takes a slice of the rows, and returns the first row of the kind, counted from the start of the
+            slice, or the length of the slice if it has none.
+        n: number of rows.
+
+    Returns:
+        The first row of the kind, or n if there is none.
+    """
+
+    def row(part: slice) -> int:
+        found = part.start + find(part)
+        return int(found) if found < part.stop else n
+
+    return min(in_parts(row, n))

@@ -11,7 +11,7 @@ from sfc.any_curve import KEY_BITS, AnyCurve
 from sfc.automaton.curve import Curve
 from sfc.bitwise import BitwiseCurve
 from sfc.bitwise.bits import gray_code, gray_number, interleaved, is_inside, last_key, ones, separate
-from sfc.compile import kernel, numba
+from sfc.compile import kernel
 
 TABLE_DIM = 8  # largest dim of tables: 1024 states of 256 cells; each further dim has four times as many
 
@@ -90,13 +90,13 @@ def bitwise(dim: int, name: str = "butz") -> BitwiseCurve:
     return BitwiseCurve(name, checks.integer("dim", dim, 2, KEY_BITS), encode, decode, is_continuous=True)
 
 
-@kernel(parallel=True)
+@kernel
 def encode(cells, order, masks, index):
     """Compute the index of each cell, level by level; the arguments are those of `BitwiseCurve`."""
     n, dim = cells.shape
     bad = n
     group = last_key(dim, 1)
-    for i in numba.prange(n):
+    for i in range(n):
         if is_inside(cells, i, order):
             key, found = interleaved(cells, i, masks), np.uint64(0)
             corner, turn = np.uint64(0), np.int64(1)
@@ -112,12 +112,12 @@ def encode(cells, order, masks, index):
     return bad
 
 
-@kernel(parallel=True)
+@kernel
 def decode(index, order, masks, cells):
     """Compute the cell of each index, level by level; the arguments are those of `BitwiseCurve`."""
     n, dim = cells.shape
     bad, last, group = n, last_key(dim, order), last_key(dim, 1)
-    for i in numba.prange(n):
+    for i in range(n):
         if index[i] <= last:
             key, corner, turn = np.uint64(0), np.uint64(0), np.int64(1)
             for level in range(order - 1, -1, -1):

@@ -17,7 +17,7 @@ import numpy as np
 from sfc import checks
 from sfc.bitwise import BitwiseCurve
 from sfc.bitwise.bits import is_inside, last_key
-from sfc.compile import kernel, numba
+from sfc.compile import kernel
 
 
 def hindex(dim: int = 2) -> BitwiseCurve:
@@ -37,12 +37,12 @@ def hindex(dim: int = 2) -> BitwiseCurve:
     return BitwiseCurve("hindex", dim, encode, decode, is_continuous=True, is_closed=True, refines=False)
 
 
-@kernel(parallel=True)
+@kernel
 def encode(cells, order, masks, index):
     """Compute the rank of each cell in the part of each triangle; arguments are those of `BitwiseCurve`."""
     n, last = len(cells), (np.int64(1) << order) - 1
     bad = n
-    for i in numba.prange(n):
+    for i in range(n):
         if is_inside(cells, i, order):
             x, y, rank, backwards = np.int64(cells[i, 0]), np.int64(cells[i, 1]), np.uint64(0), 0
             if x > y - (y & 1):
@@ -66,12 +66,12 @@ def encode(cells, order, masks, index):
     return bad
 
 
-@kernel(parallel=True)
+@kernel
 def decode(index, order, masks, cells):
     """Find the parts of each index from the largest triangle down, then its cell back up."""
     n, end, last = len(index), last_key(2, order), (np.int64(1) << order) - 1
     bad = n
-    for i in numba.prange(n):
+    for i in range(n):
         if index[i] <= end:
             rank, parts, backwards = index[i], np.int64(0), 0
             for level in range(order - 1, 0, -1):

@@ -7,7 +7,7 @@ from sfc.any_curve import KEY_BITS, AnyCurve
 from sfc.automaton.curve import Curve
 from sfc.bitwise import BitwiseCurve
 from sfc.bitwise.bits import interleaved, is_inside, last_key, separate
-from sfc.compile import kernel, numba
+from sfc.compile import kernel
 
 TABLE_DIM = 8  # largest dim of tables
 
@@ -39,12 +39,12 @@ def bitwise(dim: int) -> BitwiseCurve:
     return BitwiseCurve("morton", dim, encode, decode, is_continuous=dim == 1)
 
 
-@kernel(parallel=True)
+@kernel
 def encode(cells, order, masks, index):
     """Interleave the bits of each cell; the arguments are those of `BitwiseCurve`."""
     n = len(cells)
     bad = n
-    for i in numba.prange(n):
+    for i in range(n):
         if is_inside(cells, i, order):
             index[i] = interleaved(cells, i, masks)
         else:
@@ -52,12 +52,12 @@ def encode(cells, order, masks, index):
     return bad
 
 
-@kernel(parallel=True)
+@kernel
 def decode(index, order, masks, cells):
     """Separate the bits of each index; the arguments are those of `BitwiseCurve`."""
     n, last = len(index), last_key(cells.shape[1], order)
     bad = n
-    for i in numba.prange(n):
+    for i in range(n):
         if index[i] <= last:
             separate(index[i], masks, cells, i)
         else:

@@ -11,10 +11,9 @@ from sfc.any_curve import KEY_BITS, AnyCurve
 from sfc.automaton.curve import Curve
 from sfc.bitwise import BitwiseCurve
 from sfc.bitwise.bits import gathered, gray_code, gray_number, is_inside, last_key, spread
-from sfc.compile import kernel, numba
+from sfc.compile import kernel
 
 TABLE_DIM = 5  # largest dim of tables: 1920 states of 32 cells; in 6D there are 23040 of 64
-PARTS = 64  # of the points, each with one array of coordinates
 
 
 def skilling(dim: int) -> AnyCurve:
@@ -89,53 +88,51 @@ def bitwise(dim: int) -> BitwiseCurve:
     )
 
 
-@kernel(parallel=True)
+@kernel
 def encode(cells, order, masks, index):
     """Turn each cell level by level from the top; the arguments are those of `BitwiseCurve`."""
     n, dim = cells.shape
     bad = n
-    for part in numba.prange(PARTS):
-        x = np.empty(dim, np.uint64)
-        for i in range(part * n // PARTS, (part + 1) * n // PARTS):
-            if is_inside(cells, i, order):
-                for k in range(dim):
-                    x[k] = cells[i, k]
-                first = x[0]
-                for level in range(order - 1, 0, -1):
-                    first ^= bits_below(first, level)
-                    for k in range(1, dim):
-                        first, x[k] = mirrored_or_swapped(first, x[k], level)
-                x[0], code = first, np.uint64(0)
-                for k in range(dim):
-                    code |= spread(x[k], masks, np.uint64(dim - 1)) << np.uint64(dim - 1 - k)
-                index[i] = gray_number(code)
-            else:
-                bad = min(bad, i)
+    x = np.empty(dim, np.uint64)
+    for i in range(n):
+        if is_inside(cells, i, order):
+            for k in range(dim):
+                x[k] = cells[i, k]
+            first = x[0]
+            for level in range(order - 1, 0, -1):
+                first ^= bits_below(first, level)
+                for k in range(1, dim):
+                    first, x[k] = mirrored_or_swapped(first, x[k], level)
+            x[0], code = first, np.uint64(0)
+            for k in range(dim):
+                code |= spread(x[k], masks, np.uint64(dim - 1)) << np.uint64(dim - 1 - k)
+            index[i] = gray_number(code)
+        else:
+            bad = min(bad, i)
     return bad
 
 
-@kernel(parallel=True)
+@kernel
 def decode(index, order, masks, cells):
     """Turn each cell level by level from below; the arguments are those of `BitwiseCurve`."""
     n, dim = cells.shape
     bad, last = n, last_key(dim, order)
-    for part in numba.prange(PARTS):
-        x = np.empty(dim, np.uint64)
-        for i in range(part * n // PARTS, (part + 1) * n // PARTS):
-            if index[i] <= last:
-                code = gray_code(index[i])
-                for k in range(dim):
-                    x[k] = gathered(code >> np.uint64(dim - 1 - k), masks, np.uint64(dim - 1))
-                first = x[0]
-                for level in range(1, order):
-                    for k in range(dim - 1, 0, -1):
-                        first, x[k] = mirrored_or_swapped(first, x[k], level)
-                    first ^= bits_below(first, level)
-                cells[i, 0] = first
-                for k in range(1, dim):
-                    cells[i, k] = x[k]
-            else:
-                bad = min(bad, i)
+    x = np.empty(dim, np.uint64)
+    for i in range(n):
+        if index[i] <= last:
+            code = gray_code(index[i])
+            for k in range(dim):
+                x[k] = gathered(code >> np.uint64(dim - 1 - k), masks, np.uint64(dim - 1))
+            first = x[0]
+            for level in range(1, order):
+                for k in range(dim - 1, 0, -1):
+                    first, x[k] = mirrored_or_swapped(first, x[k], level)
+                first ^= bits_below(first, level)
+            cells[i, 0] = first
+            for k in range(1, dim):
+                cells[i, k] = x[k]
+        else:
+            bad = min(bad, i)
     return bad
 
 

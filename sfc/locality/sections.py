@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from sfc import checks
-from sfc.compile import kernel, numba
+from sfc.compile import in_parts, kernel
 from sfc.locality.measure import (
     LISTED_CELLS,
     PAIR_CELLS,
@@ -18,6 +19,8 @@ from sfc.locality.measure import (
     exact_measure,
 )
 from sfc.orderings.ordering import Ordering
+
+MANY_ROWS = 2**8  # positions whose sections are worth the start of threads
 
 
 def dilation(ordering: Ordering, norm: float = 2, *, samples: int | None = None, seed: int = 0) -> Measure:
@@ -51,11 +54,13 @@ def dilation(ordering: Ordering, norm: float = 2, *, samples: int | None = None,
         raise checks.refuse_value("norm", norm, "1, 2 or math.inf")
     code = 0 if norm == math.inf else int(norm)
     if not draws:
-        totals, largest = _all_dilations(ordering.traversal(), code)
+        order = ordering.traversal()
+        totals, largest = _from_each(lambda *rows: _all_dilations(order, code, *rows), len(order))
         return exact_measure(totals, largest, math.comb(ordering.size, 2))
     first, last, weight = _draw_pairs(ordering.size, draws, rng)
     cells = cells_at(ordering)
-    values = _dilations(cells(first), cells(last), last - first, code)
+    given, values = (cells(first), cells(last), last - first), np.empty(draws)
+    in_parts(lambda part: _dilations(*(of[part] for of in given), code, values[part]), draws)
     mean, error = estimate(values * weight)
     return Measure(mean, float(values.max()), error, False, draws)
 
@@ -89,15 +94,32 @@ def bounding_box(ordering: Ordering, *, samples: int | None = None, seed: int = 
         )
     cells = ordering.traversal()
     if not draws:
-        totals, largest = _all_boxes(cells)
+        totals, largest = _from_each(lambda *rows: _all_boxes(cells, *rows), len(cells))
         return exact_measure(totals, largest, math.comb(ordering.size, 2))
     first, last, weight = _draw_pairs(ordering.size, draws, rng)
     width = math.isqrt(ordering.size)
     starts = np.arange(0, ordering.size, width)
     low, high = np.minimum.reduceat(cells, starts), np.maximum.reduceat(cells, starts)
-    values = _boxes(cells, low, high, width, first, last)
+    given, values = (cells, low, high, width), np.empty(draws)
+    in_parts(lambda part: _boxes(*given, first[part], last[part], values[part]), draws, MANY_ROWS)
     mean, error = estimate(values * weight)
     return Measure(mean, float(values.max()), error, False, draws)
+
+
+def _from_each(measure: Callable[..., None], n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Compute the sum and the largest value over the sections from each of n positions, on all threads.
+
+    Args:
+        measure: called with begin, end and the two arrays; fills them at positions begin .. end - 1 and at
+            as many from the end: long rows with short ones, so that threads have equal work.
+        n: number of positions.
+
+    Returns:
+        totals, largest: (n,) float64.
+    """
+    totals, largest = np.empty(n), np.empty(n)
+    in_parts(lambda part: measure(part.start, part.stop, totals, largest), (n + 1) // 2, MANY_ROWS)
+    return totals, largest
 
 
 def _draw_pairs(size: int, draws: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -134,25 +156,18 @@ def _dilation(a, i, b, j, lag, norm):
     return power / lag
 
 
-@kernel(parallel=True)
-def _dilations(first, last, lag, norm):
-    values = np.empty(len(first))
-    for i in numba.prange(len(first)):
-        row = np.int64(i)  # shared or not
-        values[i] = _dilation(first, row, last, row, lag[i], norm)
-    return values
+@kernel
+def _dilations(first, last, lag, norm, values):
+    for i in range(len(first)):
+        values[i] = _dilation(first, i, last, i, lag[i], norm)
 
 
-@kernel(parallel=True)
-def _all_dilations(cells, norm):
-    """Compute the sum and the largest value over the later positions, for each position."""
-    n = len(cells)
-    totals, largest = np.empty(n), np.empty(n)
-    for i in numba.prange((n + 1) // 2):
-        long = np.int64(i)
-        for at in (long, n - 1 - long):  # a long row with a short one, so that threads have equal work
+@kernel
+def _all_dilations(cells, norm, begin, end, totals, largest):
+    """Compute the sum and the largest value over the later positions, for the positions of `_from_each`."""
+    for i in range(begin, end):
+        for at in (i, len(cells) - 1 - i):
             totals[at], largest[at] = _dilations_from(cells, at, norm)
-    return totals, largest
 
 
 @kernel
@@ -165,16 +180,12 @@ def _dilations_from(cells, i, norm):
     return total, worst
 
 
-@kernel(parallel=True)
-def _all_boxes(cells):
-    """Compute the sum and the largest value over the sections from each position."""
-    n = len(cells)
-    totals, largest = np.empty(n), np.empty(n)
-    for i in numba.prange((n + 1) // 2):
-        long = np.int64(i)
-        for at in (long, n - 1 - long):
+@kernel
+def _all_boxes(cells, begin, end, totals, largest):
+    """Compute the sum and the largest value over the sections from the positions of `_from_each`."""
+    for i in range(begin, end):
+        for at in (i, len(cells) - 1 - i):
             totals[at], largest[at] = _boxes_from(cells, at)
-    return totals, largest
 
 
 @kernel
@@ -192,13 +203,11 @@ def _boxes_from(cells, i):
     return total, worst
 
 
-@kernel(parallel=True)
-def _boxes(cells, low, high, width, first, last):
+@kernel
+def _boxes(cells, low, high, width, first, last, values):
     """Compute box over section for sections first .. last, from the extremes of each `width` positions."""
-    values = np.empty(len(first))
-    for i in numba.prange(len(first)):
+    for i in range(len(first)):
         values[i] = _box(cells, low, high, width, first[i], last[i])
-    return values
 
 
 @kernel

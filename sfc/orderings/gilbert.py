@@ -17,13 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfc.compile import kernel, numba
+from sfc.compile import in_parts, kernel
 from sfc.registry import Scan
 
 LEAF = 512  # cells; the path through a box of up to so many is tabulated
 _FIELD = 10  # bits of a coordinate in such a box
 _PIECES = 5
-_BLOCK = 2**12  # ranks for which one thread computes the cells in turn
 _DEEPEST = 160  # cuts around a cell, at most: of 2**63 cells, each leaves no more than three quarters
 Sides = tuple[int, int, int]
 
@@ -100,12 +99,14 @@ def gilbert(shape: tuple[int, ...]) -> Scan:
 
     def rank(cells: np.ndarray) -> np.ndarray:
         ranks = np.empty(len(cells), np.uint64)
-        _rank(np.ascontiguousarray(cells, dtype=np.int64), axes, tables, ranks)
+        given = np.ascontiguousarray(cells, dtype=np.int64)
+        in_parts(lambda part: _rank(given[part], axes, tables, ranks[part]), len(given))
         return ranks
 
     def cells(rank: np.ndarray) -> np.ndarray:
         found = np.empty((len(rank), len(shape)), np.int64)
-        _cells(np.ascontiguousarray(rank, dtype=np.int64), axes, tables, found)
+        given = np.ascontiguousarray(rank, dtype=np.int64)
+        in_parts(lambda part: _cells(given[part], axes, tables, found[part]), len(given))
         return found
 
     return Scan(rank, cells)
@@ -259,9 +260,9 @@ def _along(turn, k, x, y, z):
     return (value ^ mask) - mask
 
 
-@kernel(parallel=True)
+@kernel
 def _rank(cells, axes, tables, ranks):
-    for i in numba.prange(len(cells)):
+    for i in range(len(cells)):
         ranks[i] = _rank_of(cells, np.uint64(i), axes, tables)
 
 
@@ -285,21 +286,15 @@ def _rank_of(cells, i, axes, tables):
     return rank + tables.leaf_rank[leaf[0] + x + y * leaf[1] + z * leaf[2]]
 
 
-@kernel(parallel=True)
-def _cells(ranks, axes, tables, cells):
-    for block in numba.prange((len(ranks) + _BLOCK - 1) // _BLOCK):
-        _cells_of(ranks, block * _BLOCK, min((block + 1) * _BLOCK, len(ranks)), axes, tables, cells)
-
-
 @kernel
-def _cells_of(ranks, begin, end, axes, tables, cells):
-    """Compute the cells of ranks begin .. end - 1.
+def _cells(ranks, axes, tables, cells):
+    """Compute the cell of each rank.
 
     Descends to the leaf of a rank, unless the previous rank has the same leaf, and ascends through the cuts.
     """
     boxes, pieces = np.empty(_DEEPEST, np.int64), np.empty(_DEEPEST, np.int64)
     depth, first, past, start = 0, 0, 0, 0  # ranks first .. past - 1 are in the present leaf
-    for i in range(begin, end):
+    for i in range(len(ranks)):
         if not first <= ranks[i] < past:
             depth, box, rest = 0, 0, ranks[i]
             while box < len(tables.cut):

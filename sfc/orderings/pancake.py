@@ -11,7 +11,7 @@ import numpy as np
 
 from sfc import checks
 from sfc.any_curve import AnyCurve
-from sfc.compile import kernel, numba
+from sfc.compile import in_parts, kernel
 from sfc.registry import ORDERINGS, Scan, curve
 
 CUBE = "hilbert"  # the curve within a block
@@ -59,13 +59,15 @@ def pancake(shape: tuple[int, ...]) -> Scan:
 
     def rank(cells: np.ndarray) -> np.ndarray:
         found, local = np.empty(len(cells), np.uint64), np.empty((len(cells), 3), np.int64)
-        _to_cube(np.ascontiguousarray(cells), order, number, turns, found, local)
+        given = np.ascontiguousarray(cells)
+        in_parts(lambda p: _to_cube(given[p], order, number, turns, found[p], local[p]), len(given))
         found += cube.encode(local, order)
         return found
 
     def cells(rank: np.ndarray) -> np.ndarray:
         found = np.empty((len(rank), 3), np.int64)
-        _out_of(cube.decode(rank & last, order), rank, order, path, turns, found)
+        local = cube.decode(rank & last, order)
+        in_parts(lambda p: _out_of(local[p], rank[p], order, path, turns, found[p]), len(rank))
         return found
 
     return Scan(rank, cells)
@@ -122,11 +124,11 @@ def _turned(path, exit_axis):
     return turns
 
 
-@kernel(parallel=True)
+@kernel
 def _to_cube(cells, order, number, turns, first, local):
     """Convert cells to the first rank of their block and to cells of the block's unturned cube."""
     top = (1 << order) - 1
-    for i in numba.prange(len(cells)):
+    for i in range(len(cells)):
         block = np.int64(number[cells[i, 0] >> order, cells[i, 1] >> order])
         first[i] = block << (3 * order)
         turn = np.int64(turns[block])
@@ -135,11 +137,11 @@ def _to_cube(cells, order, number, turns, first, local):
             local[i, k] = (cells[i, axis] & top) ^ (top if (turn >> axis) & 1 else 0)
 
 
-@kernel(parallel=True)
+@kernel
 def _out_of(local, ranks, order, path, turns, cells):
     """Compute the cells of ranks from the cells in the unturned cubes; the inverse of `_to_cube`."""
     top = (1 << order) - 1
-    for i in numba.prange(len(ranks)):
+    for i in range(len(ranks)):
         block = ranks[i] >> (3 * order)
         turn = np.int64(turns[block])
         for k in range(3):

@@ -1,4 +1,4 @@
-"""What two threads share they do as one does alone, to the bit; other tests have one."""
+"""Two threads compute the bits of one; other tests run on one."""
 
 import numba
 import numpy as np
@@ -7,23 +7,25 @@ import pytest
 import sfc
 from sfc import locality
 from sfc.automaton import registers
+from sfc.compile.threads import MANY as N
+from sfc.locality.sections import MANY_ROWS
 from sfc.point_keys import CHUNK
 from sfc.radix_sort import MANY
 from tests.shared_kernels import assert_two_threads_end_with_the_bits_of_one, not_called_by
-from tests.tiers import by_default, nightly
+from tests.tiers import nightly
 
 SHAPES = {
     "hilbert": (64, 64, 64),
-    "peano": (243, 243),
-    "gilbert": (50, 36, 22),
-    "pancake": (64, 64, 8),
+    "peano": (729, 729),
+    "gilbert": (50, 48, 32),
+    "pancake": (64, 64, 32),
 }
 
 
 def ranked(name: str):
     def work():
         order = sfc.ordering(name, SHAPES[name])
-        ranks = np.random.default_rng(0).permutation(order.size)[:20_000]
+        ranks = np.random.default_rng(0).permutation(order.size)[: N + 1]
         cells = order.cells(ranks)
         assert np.array_equal(order.rank(cells), ranks)
         return cells, order.rank(cells)
@@ -34,8 +36,8 @@ def ranked(name: str):
 @pytest.mark.parametrize(("curve", "dim"), [("hilbert", 3), nightly("peano", 2)])
 def test_the_first_row_outside_is_named_by_any_number_of_threads(curve, dim):
     numba.set_num_threads(2)
-    curve, cells = sfc.curve(curve, dim), np.zeros((20_000, dim), np.int64)
-    cells[[7_000, 15_000, 19_999]] = 10**6
+    curve, cells = sfc.curve(curve, dim), np.zeros((N, dim), np.int64)
+    cells[[N // 2 + 7, N // 2 + 8, N - 1]] = 10**6
     ranks = np.where(cells[:, 0] > 0, 10**12, 0)
     for refused, values in (
         (lambda v: curve.encode(v, 4), cells),
@@ -43,15 +45,15 @@ def test_the_first_row_outside_is_named_by_any_number_of_threads(curve, dim):
         (sfc.ordering(curve, (curve.base**2,) * dim).rank, cells),
         (sfc.ordering(curve, (curve.base**2,) * dim).cells, ranks),
     ):
-        with pytest.raises(ValueError, match=r"\b7000\b"):
+        with pytest.raises(ValueError, match=rf"\b{N // 2 + 7}\b"):
             refused(values)
 
 
 def test_the_first_row_outside_a_box_is_named_by_any_number_of_threads():
     numba.set_num_threads(2)
-    cells = np.zeros((20_000, 3), np.int64)
-    cells[[7_000, 15_000, 19_999], 1] = 8
-    with pytest.raises(ValueError, match=r"cell \[0, 8, 0\] in row 7000 "):
+    cells = np.zeros((N, 3), np.int64)
+    cells[[N // 2 + 7, N - 1], 1] = 8
+    with pytest.raises(ValueError, match=rf"cell \[0, 8, 0\] in row {N // 2 + 7} "):
         sfc.ordering("row", (9, 8, 9)).rank(cells)
 
 
@@ -67,7 +69,8 @@ def test_the_first_point_outside_is_named_by_any_number_of_threads():
 
 def measured(samples):
     def work():
-        order = sfc.ordering("hilbert", (8, 8, 8))
+        order = sfc.ordering("hilbert", (8, 8, 8) if samples is None else (16, 16, 16))
+        assert order.size >= 2 * MANY_ROWS
         found = locality.dilation(order, samples=samples), locality.bounding_box(order, samples=samples)
         return [np.array([measure.mean, measure.worst]) for measure in found]
 
@@ -75,7 +78,7 @@ def measured(samples):
 
 
 def block_hits():
-    n, each = 20_000, 9
+    n, each = N + 1, 9
     reads = np.random.default_rng(0).integers(0, n, n * each).astype(np.int32)
     stream = sfc.cache.AccessStream(np.arange(0, n * each + 1, each), reads)
     return [np.array([sfc.cache.block(stream, 1000).hits])]
@@ -93,7 +96,7 @@ def many_cells():
 
 
 def many_dims():
-    index = np.random.default_rng(0).integers(0, 2**63, 20_000).astype(np.uint64)
+    index = np.random.default_rng(0).integers(0, 2**63, N + 1).astype(np.uint64)
     cells = [sfc.curve(name, 9).decode(index, 7) for name in ("hilbert", "morton", "gray", "skilling")]
     return [*cells, *(sfc.curve("skilling", 9).encode(own, 7) for own in cells)] + [
         sfc.curve(name, 9).encode(cells[0], 7) for name in ("hilbert", "morton", "gray")
@@ -101,7 +104,7 @@ def many_dims():
 
 
 def h_index():
-    curve, index = sfc.curve("hindex", 2), np.arange(2**16)
+    curve, index = sfc.curve("hindex", 2), np.arange(N)
     cells = curve.decode(index, 8)
     return [cells, curve.encode(cells, 8)]
 
@@ -109,7 +112,7 @@ def h_index():
 WORKS = {
     **{name: ranked(name) for name in SHAPES},
     "measured": measured(None),
-    "measured by samples": measured(2000),
+    "measured by samples": measured(N),
     "block": block_hits,
     "sorted": sorted_points,
     "many cells": many_cells,
@@ -118,16 +121,10 @@ WORKS = {
 }
 
 
-@pytest.mark.parametrize(
-    "work", by_default(WORKS, lambda work: work in ("block", "gilbert", "sorted", "many cells"))
-)
+@pytest.mark.parametrize("work", WORKS)
 def test_two_threads_end_with_the_bits_of_one(work):
     assert_two_threads_end_with_the_bits_of_one(WORKS[work])
 
 
-@pytest.mark.nightly
-def test_no_kernel_that_threads_share_is_left_out():
-    left_out = not_called_by(WORKS.values(), "sfc")
-    if not registers.instructions():
-        left_out -= {f"sfc.automaton.registers.{work}_blocks" for work in ("encode", "decode")}
-    assert left_out == set()
+def test_no_parallel_kernel_is_left_out():
+    assert not_called_by(WORKS.values(), "sfc") == set()

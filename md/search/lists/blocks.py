@@ -167,6 +167,23 @@ def prune_share(p, n, pos, vel, lists, pruned, grid, law, out):
     return max(largest, fastest_of(flight))
 
 
+@inlined
+def step_share(p, prunes, returns, n, pos, vel, lists, pruned, grid, law, out, back):
+    """Take a fused step of the particles of share p; return the square of the largest speed.
+
+    Chosen here: a named tuple that a `prange` reads must be an argument of its kernel, so a choice between
+    two fails to compile for threads. Each function has one call for both directions, because each call is
+    inlined and adds to the compile time.
+
+    A step that `returns` moves the particles from the arrays of `out` to `pos` and `vel`, by `back`. The
+    other arguments are those of `steps_of_blocks`.
+    """
+    now, x, v = (back, out.pos, out.vel) if returns else (out, pos, vel)
+    if prunes:
+        return prune_share(p, n, x, v, lists, pruned, grid, law, now)
+    return fold_share(p, n, x, v, pruned, grid, law, now)
+
+
 @kernel(parallel=True)
 def force_of_blocks(n, pos, vel, lists, grid, law, out):
     """Compute out[i], the law folded over the partners in the list of particle i within the cutoff.
@@ -209,16 +226,13 @@ def steps_of_blocks(most, step, n, pos, vel, lists, pruned, bound, inner, roundi
     """
     fastest, travelled, since, taken = np.zeros(lists.shares), bound.now, inner.now, 0
     while taken < most:
-        prunes = not since < inner.limit
-        # One call of each function for both directions: each call is inlined, and adds to the compile time.
-        now, x, v = (out, pos, vel) if taken % 2 == 0 else (back, out.pos, out.vel)
-        now.clock[now.turn] = step + taken
-        if prunes:
-            for p in numba.prange(lists.shares):
-                fastest[p] = prune_share(p, n, x, v, lists, pruned, grid, law, now)
+        prunes, returns = not since < inner.limit, taken % 2 == 1
+        if returns:
+            back.clock[back.turn] = step + taken
         else:
-            for p in numba.prange(lists.shares):
-                fastest[p] = fold_share(p, n, x, v, pruned, grid, law, now)
+            out.clock[out.turn] = step + taken
+        for p in numba.prange(lists.shares):
+            fastest[p] = step_share(p, prunes, returns, n, pos, vel, lists, pruned, grid, law, out, back)
         taken += 1
         # 1e-6: more than the rounding of the speed and the stride in float32. The position is rounded too.
         stride = math.sqrt(fastest.max()) * out.drift * (1 + 1e-6) + rounding

@@ -1,11 +1,15 @@
-"""Kernels on two threads give the bits of one thread; other tests run on one."""
+"""Kernels on two threads give the bits of one thread; other tests run on one.
+
+By default each parallel kernel runs for one set of argument types, since each takes a second or more to
+compile: 3D, float64, one law, and no `pairs()`, for which a search is compiled once more. The nightly tier
+runs the combinations.
+"""
 
 import numpy as np
 import pytest
 
 import md
-from md.search import Lbvh, Reflexive
-from tests import tiers
+from md.search import Coherent, Lbvh, Reflexive, Scattered
 from tests.shared_kernels import assert_two_threads_end_with_the_bits_of_one, not_called_by
 
 pytestmark = pytest.mark.split  # work is cut for two threads in both runs
@@ -144,14 +148,109 @@ WORKS = {
     "cavity, tables": cavity("threads", "hilbert"),
     "cavity, several sweeps a pass": cavity(md.cavity.strategies.Blocked(3)),
 }
-BY_DEFAULT = "linked"  # two parts of a cavity: tests/md/cavity/strategies/test_contract.py
+SPACE = md.Box((48.0, 44.0, 52.0), (False, True, True))
 
 
-@pytest.mark.parametrize("work", tiers.by_default(WORKS, lambda work: work == BY_DEFAULT))
-def test_two_threads_end_with_the_bits_of_one(work):
-    assert_two_threads_end_with_the_bits_of_one(WORKS[work])
+def once(n: int = 1000, **options):
+    """Return a work that takes a few steps in 3D."""
+
+    def work():
+        state = crowd(SPACE, n)
+        run = advanced(state, **{"search": "linked", "walls": WALLS} | options)
+        end = run.state
+        return [end.pos, end.vel, end.id, run.forces()]
+
+    return work
+
+
+def many_levels(**options):
+    """Return the work of `once` with a tree of more levels than so few particles have."""
+
+    def work():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("md.search.bvh.wide_boxes.WIDEST", 4)
+            return once(**options)()
+
+    return work
+
+
+def listed_pairs():
+    return [advanced(crowd(SPACE, 1000), search="verlet", walls=WALLS).pairs()]
+
+
+def in_flight():
+    boids = md.laws.Boids(1.0, 0.8, 0.9)
+    walls = md.Walls(contact_time=0.02)
+    return once(law=boids, search="coherent", integrator="flight", walls=walls, dt=0.01)()
+
+
+def through_a_wing(search):
+    """Return a work of a few steps in which the wing pushes discs that are in it."""
+
+    def work():
+        wing = md.Wing(airfoil=md.naca("2412", 30), chord=20.0, at=(20.0, 20.0), angle=10, stiffness=2e4)
+        run = advanced(crowd(), search=search, surroundings=[wing])
+        momentum = run.surroundings[0].momentum
+        assert np.abs(momentum).max() > 0
+        return [run.state.pos, momentum, wing.distance(run.state.pos)]
+
+    return work
+
+
+def looked_at():
+    balance = md.observe.EnergyBalance()
+    run = md.Simulation(crowd(SPACE), LAW, backend="cpu", dt=1e-4, walls=WALLS, allow_overlap=True)
+    run.run(2, reporters=[balance])
+    look = md.observe.look(run, [md.observe.Profile(0, 20)])
+    table = [np.asarray(column) for column in balance.table().values()]
+    return [*table, np.array([look.temperature, look.mean_speed]), look.profiles[0].temperature]
+
+
+def shared_gas():
+    gas = md.scenes.shared_gas(3000, 0.2)
+    return [gas.pos, gas.vel]
+
+
+ONCE = {
+    "naive": once(search="naive"),
+    "tiles": once(search="tiles"),
+    "lists": once(search="verlet"),
+    "fused lists": once(search="verlet", fused=True),
+    "fused lists of a tree": many_levels(search="verlet_tree", fused=True),
+    "pairs of lists": listed_pairs,
+    "wide tree": many_levels(search="wide_bvh"),
+    "scattered": once(search="scattered"),
+    "rows of cells": once(search=Coherent(division=2)),
+    "rows of cells, scattered": once(search=Scattered(division=2)),
+    "each pair twice": once(search=SEARCHES["each pair twice"]),
+    "symmetric forces": once(search="reflexive"),
+    "ropes": once(search=SEARCHES["ropes"]),
+    "contact lists": once(search=SEARCHES["lists"]),
+    "position_verlet": once(integrator="position_verlet"),
+    **{
+        name: once(integrator=name, walls=md.Walls(contact_time=0.02))
+        for name in ("adaptive_euler", "steepest_descent")
+    },
+    "flight": in_flight,
+    "reorder": once(reorder=md.Reorder("hilbert", md.Moved(0.001, interval=2), mode="threads")),
+    "a wing, every particle": through_a_wing("linked"),
+    "a wing, through the tree": through_a_wing("lbvh"),
+    "observables": looked_at,
+    "shared gas": shared_gas,
+    **{name: work for name, work in WORKS.items() if name.startswith("cavity")},
+}
+
+
+@pytest.mark.parametrize("work", ONCE)
+def test_each_parallel_kernel_gives_the_bits_of_one_thread(work):
+    assert_two_threads_end_with_the_bits_of_one(ONCE[work])
+
+
+def test_every_parallel_kernel_is_called():
+    assert not_called_by(ONCE.values(), "md") == set()
 
 
 @pytest.mark.nightly
-def test_every_parallel_kernel_is_called():
-    assert not_called_by(WORKS.values(), "md") == set()
+@pytest.mark.parametrize("work", WORKS)
+def test_two_threads_end_with_the_bits_of_one(work):
+    assert_two_threads_end_with_the_bits_of_one(WORKS[work])
