@@ -16,6 +16,7 @@ from md.scenes.maxwell import maxwell_velocities
 from md.scenes.mixture import with_large_spheres
 from md.scenes.shaken import THESIS_LENGTHS, shaken_box
 from md.scenes.shared import shared_gas
+from md.scenes.tiled import copies_for, tiled_gas
 from md.scenes.wing import LiftCase, newtonian_lift, wing_tunnel
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "LiftCase",
     "box_for",
     "cooling_gas",
+    "copies_for",
     "flock",
     "granular_gas",
     "in_clusters",
@@ -36,6 +38,7 @@ __all__ = [
     "newtonian_lift",
     "shaken_box",
     "shared_gas",
+    "tiled_gas",
     "wing_tunnel",
     "with_large_spheres",
 ]

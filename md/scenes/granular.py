@@ -104,14 +104,40 @@ def granular_gas(
         TypeError: an argument of another class.
         ValueError: a filling fraction that cannot be packed, or another value outside its range.
     """
+    temperature, seed = checked_temperature(temperature), checked_seed(seed)
+    word("memory_order", memory_order, MEMORY_ORDERS)
+    generator = np.random.default_rng(seed)
+    _, pos = mixed_sites(filling_fraction, box, mixing, generator, backend)
+    vel = maxwell_velocities(len(pos), box.dim, temperature, generator)
+    return in_memory_order(State(pos, vel, box), memory_order, seed)
+
+
+def checked_temperature(temperature: float) -> float:
+    """Check the temperature of a gas.
+
+    Returns:
+        The temperature as a Python float, in d^2 / time^2.
+
+    Raises:
+        TypeError: not a number.
+        ValueError: a negative temperature, or one above `HOTTEST`.
+    """
+    return number("temperature", temperature, 0, HOTTEST, unit="d^2 / time^2")
+
+
+def number_of_spheres(filling_fraction: float, box: Box) -> int:
+    """Compute the number of spheres of diameter 1 that a filling fraction is in a box.
+
+    Args:
+        filling_fraction: of the box.
+        box: the box.
+
+    Raises:
+        TypeError: an argument of another class.
+        ValueError: a filling fraction outside its range, less than half a sphere, or too many spheres.
+    """
     instance("box", box, Box, "an md.Box")
     filling_fraction = checked_filling(filling_fraction, box.dim)
-    temperature, seed = (
-        number("temperature", temperature, 0, HOTTEST, unit="d^2 / time^2"),
-        checked_seed(seed),
-    )
-    word("memory_order", memory_order, MEMORY_ORDERS)
-    mixing, backend = mixing_path(mixing), checked_backend(backend)
     expected = filling_fraction * box.volume / sphere_volume(box.dim)
     if expected > MAX_PARTICLES:
         raise ValueError(
@@ -124,6 +150,34 @@ def granular_gas(
             f"filling_fraction = {filling_fraction} in {box} is less than half a sphere; raise it, or take a "
             f"larger box"
         )
+    return n
+
+
+def mixed_sites(
+    filling_fraction: float,
+    box: Box,
+    mixing: float,
+    generator: np.random.Generator,
+    backend: str | Backend,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Put spheres on the sites of a lattice, and randomise their positions without overlaps.
+
+    Args:
+        filling_fraction: as in `granular_gas`.
+        box: the box.
+        mixing: as in `granular_gas`.
+        generator: of the empty sites, and of the elastic run.
+        backend: of the elastic run.
+
+    Returns:
+        Sites and positions, each (n, dim) float64 in d, axis 0 of the sites fastest. Positions are wrapped.
+
+    Raises:
+        TypeError: an argument of another class.
+        ValueError: a filling fraction that cannot be packed, or another value outside its range.
+    """
+    n = number_of_spheres(filling_fraction, box)
+    mixing, backend = mixing_path(mixing), checked_backend(backend)
     mixing = mixing if n > 1 else 0.0
     room, corner = _room_for_mixing(box) if mixing else (box, np.zeros(box.dim))
     sites, spacing = lattice_sites(room, n)
@@ -135,13 +189,9 @@ def granular_gas(
             f"has a spacing of {spacing:.4f} d; allowed: at least {allowed:g}; lower the filling fraction or "
             f"enlarge the box{lattice_alone}"
         )
-    generator = np.random.default_rng(seed)
-    pos = sites[np.sort(generator.choice(len(sites), n, replace=False))]
-    if mixing:
-        pos = randomised(pos, room, mixing * spacing, generator, backend)
-    pos = room.wrap(pos) + corner
-    state = State(pos, maxwell_velocities(n, box.dim, temperature, generator), box)
-    return in_memory_order(state, memory_order, seed)
+    sites = sites[np.sort(generator.choice(len(sites), n, replace=False))]
+    pos = randomised(sites, room, mixing * spacing, generator, backend) if mixing else sites
+    return sites + corner, room.wrap(pos) + corner
 
 
 def _room_for_mixing(box: Box) -> tuple[Box, np.ndarray]:
