@@ -8,15 +8,16 @@ from md.scenes.granular import (
     SHARED_LAW,
     SHARED_TEMPERATURE,
     box_for,
+    copies_for,
     granular_gas,
     in_memory_order,
+    tiled_gas,
 )
 from md.scenes.lattice import lattice_sites
 from md.scenes.maxwell import maxwell_velocities
 from md.scenes.mixture import with_large_spheres
 from md.scenes.shaken import THESIS_LENGTHS, shaken_box
 from md.scenes.shared import shared_gas
-from md.scenes.tiled import copies_for, tiled_gas
 from md.scenes.wing import LiftCase, newtonian_lift, wing_tunnel
 
 __all__ = [
