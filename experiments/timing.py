@@ -1,6 +1,8 @@
 """What is a memory order worth in time, phase by phase, and was it predicted?
 
-The gas starts in shuffled memory, or in the order of the lattice from which it was made. Two entries of the
+The gas is made of copies of a small randomised one (`--scene tiled`), with velocities drawn for all particles;
+each run has a small gas of its own. It starts in shuffled memory, or in the order of the lattice from which
+it was made. Two entries of the
 `ordering` axis, `shuffled` and `lattice`, reorder nothing: they are the baselines. All orderings of a case
 are sampled once a round, in random order. The first of them is sampled twice (`shuffled again`): the
 difference of the two is noise. A sample starts with a reorder, timed as the phase `reorder`, and a step that
