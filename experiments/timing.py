@@ -1,13 +1,13 @@
 """What is a memory order worth in time, phase by phase, and was it predicted?
 
-The gas is made of copies of a small randomised one (`--scene tiled`), with velocities drawn for all particles;
-each run has a small gas of its own. It starts in shuffled memory, or in the order of the lattice from which
-it was made. Two entries of the
-`ordering` axis, `shuffled` and `lattice`, reorder nothing: they are the baselines. All orderings of a case
-are sampled once a round, in random order. The first of them is sampled twice (`shuffled again`): the
-difference of the two is noise. A sample starts with a reorder, timed as the phase `reorder`, and a step that
-is not timed. Then `steps` steps are timed as a whole, and `steps` steps phase by phase. An order is therefore
-at most `age_steps` old; the age of lattice memory is the number of steps since the gas was made.
+The gas is made of copies of a small randomised one (`--scene tiled`), with velocities drawn for all
+particles; each run has a small gas of its own. It starts in shuffled memory, or in the order of the lattice
+from which it was made. Two entries of the `ordering` axis, `shuffled` and `lattice`, reorder nothing: they
+are the baselines. All orderings of a case are sampled once a round, in random order. The first of them is
+sampled twice (`shuffled again`): the difference of the two is noise. A sample starts with a reorder, timed as
+the phase `reorder`, and a step that is not timed. Then `steps` steps are timed as a whole, and `steps` steps
+phase by phase. An order is therefore at most `age_steps` old; the age of lattice memory is the number of
+steps since the gas was made.
 
 A row `step` is a whole step without reorders. `step with reorder` adds a reorder's share: its cost over
 `reorder_every`. `first_reorder_ms` is the cost of the first reorder, of particles in no order. On a device
