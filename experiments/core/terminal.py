@@ -115,7 +115,8 @@ class Progress:
 
     def __enter__(self) -> "Progress":
         if self._bar is None and self._finished < self._total and self._rounds:
-            self.write([f"case {self._finished + 1} of {self._total}: set-up, then {self._rounds} rounds"])
+            first = f"case {self._finished + 1} of {self._total}"
+            self.write([f"{first}: set-up (particles, kernels), then {self._rounds} rounds"])
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -248,7 +248,8 @@ def tiled_gas(
         backend: of the elastic run of the small gas, as in `granular_gas`.
 
     Returns:
-        The state in float64; ids number the lattice sites of the whole box in any memory order.
+        The state in float64; ids number the lattice sites of the whole box in any memory order. The lattice
+        and the direction of its rows are those that fit a copy best; `granular_gas` may choose others.
 
     Raises:
         TypeError: an argument of another class.

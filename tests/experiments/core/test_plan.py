@@ -1,11 +1,14 @@
 """What is printed before a run and while it is measured: length, what it cannot show, the answer so far."""
 
+import ast
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from experiments import timing
+from experiments.__main__ import listing
 from experiments.analysis.answers import Answer
 from experiments.core import main
 from experiments.core.executor import Executor
@@ -20,6 +23,16 @@ from tests.experiments.core.test_cli import Config, draw, measure
 
 pytestmark = pytest.mark.quick
 JOB = main_job.Job((2**19,), (0.05, 0.2), orders=6, others=1, runs=3, rounds=3, steps=1, scene="tiled")
+
+
+@pytest.mark.parametrize("name", listing())
+def test_every_experiment_says_how_long_its_defaults_take(name):
+    tree = ast.parse((Path(timing.__file__).parent / f"{name}.py").read_text())
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    (words,) = [
+        {word.arg for word in call.keywords} for call in calls if getattr(call.func, "id", "") == "main"
+    ]
+    assert words & {"minutes", "plan"}
 
 
 def in_one(lines) -> str:

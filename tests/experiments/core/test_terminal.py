@@ -97,7 +97,7 @@ def test_a_log_tells_the_set_up_a_round_after_a_silence_and_the_time_left(monkey
             clock[0] = 100 + seconds
             progress.show(every[0].place, number)
     assert stream.getvalue().splitlines() == [
-        "case 1 of 2: set-up, then 2 rounds",
+        "case 1 of 2: set-up (particles, kernels), then 2 rounds",
         "case 1 of 2: size 1: round 1 of 2; about 20 s left",  # 3/4 of a case, of two
         "case 1 of 2: size 1: done; about 10 s left",
     ]
