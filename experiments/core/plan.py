@@ -1,7 +1,8 @@
 """First line of a run: what is measured, and about how long that takes.
 
 Contract. An experiment gives `main` the minutes that its defaults take, measured or extrapolated on the
-machine of `BASIS`. One that can say more of any settings gives lines of its own, by `plan`.
+machine of `BASIS`. One that can say more of any settings gives sentences of its own, by `plan`. Of one
+without either it is said that its length is not known.
 """
 
 import textwrap
@@ -28,7 +29,7 @@ def plan_lines(config: Settings, minutes: float | None, plan: Plan | None = None
         return textwrap.wrap(plan(config), COLUMNS, break_on_hyphens=False)
     count = _counted(len(cases(config)))
     if minutes is None:
-        return [count]
+        return [f"{count}; how long they take was not measured; the progress shows the time left"]
     default = replace(type(config)(), backend=config.backend, seed=config.seed)
     takes = f"{duration(60 * minutes)} on {BASIS}"
     if config == default:
