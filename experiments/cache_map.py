@@ -61,6 +61,7 @@ class Config(Settings):
 
 
 QUICK = {"size": 64, "tiles": 32, "cache": (2048, 64), "gas": "ideal"}
+MINUTES = 0.5  # measured
 
 
 def measure(case: Config) -> Iterator[dict]:
@@ -180,4 +181,13 @@ def _share(row: dict) -> str:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=SMALL_SYSTEM)
+    main(
+        Config,
+        measure,
+        draw,
+        quick=QUICK,
+        spreads=True,
+        answer=answer,
+        quick_limit=SMALL_SYSTEM,
+        minutes=MINUTES,
+    )

@@ -65,6 +65,7 @@ class Config(Settings):
 
 
 QUICK = {"n": (2**12,), "curve": ("morton",), "step": (10, 50)}
+MINUTES = 1.5  # CPU time of the smaller size, extrapolated
 
 
 def measure(case: Config) -> Iterator[dict]:
@@ -190,4 +191,13 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_PARTICLES)
+    main(
+        Config,
+        measure,
+        draw,
+        quick=QUICK,
+        spreads=True,
+        answer=answer,
+        quick_limit=FEW_PARTICLES,
+        minutes=MINUTES,
+    )

@@ -86,6 +86,7 @@ QUICK = {
     "steps_per_contact": 20,
     "contact_counts": 2,
 }
+MINUTES = 1  # CPU time of one of two cases, extrapolated
 
 
 def measure(case: Config) -> Iterator[dict]:
@@ -376,4 +377,13 @@ def _over_theory(row: dict) -> str:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_PARTICLES)
+    main(
+        Config,
+        measure,
+        draw,
+        quick=QUICK,
+        spreads=True,
+        answer=answer,
+        quick_limit=FEW_PARTICLES,
+        minutes=MINUTES,
+    )

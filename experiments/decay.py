@@ -118,6 +118,7 @@ QUICK = {
     "steps": 400,
     "observations": 12,
 }
+MINUTES = 3.5  # CPU time of 3 of 18 cases, times the particles of the others
 
 
 def measure(case: Config) -> Iterator[dict]:
@@ -454,4 +455,13 @@ def _loss(row: dict) -> str:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_PARTICLES)
+    main(
+        Config,
+        measure,
+        draw,
+        quick=QUICK,
+        spreads=True,
+        answer=answer,
+        quick_limit=FEW_PARTICLES,
+        minutes=MINUTES,
+    )

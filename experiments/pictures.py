@@ -64,6 +64,7 @@ class Config(Settings):
 
 
 QUICK = {"steps": 500}
+MINUTES = 0.5  # measured
 
 
 def measure(case: Config) -> Iterator[dict]:
@@ -323,4 +324,13 @@ def _change(found: pd.DataFrame, name: str, word: Callable[[float], str]) -> pd.
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=SMALL_SYSTEM)
+    main(
+        Config,
+        measure,
+        draw,
+        quick=QUICK,
+        spreads=True,
+        answer=answer,
+        quick_limit=SMALL_SYSTEM,
+        minutes=MINUTES,
+    )

@@ -81,6 +81,7 @@ class Config(TimedSettings):
 
 
 QUICK = {"n": (2**12, 2**14, 2**16), "runs": 1}
+MINUTES = 1  # CPU time of one of three runs, extrapolated
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
@@ -227,4 +228,4 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)

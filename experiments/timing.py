@@ -1,11 +1,13 @@
 """What is a memory order worth in time, phase by phase, and was it predicted?
 
-The gas starts in shuffled memory, or in the order of the lattice from which it was made. Two entries of the
-`ordering` axis, `shuffled` and `lattice`, reorder nothing: they are the baselines. All orderings of a case
-are sampled once a round, in random order. The first of them is sampled twice (`shuffled again`): the
-difference of the two is noise. A sample starts with a reorder, timed as the phase `reorder`, and a step that
-is not timed. Then `steps` steps are timed as a whole, and `steps` steps phase by phase. An order is therefore
-at most `age_steps` old; the age of lattice memory is the number of steps since the gas was made.
+The gas is made of copies of a small randomised one (`--scene tiled`), with velocities drawn for all
+particles; each run has a small gas of its own. It starts in shuffled memory, or in the order of the lattice
+from which it was made. Two entries of the `ordering` axis, `shuffled` and `lattice`, reorder nothing: they
+are the baselines. All orderings of a case are sampled once a round, in random order. The first of them is
+sampled twice (`shuffled again`): the difference of the two is noise. A sample starts with a reorder, timed as
+the phase `reorder`, and a step that is not timed. Then `steps` steps are timed as a whole, and `steps` steps
+phase by phase. An order is therefore at most `age_steps` old; the age of lattice memory is the number of
+steps since the gas was made.
 
 A row `step` is a whole step without reorders. `step with reorder` adds a reorder's share: its cost over
 `reorder_every`. `first_reorder_ms` is the cost of the first reorder, of particles in no order. On a device
@@ -15,6 +17,7 @@ cells, and has no baselines; an ordering that it does not support gives no row. 
 forces after one step and its temperature before the first round are compared with those of another search.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -28,7 +31,7 @@ import pandas as pd
 import md
 import sfc
 from experiments.analysis import reliability
-from experiments.analysis.answers import Answer, compared, headline, percent
+from experiments.analysis.answers import Answer, compared, headline, listed, percent
 from experiments.analysis.baselines import (
     BASELINES,
     LATTICE,
@@ -39,15 +42,16 @@ from experiments.analysis.baselines import (
     original,
     with_ages,
 )
-from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
+from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
 from experiments.core.terminal import FITS_CACHE
+from experiments.measurement import main_job
 from experiments.measurement.correctness import TOLERANCE, check_forces, check_temperature
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phases_of, whole_steps
 
 PHASES = ("force", "build", "integrate")
-SCENES = ("granular", "shared")
+SCENES = ("tiled", "granular", "shared")
 WARM_UP = 2  # steps before the first round
 _SHADES = ("#56B4E9", "#E69F00", "#009E73")  # of the phases
 _GROUP = ["n", "filling_fraction", "search", "precision", "fused"]
@@ -61,7 +65,7 @@ class Config(TimedSettings):
 
     n: Axis[int] = (2**19,)
     """Number of particles. Fewer than about 2**18 fit the cache of a CPU and show little."""
-    filling_fraction: Axis[float] = (0.05, 0.2, 0.4)
+    filling_fraction: Axis[float] = (0.05, 0.2)
     """Volume of the spheres over that of the box, up to 0.5."""
     search: Axis[str] = ("linked",)
     """Neighbour searches; linked is that of [thesis]."""
@@ -70,11 +74,14 @@ class Config(TimedSettings):
     fused: Axis[bool] = (False,)
     """Whether the step is fused into the force kernel, which the search reflexive cannot be; its time is then
     part of the phase `force`."""
-    ordering: tuple[str, ...] = ("shuffled", "lattice", "random", "row", "zigzag", "morton", "hilbert")
+    ordering: tuple[str, ...] = ("shuffled", "lattice", "row", "morton", "hilbert")
     """Memory orders: the baselines `shuffled` and `lattice`, and 3D orderings of `sfc`."""
-    scene: str = "granular"
-    """Start of the gas: granular (a randomised gas), or shared (the jittered lattice used for the comparison
-    with peers, fast to make)."""
+    scene: str = "tiled"
+    """Start of the gas: granular (a randomised gas), tiled (copies of a randomised gas of 65,536 particles or
+    more, with velocities drawn for all; for a number of particles that has no such copies it is granular), or
+    shared (the jittered lattice used for the comparison with peers)."""
+    rounds: int = 3
+    """Number of rounds of a run. In each, every compared case is sampled once, in random order."""
     steps: int = 1
     """Number of steps in a sample, once with phases and once as a whole. Take about 100 on a GPU, so that
     launches overlap."""
@@ -105,6 +112,24 @@ class Config(TimedSettings):
 QUICK = {"n": (2**15,), "filling_fraction": (0.05, 0.2), "rounds": 7, "runs": 1}
 
 
+def plan(config: Config) -> str:
+    """Say what settings measure, how long that takes, and what its size cannot show."""
+    sizes, fillings = tuple(values(config.n)), tuple(values(config.filling_fraction))
+    others = [tuple(values(getattr(config, name))) for name in ("search", "precision", "fused")]
+    job = main_job.Job(
+        sizes, fillings, len(config.ordering) + 1, math.prod(map(len, others)), config.runs, config.rounds,
+        config.steps, config.scene,
+    )  # fmt: skip
+    backend = md.backend.get(config.backend)
+    runs = "one run" if config.runs == 1 else f"{config.runs} runs"
+    what = (
+        f"{listed(f'{n:,}' for n in sizes)} particles, {listed(map(percent, fillings))} filled, "
+        f"{len(config.ordering)} memory orders, {runs} of {config.rounds} rounds: "
+    )
+    limit = main_job.limit(job, others[1][0], backend)
+    return f"{what}{main_job.time_in_words(job, backend)}. {limit}"
+
+
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     """Yield the rounds from `begin` on: mean times of phases and of whole steps, and of reorders."""
     kind: Any = md.search.SEARCHES[case.search]
@@ -114,13 +139,21 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     if not orderings:
         return
     reference = _reference(case)
-    entries = [_entry(case, name, *reference) for name in (*orderings, again(orderings[0]))]
+    predictions: dict[str, dict[str, float]] = {}
+    names = (*orderings, again(orderings[0]))
+    entries = [_entry(case, name, *reference, predictions) for name in names]
     backend = md.backend.get(case.backend)
     yield from take_rounds(entries, case.rounds, backend, seed=case.seed, begin=begin)
 
 
-def _entry(case: Config, ordering: str, forces: np.ndarray, temperature: float) -> Entry:
-    """Create a gas in a memory order, check it, and return it ready to be sampled."""
+def _entry(
+    case: Config, ordering: str, forces: np.ndarray, temperature: float, predictions: dict[str, dict]
+) -> Entry:
+    """Create a gas in a memory order, check it, and return it ready to be sampled.
+
+    `predictions` holds the columns of the memory orders that were predicted before; a second measurement of
+    an order is of the same particles in the same memory.
+    """
     sim = _simulation(case, case.search, original(ordering))
     sim.run(1)
     check_forces(sim, forces, case.precision)
@@ -128,12 +161,12 @@ def _entry(case: Config, ordering: str, forces: np.ndarray, temperature: float) 
     sim.run(WARM_UP)
     start = md.observe.temperature(sim.state)
     check_temperature(ordering, start, temperature, case.precision)
-    stream = sim.accesses()
+    if original(ordering) not in predictions:
+        predictions[original(ordering)] = _predicted(sim, case.cache)
     common = {
         "ordering": ordering,
         "particles": len(sim),
-        "predicted_hit_ratio": sfc.cache.block(stream, case.cache).ratio,
-        "reads_per_particle": len(stream.reads) / len(sim),
+        **predictions[original(ordering)],
         "temperature_start": start,
         **working_set(len(sim), 3, case.precision, sim.backend),
     }
@@ -144,6 +177,15 @@ def _entry(case: Config, ordering: str, forces: np.ndarray, temperature: float) 
         partial(_sample, case, sim, original(ordering), bool(first)),
         lambda: {"temperature_end": md.observe.temperature(sim.state)},
     )
+
+
+def _predicted(sim: md.Simulation, capacity: int) -> dict[str, float]:
+    """Predict the hit ratio of the force kernel in the block model."""
+    stream = sim.accesses()
+    return {
+        "predicted_hit_ratio": sfc.cache.block(stream, capacity).ratio,
+        "reads_per_particle": len(stream.reads) / len(sim),
+    }
 
 
 def _sample(case: Config, sim: md.Simulation, ordering: str, reorders: bool) -> Iterator[dict]:
@@ -224,6 +266,9 @@ def _gas(scene: str, n: int, filling_fraction: float, seed: int, backend: str) -
     if scene == "shared":
         return md.scenes.shared_gas(n, filling_fraction, seed=seed, backend=backend)
     box = md.scenes.box_for(n, filling_fraction)
+    if scene == "tiled":
+        copies = md.scenes.copies_for(n)
+        return md.scenes.tiled_gas(filling_fraction, box, copies, seed=seed, backend=backend)
     return md.scenes.granular_gas(filling_fraction, box, seed=seed, backend=backend)
 
 
@@ -400,4 +445,4 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, plan=plan)

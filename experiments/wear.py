@@ -54,6 +54,7 @@ class Config(Settings):
 
 
 QUICK = {"measured": ("results/reference/interval/h200_again",)}
+MINUTES = 0.5  # measured
 
 
 def measure(case: Config) -> Iterator[dict]:
@@ -186,4 +187,6 @@ def _half_life(row: dict, name: str) -> str:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_RUNS)
+    main(
+        Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_RUNS, minutes=MINUTES
+    )

@@ -3,7 +3,7 @@
 An experiment is a Config (a frozen dataclass that extends `Settings`), a function `measure(case)` that yields
 the rows of one case, a function `draw(table, out)` that draws figures of the table, a function
 `answer(table)` that says in words what it shows, and `main(Config, measure, draw, quick=..., answer=...,
-quick_limit=...)`, with `spreads=True` if rows are not times.
+quick_limit=..., minutes=...)`, with `spreads=True` if rows are not times.
 """
 
 from experiments.analysis import statistics

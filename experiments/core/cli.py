@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, make_dataclass, replace
 from functools import partial
@@ -22,12 +23,13 @@ from experiments.analysis.baselines import BASELINES
 from experiments.core import flags
 from experiments.core.executor import SERIAL, Executor, Measure
 from experiments.core.old_names import table_now
+from experiments.core.plan import Plan, plan_lines
 from experiments.core.provenance import provenance
 from experiments.core.record import Record, read_provenance, read_table
 from experiments.core.rerun import check_experiment, config_of, resumed_provenance
 from experiments.core.settings import Settings, UsageError, cases
 from experiments.core.sweep import sweep
-from experiments.core.terminal import answer_lines
+from experiments.core.terminal import answer_lines, so_far_lines
 from experiments.drawing import style
 from experiments.processes.lifetime import Terminated, terminable
 from experiments.processes.output import until_output_closes
@@ -41,6 +43,7 @@ Draw = Callable[[pd.DataFrame, Path], Any]
 Answering = Callable[[pd.DataFrame], Answer]
 _CURVE = "of TOML with name, dim, axiom and a table [rules], as in the README"
 FAILURES = (*EXPECTED, RunFailed, WorkerDied)
+UNANSWERED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)  # of a table not whole
 _REFERENCE = ("results", "reference")  # folders that hold the kept runs
 _FOLDER = tyro.conf.arg(metavar="FOLDER", help_behavior_hint="(optional)")
 _FROM = tyro.conf.arg(name="from", metavar="FOLDER", help_behavior_hint="(optional)")
@@ -86,6 +89,8 @@ def main(
     spreads: bool = False,
     answer: Answering | None = None,
     quick_limit: str = "",
+    minutes: float | None = None,
+    plan: Plan | None = None,
 ) -> None:
     """Run an experiment from its command line, print its answer, and exit.
 
@@ -101,6 +106,9 @@ def main(
         spreads: whether rows are the same on any machine and beside any other work; rows of times are not.
         answer: answer of a table; None for a toy of a test.
         quick_limit: sentence about what the size of `--quick` cannot show.
+        minutes: that the defaults take on the machine of `experiments.core.plan.BASIS`; None for a toy.
+        plan: sentences about what any settings measure, for how long, and what that cannot show; None for
+            the number of cases and `minutes`.
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -113,11 +121,16 @@ def main(
     spreads = checks.flag("spreads", spreads)
     if answer is not None:
         checks.function("answer", answer, "a function of a table")
+    if minutes is not None:
+        minutes = checks.number("minutes", minutes, above=0)
+    if plan is not None:
+        checks.function("plan", plan, "a function of a Config")
     results = _Results(draw, answer, checks.instance("quick_limit", quick_limit, str, "a str"))
+    announced = partial(plan_lines, minutes=minutes, plan=plan)
     progress = _Progress()
     try:
         with until_output_closes(), terminable():
-            _run(config_type, measure, results, quick, arguments, spreads, progress)
+            _run(config_type, measure, results, quick, arguments, spreads, progress, announced)
     except KeyboardInterrupt:
         _fail(f"interrupted; {progress.message}", 130)
     except Terminated as ended:
@@ -149,6 +162,20 @@ class _Results:
         for line in answer_lines(self.answer(table), folder, self.quick_limit if quick else ""):
             print(line)
 
+    def so_far(self, table: pd.DataFrame, what: str) -> list[str]:
+        """Return lines with the answer of what is finished; none where an answer needs more than that.
+
+        Args:
+            table: of the finished cases, with present names.
+            what: is finished, in words.
+        """
+        if self.answer is None or table.empty:
+            return []
+        try:
+            return so_far_lines(self.answer(table), what)
+        except UNANSWERED:
+            return []
+
 
 def _but_no_broken_pipe(error: OSError) -> OSError:
     """Return an error of a file; raise it if the reader of the answer has ended, which is no failure."""
@@ -172,6 +199,7 @@ def _run(
     arguments: Sequence[str] | None,
     spreads: bool,
     progress: _Progress,
+    announced: Callable[[Settings], Sequence[str]],
 ) -> None:
     """Run an experiment; Ctrl-C within the sweep ends only the sweep."""
     module = sys.modules[config_type.__module__]
@@ -190,8 +218,7 @@ def _run(
             raise UsageError(
                 f"--out {options.out} without --replot; allowed: beside it; new runs take --results"
             )
-        # A seed names one gas on each backend, so all cases run on the same, wherever they are measured.
-        config = replace(config, backend=backends.get(config.backend).name)
+        config, notes = _on_one_backend(config)
         cases(config)  # raises for a bad value before anything is measured or written
         executor = Executor(options.executor, options.workers, grammars)
         if executor.where != SERIAL and not spreads:
@@ -202,22 +229,19 @@ def _run(
         executor.check(measure, config)
         own = {"grammars": grammars, "executor": options.executor}
         origin = provenance(experiment, config, arguments) | own
-        if options.resume is None:
-            record = Record.create(options.results, experiment, origin | {"status": "running"})
-        else:
-            record = Record.reopen(options.resume)
-            origin = resumed_provenance(options.resume, origin, spreads)
+        record, origin = _opened(options, experiment, origin, spreads)
     except (ValueError, BackendUnavailableError) as error:
         _fail(error, 2)
     is_quick = "--quick" in origin["command"]
     if config.CHANCE == "run":
         record.finish = partial(reliability.warned, quick=is_quick)
-    _announce(f"{experiment} on {origin['backend']['device']}; results in {record.folder}")
+    place = f"{experiment} on {origin['backend']['device']}; results in {record.folder}"
+    _announce(*announced(config), *notes, place)
     summary = f"the finished cases are in {record.folder}; --resume {record.folder} continues"
     complete, failure = False, None
     progress.message = summary
     try:
-        complete = sweep(config, measure, record, origin, executor)
+        complete = sweep(config, measure, record, origin, executor, results.so_far)
     except FAILURES as error:
         failure = error
         record.write_error(error.trace if isinstance(error, RunFailed) else traceback.format_exc())
@@ -236,6 +260,25 @@ def _run(
         _fail(f"{failure}\n({summary})", 1)
     if not complete:
         _fail(f"interrupted; {summary}", 130)
+
+
+def _opened(options: Options, experiment: str, origin: dict, spreads: bool) -> tuple[Record, dict]:
+    """Open the folder of a new or of a resumed run, and return it with the origin of its rows."""
+    if options.resume is None:
+        return Record.create(options.results, experiment, origin | {"status": "running"}), origin
+    record = Record.reopen(options.resume)
+    return record, resumed_provenance(options.resume, origin, spreads)
+
+
+def _on_one_backend(config: Settings) -> tuple[Settings, list[str]]:
+    """Return settings with the backend that "auto" finds, and notes about the choice.
+
+    A seed names one gas on each backend, so all cases run on the same, wherever they are measured.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", RuntimeWarning)
+        config = replace(config, backend=backends.get(config.backend).name)
+    return config, [f"note: {one.message}" for one in caught]
 
 
 def parsed(experiment: ModuleType, arguments: Sequence[str]) -> Settings:
@@ -419,7 +462,7 @@ def _replot(results: _Results, run: Path, folder: Path, experiment: str, timed: 
             f"{_but_no_broken_pipe(error)}; allowed: a folder with permission to write and with room; make "
             "room, or give another with --out"
         ) from error
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+    except UNANSWERED as error:
         at = traceback.extract_tb(error.__traceback__)[2:3]
         reason = f"{type(error).__name__}: {error}" + "".join(
             f" ({Path(f.filename).name}:{f.lineno})" for f in at
@@ -430,8 +473,8 @@ def _replot(results: _Results, run: Path, folder: Path, experiment: str, timed: 
         ) from error
 
 
-def _announce(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+def _announce(*lines: str) -> None:
+    print(*lines, sep="\n", file=sys.stderr, flush=True)
 
 
 def _fail(reason: object, status: int) -> None:

@@ -1,18 +1,28 @@
 """Measure the cases of a sweep, and keep every finished case and round whatever happens."""
 
 import contextlib
+from collections.abc import Callable
 from datetime import UTC, datetime
+
+import pandas as pd
 
 from experiments.core.executor import Executor, Measure, has_process_per_run
 from experiments.core.record import Record
-from experiments.core.settings import Settings, cases
+from experiments.core.settings import Case, Settings, cases
 from experiments.core.terminal import Progress
 from experiments.processes.lifetime import Terminated
 from md.io.interrupt import defer_sigint
 
+SoFar = Callable[[pd.DataFrame, str], list[str]]
+
 
 def sweep(
-    config: Settings, measure: Measure, record: Record, provenance: dict, executor: Executor | None = None
+    config: Settings,
+    measure: Measure,
+    record: Record,
+    provenance: dict,
+    executor: Executor | None = None,
+    so_far: SoFar | None = None,
 ) -> bool:
     """Measure every case that is not yet recorded, and record its rows.
 
@@ -25,6 +35,8 @@ def sweep(
         record: folder of the rows.
         provenance: of this run; completed here.
         executor: place where cases are measured; None for this process.
+        so_far: lines to print after the first case and after each run, if further runs follow, from the
+            table and words for what is finished; nothing is measured meanwhile. None for no lines.
 
     Returns:
         True when every case was measured, False when Ctrl-C ended the run early.
@@ -53,6 +65,8 @@ def sweep(
                         continue
                     outcome["finished"] += 1
                     record.describe(outcome)
+                    if so_far is not None and (what := _so_far(every, record.finished)):
+                        progress.write(so_far(record.table, what))
         record.write_tables()
         with defer_sigint():
             record.describe(outcome | {"status": "complete", "ended": _now()})
@@ -77,6 +91,26 @@ def sweep(
                 record.describe(outcome | {"ended": _now()})
         record.release()
     return outcome["status"] == "complete"
+
+
+def _so_far(every: list[Case], finished: set[int]) -> str:
+    """Say what is finished if an answer is due: after the first case, and after each run but the last.
+
+    Args:
+        every: cases of the sweep, run by run.
+        finished: numbers of the finished ones, the last of which was finished just now.
+
+    Returns:
+        Such as "one run so far"; empty if no answer is due, and for what is measured in one run.
+    """
+    runs = [case.place.get("run", 0) for case in every]
+    size = runs.count(0)
+    whole, cases_more = divmod(len(finished), size)
+    if len(set(runs)) < 2 or finished != set(range(len(finished))) or len(finished) == len(every):
+        return ""
+    if not cases_more:
+        return f"{('one run', 'two runs', 'three runs')[whole - 1] if whole < 4 else f'{whole} runs'} so far"
+    return f"one run so far, of which 1 of {size} cases" if len(finished) == 1 else ""
 
 
 def _now() -> str:

@@ -2,12 +2,14 @@
 
 Contract. An answer takes at most `LINES` lines of `COLUMNS` columns: table, sentence, what a quick run cannot
 show, and the folder of the figures. The line with the folder alone may be longer, because a path is not
-broken. The progress is a bar on a terminal, and a line for each finished case elsewhere.
+broken. Everything else goes to standard error: what will be run, the progress, and the answer of the runs so
+far. The progress is a bar on a terminal; elsewhere it is a line for each finished case, and for a round if
+nothing was written for `SILENCE` seconds. A time in it is a time left, never one that has passed.
 """
 
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten, wrap
 from time import monotonic
@@ -22,6 +24,7 @@ from experiments.core.settings import Case
 
 COLUMNS, LINES = 100, 8
 SENTENCE_LINES, NOTE_LINES = 4, 1  # at most
+SILENCE = 10.0  # s, between two lines of progress
 _CASE_LETTERS = 40  # of a case beside the bar
 _CUT = " ..."
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -45,6 +48,16 @@ def answer_lines(answer: Answer, folder: Path, note: str = "") -> list[str]:
     """
     words = _wrapped(answer.sentence, SENTENCE_LINES) + _wrapped(note, NOTE_LINES)
     return [*_table_lines(answer.table, LINES - len(words) - 1), *words, f"figures: {folder}"]
+
+
+def so_far_lines(answer: Answer, what: str) -> list[str]:
+    """Arrange the answer of what is finished, while the rest is measured: its sentence alone.
+
+    Args:
+        answer: of the rows so far.
+        what: is finished, such as "one run so far".
+    """
+    return _wrapped(f"{what}: {answer.sentence}", SENTENCE_LINES)
 
 
 def _wrapped(text: str, most: int) -> list[str]:
@@ -75,7 +88,11 @@ def _cell(value: Any) -> str:
 
 
 class Progress:
-    """Progress of a sweep on standard error: a bar on a terminal, else a line for each finished case.
+    """Progress of a sweep on standard error, with the time left: a bar on a terminal, else lines.
+
+    The time left follows from the share that this process has measured of what it has to. In a case with
+    rounds the set-up counts as much as all rounds together. So it is a rough estimate, and none is shown
+    before the first round.
 
     Args:
         cases: of the sweep.
@@ -84,36 +101,89 @@ class Progress:
 
     def __init__(self, cases: Sequence[Case], finished: int = 0):
         self._varying = varying([case.place for case in cases])
-        self._total, self._finished, self._begin = len(cases), finished, monotonic()
+        self._rounds = int(getattr(cases[0].config, "rounds", 0)) if cases else 0
+        self._total, self._begun_at, self._finished, self._begin = len(cases), finished, finished, monotonic()
+        self._shown = self._begin
         self._bar = None
         if sys.stderr.isatty():
             width = min(COLUMNS, shutil.get_terminal_size().columns)
-            self._bar = tqdm(total=len(cases), initial=finished, unit="case", ncols=width, file=sys.stderr)
+            form = "{desc}|{bar}|{postfix}"
+            self._bar = tqdm(
+                total=len(cases), initial=finished, ncols=width, file=sys.stderr, bar_format=form
+            )
+            self._bar.set_description_str(self._count())
 
     def __enter__(self) -> "Progress":
+        if self._bar is None and self._finished < self._total and self._rounds:
+            first = f"case {self._finished + 1} of {self._total}"
+            self.write([f"{first}: set-up (particles, kernels), then {self._rounds} rounds"])
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()
 
+    def write(self, lines: Iterable[str]) -> None:
+        """Write lines to standard error, above the bar if there is one."""
+        for line in lines:
+            if self._bar is None:
+                print(line, file=sys.stderr, flush=True)
+            else:
+                self._bar.write(line, file=sys.stderr)
+
     def show(self, place: Mapping[str, Any], round_number: int | None = None) -> None:
         """Show that a round of a case is finished, or the whole case.
+
+        Elsewhere than on a terminal, a round is shown only if nothing was for `SILENCE` seconds.
 
         Args:
             place: columns of the case.
             round_number: of the round; None for the whole case.
         """
+        self._finished += round_number is None
+        if self._bar is not None:
+            self._show_bar(place, round_number)
+        elif round_number is None or monotonic() - self._shown > SILENCE:
+            number = self._finished + (round_number is not None)
+            words = [f"case {number} of {self._total}", case_in_words(place, self._varying)]
+            done = "done" if round_number is None else f"round {round_number + 1} of {self._rounds}"
+            name = shorten(": ".join(filter(None, words)), _CASE_LETTERS, placeholder=_CUT)
+            self.write([f"{name}: {'; '.join(filter(None, (done, self._left(round_number))))}"])
+            self._shown = monotonic()
+
+    def _show_bar(self, place: Mapping[str, Any], round_number: int | None) -> None:
+        assert self._bar is not None
         name = shorten(case_in_words(place, self._varying), _CASE_LETTERS, placeholder=_CUT)
-        if self._bar is None:
-            if round_number is None:
-                self._finished += 1
-                words = f": {name}" if name else ""
-                seconds = rounded(monotonic() - self._begin)
-                line = f"case {self._finished} of {self._total}{words} ({seconds} s)"
-                print(line, file=sys.stderr, flush=True)
-            return
-        parts = [name, "" if round_number is None else f"round {round_number + 1}"]
-        self._bar.set_postfix_str(", ".join(filter(None, parts)), refresh=round_number is not None)
-        if round_number is None:
-            self._bar.update()
+        done = "" if round_number is None else f"round {round_number + 1}"
+        self._bar.n = self._finished + self._share_of_case(round_number)
+        self._bar.set_description_str(self._count(), refresh=False)
+        self._bar.set_postfix_str(", ".join(filter(None, [name, done, self._left(round_number)])))
+
+    def _count(self) -> str:
+        return f"{self._finished}/{self._total}"
+
+    def _share_of_case(self, round_number: int | None) -> float:
+        """Return the share of the case that is being measured; 0 between two cases."""
+        if round_number is None or not self._rounds:
+            return 0.0
+        return min(1.0, 0.5 + (round_number + 1) / (2 * self._rounds))
+
+    def _left(self, round_number: int | None) -> str:
+        """Say how much time is left, or nothing at the end."""
+        done = self._finished - self._begun_at + self._share_of_case(round_number)
+        todo = self._total - self._begun_at
+        if not 0 < done < todo:
+            return ""
+        return f"{duration((monotonic() - self._begin) * (todo / done - 1))} left"
+
+
+def duration(seconds: float) -> str:
+    """Say a rough length of time: "about 40 s", "about 2.5 minutes", "about 3 hours"."""
+    if seconds < 95:
+        tens = 10 * round(seconds / 10)
+        return f"about {tens} s" if tens else "some seconds"
+    for unit, length in (("minutes", 60), ("hours", 3600), ("days", 86400)):
+        if seconds < 90 * length or unit == "days":
+            break
+    count = seconds / length
+    return f"about {count:.0f} {unit}" if count >= 9.75 else f"about {round(2 * count) / 2:g} {unit}"

@@ -8,8 +8,10 @@ from md.scenes.granular import (
     SHARED_LAW,
     SHARED_TEMPERATURE,
     box_for,
+    copies_for,
     granular_gas,
     in_memory_order,
+    tiled_gas,
 )
 from md.scenes.lattice import lattice_sites
 from md.scenes.maxwell import maxwell_velocities
@@ -27,6 +29,7 @@ __all__ = [
     "LiftCase",
     "box_for",
     "cooling_gas",
+    "copies_for",
     "flock",
     "granular_gas",
     "in_clusters",
@@ -36,6 +39,7 @@ __all__ = [
     "newtonian_lift",
     "shaken_box",
     "shared_gas",
+    "tiled_gas",
     "wing_tunnel",
     "with_large_spheres",
 ]

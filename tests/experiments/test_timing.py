@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
+import md
 from experiments import timing
 from experiments.__main__ import LIST, listing
 from experiments.__main__ import main as list_experiments
@@ -66,7 +68,7 @@ def test_an_unknown_experiment_ends_with_status_2_the_list_and_the_nearest_name(
 def test_timing_has_every_case_with_every_phase_in_every_round(timed):
     table = pd.read_parquet(timed / "table.parquet")
     counts = table.groupby(["filling_fraction", "ordering", "phase"])["round"].apply(sorted)
-    assert len(table.groupby(["filling_fraction", "ordering"])) == 2 * (7 + 1)
+    assert len(table.groupby(["filling_fraction", "ordering"])) == 2 * (5 + 1)
     assert all(rounds == [0, 1, 2] for rounds in counts)
     bare = {"force", "build", "integrate", "step", "step with reorder"}
     for ordering, rows in table.groupby("ordering"):
@@ -156,7 +158,7 @@ def test_the_figure_of_gains_tells_ages_and_has_a_row_of_dots_for_each_order(tim
     for panel, baseline in ((shuffled, "shuffled"), (lattice, "lattice")):
         shown = [label.get_text() for label in panel.get_yticklabels()]
         assert shown == [name for name in names if name != baseline]
-    assert {"shuffled", "lattice", "random", "row", "hilbert"} <= set(names)
+    assert {"shuffled", "lattice", "row", "hilbert"} <= set(names)
     drawn = [sum(len(dot[0].get_xdata()) for dot in panel.containers) for panel in (predicted, lattice)]
     assert drawn == [len(names), len(names) - 1]  # no gain of the baseline over itself
 
@@ -165,6 +167,17 @@ def test_timing_replots_a_table_without_a_baseline(timed, tmp_path):
     table = pd.read_parquet(timed / "table.parquet")
     timing.draw(table[table["ordering"].isin(["row", "hilbert"])], tmp_path)
     assert (tmp_path / "gain_n2048_linked_float64.png").exists()
+
+
+def test_the_gas_is_made_of_copies_if_its_number_divides_into_large_ones(monkeypatch):
+    gas, box = timing._gas.__wrapped__, md.scenes.box_for(512, 0.2)
+    whole = md.scenes.granular_gas(0.2, box, seed=1, backend="cpu").pos
+    assert (gas("tiled", 512, 0.2, 1, "cpu").pos == whole).all()  # too few for copies
+    monkeypatch.setattr(md.scenes, "copies_for", lambda n: 2)
+    found = gas("tiled", 512, 0.2, 1, "cpu").pos
+    assert (found == md.scenes.tiled_gas(0.2, box, 2, seed=1, backend="cpu").pos).all()
+    assert not np.array_equal(found, whole)
+    assert (gas("granular", 512, 0.2, 1, "cpu").pos == whole).all()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pytest
 
 from experiments.analysis.answers import Answer
 from experiments.core import terminal
-from experiments.core.terminal import COLUMNS, LINES, Progress, answer_lines
+from experiments.core.terminal import COLUMNS, LINES, Progress, answer_lines, duration, so_far_lines
+from tests.experiments import toy_timed
 from tests.experiments.core.test_cli import Config, cases
 
 RUN = Path("results/toy/20260101T000000Z-00000000")
@@ -68,12 +69,11 @@ def shown(monkeypatch, stream: io.StringIO, width: str = "80") -> str:
 @pytest.mark.quick
 def test_a_log_gets_a_line_for_each_finished_case_with_what_differs(monkeypatch):
     lines = shown(monkeypatch, io.StringIO()).splitlines()
-    assert [line.partition(" (")[0] for line in lines] == [
-        "case 2 of 4: size 1, ...",
-        "case 3 of 4: size 2, red",
-        "case 4 of 4: size 2, ...",
+    assert lines == [
+        "case 2 of 4: size 1, ...: done; some seconds left",
+        "case 3 of 4: size 2, red: done; some seconds left",
+        "case 4 of 4: size 2, ...: done",
     ]
-    assert all(line.endswith(" s)") for line in lines)
 
 
 @pytest.mark.quick
@@ -84,3 +84,69 @@ def test_the_bar_fits_the_terminal_and_a_hundred_columns(width, most, monkeypatc
     assert any("4/4" in state for state in states)
     assert width == "60" or any("size 2" in state for state in states)
     assert not any("weight" in state for state in states)
+
+
+@pytest.mark.quick
+def test_a_log_tells_the_set_up_a_round_after_a_silence_and_the_time_left(monkeypatch):
+    stream, clock = io.StringIO(), [100.0]
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(terminal, "monotonic", lambda: clock[0])
+    every = cases(toy_timed.Config(size=(1, 2), runs=1, rounds=2))
+    with Progress(every) as progress:
+        for seconds, number in ((12, 0), (13, 1), (14, None)):
+            clock[0] = 100 + seconds
+            progress.show(every[0].place, number)
+    assert stream.getvalue().splitlines() == [
+        "case 1 of 2: set-up (particles, kernels), then 2 rounds",
+        "case 1 of 2: size 1: round 1 of 2; about 20 s left",  # 3/4 of a case, of two
+        "case 1 of 2: size 1: done; about 10 s left",
+    ]
+
+
+@pytest.mark.quick
+def test_a_resumed_sweep_estimates_from_what_it_measured_itself(monkeypatch):
+    stream, clock = io.StringIO(), [0.0]
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(terminal, "monotonic", lambda: clock[0])
+    every = cases(Config(size=(1, 2), colour=("red", "blue")))
+    with Progress(every, finished=2) as progress:
+        clock[0] = 40.0
+        progress.show(every[2].place)
+    assert stream.getvalue() == "case 3 of 4: size 2, red: done; about 40 s left\n"
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (3, "some seconds"),
+        (44, "about 40 s"),
+        (134, "about 2 minutes"),
+        (150, "about 2.5 minutes"),
+        (1500, "about 25 minutes"),
+        (3 * 3600, "about 3 hours"),
+        (1e6, "about 12 days"),
+    ],
+)
+def test_a_length_of_time_is_rough(seconds, words):
+    assert duration(seconds) == words
+
+
+@pytest.mark.quick
+def test_the_answer_so_far_is_its_sentence_and_says_of_how_much():
+    lines = so_far_lines(Answer(long_table(), "At 5 % " * 30), "one run so far")
+    assert lines[0].startswith("one run so far: At 5 % At")
+    assert max(map(len, lines)) <= COLUMNS
+    assert not any("order 0" in line for line in lines)
+
+
+@pytest.mark.quick
+def test_lines_stand_above_the_bar(monkeypatch):
+    stream = Screen()
+    monkeypatch.setattr(sys, "stderr", stream)
+    every = cases(Config())
+    with Progress(every) as progress:
+        progress.write(["one run so far"])
+        progress.show(every[0].place)
+    assert "one run so far\n" in stream.getvalue()
+    assert "1/4" in stream.getvalue().rpartition("so far")[2]

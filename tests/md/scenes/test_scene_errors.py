@@ -61,6 +61,24 @@ class TestScenes:
         with refused(shown):
             md.scenes.cooling_gas(100, 0.2, **{option: value}, backend=backend)
 
+    @pytest.mark.quick
+    @pytest.mark.parametrize(
+        ("copies", "periodic", "message"),
+        [
+            (2, True, "copies = 2 of 49 spheres; allowed: .* a multiple of 8, .*; take another number"),
+            (
+                2,
+                (True, True, False),
+                "copies = 2 in .*; allowed: 1 in a box with walls.*; take a box that is",
+            ),
+            (0, True, "copies = 0; allowed: an integer of at least 1, up to 1024"),
+        ],
+    )
+    def test_copies_that_make_no_gas(self, copies, periodic, message, backend):
+        box = md.scenes.box_for(49, 0.2, periodic=periodic)
+        with refused(message):
+            md.scenes.tiled_gas(0.2, box, copies, backend=backend)
+
     @pytest.mark.parametrize(
         ("lengths", "periodic"), [((2.0, 5, 5), True), ((5, 5, 3.0), (True, True, False)), ((2.9, 9), False)]
     )

@@ -95,6 +95,67 @@ class TestGranularGas:
         assert not state.vel.any()
 
 
+class TestTiledGas:
+    @pytest.mark.parametrize("phi", [0.05, 0.4])
+    @pytest.mark.parametrize(("dim", "copies"), [(3, 2), (2, 3)])
+    def test_has_no_overlap_at_the_seams_all_spheres_and_the_exact_moments(self, phi, dim, copies, backend):
+        n = 60 * copies**dim
+        box = scenes.box_for(n, phi, dim)
+        state = scenes.tiled_gas(phi, box, copies, temperature=9.0, seed=3, backend=backend)
+        assert len(state) == n
+        assert least_distance(state.pos, box) >= 1
+        assert not box.outside(state.pos).any()
+        assert md.observe.temperature(state) == pytest.approx(9.0, rel=1e-12)
+        magnitudes = np.linalg.norm(state.vel, axis=1).sum()
+        assert np.abs(md.observe.momentum(state)).max() < 1e-12 * magnitudes
+        assert len(np.unique(state.vel[:, 0])) == n
+
+    def test_repeats_the_positions_of_one_copy(self, backend):
+        box, copies = scenes.box_for(8 * 50, 0.2), 2
+        state = scenes.tiled_gas(0.2, box, copies, seed=4, backend=backend)
+        side = box.lengths[0] / copies
+        apart = state.pos[:, None] - state.pos  # zero for the copies of a particle, up to a side
+        apart -= side * np.round(apart / side)
+        assert ((np.abs(apart).max(axis=2) < 1e-9).sum(axis=1) == copies**3).all()
+
+    def test_ids_number_the_sites_of_the_whole_box_axis_0_fastest(self, backend):
+        box = scenes.box_for(8 * 50, 0.2)
+        sites = scenes.tiled_gas(0.2, box, 2, mixing=0, seed=4, backend=backend).pos
+        assert (np.lexsort(sites.T) == np.arange(400)).all()
+        mixed = scenes.tiled_gas(0.2, box, 2, seed=4, backend=backend)
+        assert (np.diff(mixed.id) > 0).all()
+        moved = np.linalg.norm(box.nearest(mixed.pos - sites), axis=1)
+        assert 0.2 < np.median(moved)
+        assert moved.max() < box.lengths[0] / 4 * np.sqrt(3)  # beside its site, also beyond the seam
+
+    def test_one_copy_is_a_granular_gas(self, backend):
+        box = BOXES["uneven"]
+        options = {"seed": 5, "memory_order": "shuffled", "backend": backend}
+        assert same(scenes.tiled_gas(0.2, box, 1, **options), scenes.granular_gas(0.2, box, **options))
+
+    def test_is_the_same_from_the_same_seed_and_another_from_another(self, backend):
+        box = scenes.box_for(8 * 50, 0.2)
+        one, again, other = (scenes.tiled_gas(0.2, box, 2, seed=seed, backend=backend) for seed in (1, 1, 2))
+        assert same(one, again)
+        assert not np.array_equal(one.pos, other.pos)
+        assert not np.array_equal(one.vel, other.vel)
+
+    @pytest.mark.quick
+    @pytest.mark.parametrize(
+        ("n", "least", "copies"),
+        [
+            (2**19, 2**16, 2),
+            (2**22, 2**16, 4),
+            (2**19 + 1, 2**16, 1),
+            (2**18, 2**16, 1),
+            (27 * 4, 4, 3),
+            (1, 1, 1),
+        ],
+    )
+    def test_the_number_of_copies_is_the_largest_that_divides_into_large_ones(self, n, least, copies):
+        assert scenes.copies_for(n, least=least) == copies
+
+
 class TestLattice:
     @in_every_box
     @pytest.mark.parametrize("walls", [False, True])
