@@ -10,6 +10,7 @@ from md.particles.cell_grid import CellGrid
 from md.particles.cell_sort import CellSort
 from sfc.orderings.scans import TILE
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
+from tests.tiers import full
 
 CPU = md.backend.get("cpu")
 
@@ -27,7 +28,9 @@ def numbers_of(grid: CellGrid, pos: np.ndarray) -> np.ndarray:
     return cells[:, 0] + grid.shape[0] * (cells[:, 1] + grid.shape[1] * cells[:, 2])
 
 
-@pytest.mark.parametrize("shape", [(9, 7, 11), (4, 8, 12), (3, 2, 30), (1, 5, 6), (13, 10), (2, 3)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(9, 7, 11), (4, 8, 12), (3, 2, 30), (1, 5, 6), full((13, 10)), full((2, 3))], ids=str
+)
 def test_a_device_ranks_cells_in_tiles_as_sfc_does(tmp_path, shape):
     grid = CellGrid(md.Box(shape, False), 1.0, np.dtype(np.float32), CPU)
     assert grid.shape == shape

@@ -13,7 +13,7 @@ from md.backend.kernels.source import STORE, assemble, struct_of_dtype
 from md.laws.pair import kernel_law
 from md.search.tensor import PARTS
 from tests.on_host import built
-from tests.tiers import by_default
+from tests.tiers import by_default, full
 
 PROGRAM = """
 template <class T> void read(FILE* file, std::vector<T>& into, size_t count) {
@@ -146,7 +146,13 @@ def largest_difference(
     return float(np.abs(by_tensor_cores(run, program, folder, capacity, plain) - expected).max())
 
 
-@pytest.mark.parametrize("kind", by_default(BOXES, lambda kind: kind != "small"))
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *by_default(["periodic", "small", "open"], lambda kind: kind != "small"),
+        full("flat"),
+    ],
+)
 def test_sums_are_those_of_naive_in_every_box(kind, program, tmp_path):
     box = BOXES[kind]
     n = int(box.volume / 8) if box.dim == 3 else 600
@@ -154,7 +160,7 @@ def test_sums_are_those_of_naive_in_every_box(kind, program, tmp_path):
     assert largest_difference(run, program, tmp_path) < TOLERANCE
 
 
-@pytest.mark.parametrize("radii", [(5.0, 3.0, 4.0), (2.0, 3.0, 5.0)])
+@pytest.mark.parametrize("radii", [(5.0, 3.0, 4.0), full((2.0, 3.0, 5.0))])
 def test_three_different_radii(radii, program, tmp_path):
     run = simulated(md.scenes.flock(N, BOXES["small"], seed=2), md.laws.Boids(*radii))
     assert largest_difference(run, program, tmp_path) < TOLERANCE
@@ -166,7 +172,7 @@ def test_a_block_with_too_many_particles_around_it_is_summed_from_memory(capacit
     assert largest_difference(run, program, tmp_path, capacity, plain=True) < TOLERANCE
 
 
-@pytest.mark.parametrize("speed", [0.0, 1e-20, 300.0, 1e-35])
+@pytest.mark.parametrize("speed", [full(0.0), full(1e-20), 300.0, 1e-35])
 def test_any_speed(speed, program, tmp_path):
     """A block with velocities that cannot be scaled is summed from memory."""
     state = md.scenes.flock(N, BOXES["small"], seed=4)
@@ -178,7 +184,7 @@ def test_any_speed(speed, program, tmp_path):
     assert np.abs(found - expected).max() <= 1e-5 * max(np.abs(expected).max(), 1e-30)
 
 
-@pytest.mark.parametrize("unit", [2.0**-7, 0.3, 1000.0])
+@pytest.mark.parametrize("unit", [full(2.0**-7), 0.3, full(1000.0)])
 def test_any_unit_of_length(unit, program, tmp_path):
     state = md.scenes.flock(N, BOXES["small"], seed=5)
     box = md.Box(tuple(unit * length for length in state.box.lengths))

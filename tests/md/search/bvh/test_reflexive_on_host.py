@@ -123,7 +123,8 @@ def forces(tmp_path, kernel: str, dim: int, real, layout: str, data: str, state:
         tiers.nightly("sum_none", 3, np.float64, "aos", "sorted"),
         tiers.nightly("sum_local", 3, np.float64, "aos4", "unsorted"),
         tiers.nightly("sum_shared", 2, np.float32, "soa", "sorted"),
-        ("resolve", 2, np.float64, "aos4", "sorted"),
+        ("resolve", 3, np.float64, "aos", "sorted"),
+        tiers.full("resolve", 2, np.float64, "aos4", "sorted"),
         tiers.nightly("resolve", 3, np.float32, "soa", "sorted"),
     ],
 )

@@ -101,18 +101,19 @@ def cloud(dim: int, n: int, spread: bool = False) -> md.State:
     return md.State(pos, generator.normal(size=(n, dim)), box)
 
 
+KINDS = [(dim, real) for dim in (3, 2) for real in ("float32", "float64")]
+
+
 @pytest.mark.parametrize(
     ("dim", "precision", "n", "spread"),
-    tiers.by_default(
-        [
-            (dim, real, n, s)
-            for dim in (3, 2)
-            for real in ("float32", "float64")
-            for n in (150, 1100)
-            for s in (0, 1)
-        ],
-        lambda dim, precision, n, spread: (dim == 3) == (precision == "float32") and (n == 1100) == spread,
-    ),
+    [
+        (3, "float64", 150, False),
+        (3, "float64", 1100, True),
+        *(tiers.full(3, "float32", n, n == 1100) for n in (150, 1100)),
+        *(tiers.full(2, "float64", n, n == 1100) for n in (150, 1100)),
+        *(tiers.nightly(dim, real, n, n == 150) for dim, real in KINDS for n in (150, 1100)),
+        *(tiers.nightly(2, "float32", n, n == 1100) for n in (150, 1100)),
+    ],
 )
 def test_forces_and_boxes_are_those_of_the_cpu(dim, precision, n, spread, tmp_path):
     state = cloud(dim, n, spread)
@@ -163,7 +164,9 @@ def unequal_cloud(dim: int, n: int) -> md.State:
     return md.State(state.pos, state.vel, state.box, radius=radius)
 
 
-@pytest.mark.parametrize(("dim", "n", "unequal"), [(2, 300, False), (3, 300, True), (3, 256, False)])
+@pytest.mark.parametrize(
+    ("dim", "n", "unequal"), [tiers.full(2, 300, False), (3, 300, True), (3, 256, False)]
+)
 def test_particles_that_are_moved_in_memory_get_the_boxes_of_their_new_places(dim, n, unequal, tmp_path):
     case = Case(tmp_path, unequal_cloud(dim, n) if unequal else dense_cloud(dim, n=n))
     device, tree, rng = case.device, case.tree, np.random.default_rng(8)
@@ -187,7 +190,7 @@ def test_particles_that_are_moved_in_memory_get_the_boxes_of_their_new_places(di
     assert np.abs(found[0]).max() > 1
 
 
-@pytest.mark.parametrize(("dim", "n", "unequal"), [(2, 300, True), (3, 300, False)])
+@pytest.mark.parametrize(("dim", "n", "unequal"), [tiers.full(2, 300, True), (3, 300, False)])
 @pytest.mark.parametrize("turn", [0, 1])
 def test_a_fused_step_computes_the_boxes_of_the_next_step(dim, n, unequal, turn, tmp_path):
     case = Case(tmp_path, unequal_cloud(dim, n) if unequal else dense_cloud(dim, n=n))
@@ -262,7 +265,7 @@ class Launches:
 def test_captured_steps_are_those_of_the_cpu(tmp_path, monkeypatch, dim, every):
     # The cells that find the pairs of the start wait for threads that the emulated device lacks.
     monkeypatch.setattr(EnergyMonitor, "check_start", lambda self, step: setattr(self, "is_started", True))
-    state = md.scenes.shared_gas(600, 0.2, seed=1, backend="cpu")
+    state = md.scenes.shared_gas(343, 0.2, seed=1, backend="cpu")
     if dim == 2:
         pos = 1.3 * np.stack(np.divmod(np.arange(600), 24), axis=1)
         state = md.State(pos, np.random.default_rng(1).normal(0, 4, (600, 2)), md.Box((32.5, 31.2)))

@@ -12,6 +12,7 @@ from md.particles.cell_grid import CellGrid
 from md.particles.cell_sort import CellSort
 from md.search.lists.listing import ListBuilder, NeededRoom, farthest, units_of
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
+from tests.tiers import full
 
 
 def grid_of(lengths, periodic, reach, precision=np.float32) -> CellGrid:
@@ -68,7 +69,7 @@ def test_few_others_of_the_cells_around_pass(dim, most):
     assert 1 < passed.sum() / (apart < reach).sum() < most
 
 
-@pytest.mark.parametrize(("dim", "precision"), [(3, "float32"), (2, "float64")])
+@pytest.mark.parametrize(("dim", "precision"), [(3, "float32"), full(2, "float64")])
 def test_the_kernel_stores_these_bytes_in_the_order_of_the_cells(tmp_path, dim, precision):
     device, n, real = EmulatedCuda(tmp_path), 300, np.dtype(precision)
     random = np.random.default_rng(4)
@@ -128,7 +129,7 @@ def test_no_partner_is_lost_at_the_worst_places(dim):
     assert min(least) < 0.02 * units["most"]  # the bound is close to the largest sum of squares
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("precision", ["float32", full("float64")])
 def test_the_kernel_lists_pairs_at_the_worst_places(tmp_path, precision):
     device, real, reach, side = EmulatedCuda(tmp_path), np.dtype(precision), 1.3, 80.0
     grid = grid_of((side,) * 3, False, reach, real)

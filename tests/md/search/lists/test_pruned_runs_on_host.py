@@ -7,6 +7,7 @@ import md
 from md.search import rebuild
 from md.search.lists.step_costs import StepCosts
 from tests.md.search.lists.device_of_lists import DeviceOfLists
+from tests.tiers import full
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
 PRUNE, PRUNED, PLAIN = "pruned_lists.force_and_prune", "pruned_lists.force", "list_search.force"
@@ -36,7 +37,9 @@ def same(one: md.Simulation, other: md.Simulation) -> None:
 
 
 @pytest.mark.parametrize(
-    ("skin", "inner"), [(None, None), (0.4, 0.1), (0.4, 0.0), (0.5, 0.4)], ids=lambda value: str(value)
+    ("skin", "inner"),
+    [(None, None), full(0.4, 0.1), (0.4, 0.0), full(0.5, 0.4)],
+    ids=lambda value: str(value),
 )
 def test_steps_with_pruned_lists_are_those_of_linked_lists(device, skin, inner):
     found, expected = both(device, md.scenes.shared_gas(300, 0.2), md.search.Verlet("row", skin, inner))
