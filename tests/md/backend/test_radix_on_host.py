@@ -15,8 +15,8 @@ RANDOM = np.random.default_rng(5)
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory):
-    return Device(tmp_path_factory.mktemp("kernels"))
+def device():
+    return Device()
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ ON_DEVICE = first(CASES)
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory):
-    return EmulatedCuda(tmp_path_factory.mktemp("kernels"))
+def device():
+    return EmulatedCuda()
 
 
 def cloud(dim: int, precision: str, n: int = 50) -> tuple[np.ndarray, np.ndarray]:

@@ -53,8 +53,8 @@ CLOUDS = {
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory):
-    return EmulatedCuda(tmp_path_factory.mktemp("kernels"))
+def device():
+    return EmulatedCuda()
 
 
 class Particles:

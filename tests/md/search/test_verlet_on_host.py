@@ -48,8 +48,8 @@ def of_cases(names, *rows: int) -> list:
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory):
-    return EmulatedCuda(tmp_path_factory.mktemp("kernels"))
+def device():
+    return EmulatedCuda()
 
 
 class Lists:

@@ -3,7 +3,6 @@
 import ctypes
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -121,7 +120,6 @@ class EmulatedCuda(Cpu):
     """Backend "cuda" on the host.
 
     Args:
-        folder: nothing is written there.
         multiprocessors: of the device that is emulated.
     """
 
@@ -131,9 +129,9 @@ class EmulatedCuda(Cpu):
     staging_memory = 227 * 1024
     at_once: int | None = None  # blocks of a resident kernel; None for all
 
-    def __init__(self, folder: Path, multiprocessors: int = 132):
+    def __init__(self, multiprocessors: int = 132):
         super().__init__("aos4")
-        self.folder, self.multiprocessors = folder, multiprocessors
+        self.multiprocessors = multiprocessors
         self.launched: list[str] = []  # names of kernels, in the order of their launches
 
     def upload(self, array: np.ndarray) -> HostArray:

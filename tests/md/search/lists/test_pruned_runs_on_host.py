@@ -14,11 +14,11 @@ PRUNE, PRUNED, PLAIN = "pruned_lists.force_and_prune", "pruned_lists.force", "li
 
 
 @pytest.fixture
-def device(tmp_path_factory, monkeypatch):
+def device(monkeypatch):
     """A device of so many particles that launches take no time beside them."""
     for name in ("STEP_LAUNCH", "BUILD_LAUNCHES", "PRUNING_LAUNCHES"):
         monkeypatch.setattr(StepCosts, name, 0.0)
-    return DeviceOfLists(tmp_path_factory.mktemp("kernels"))
+    return DeviceOfLists()
 
 
 def both(device, state, search, **options) -> list[md.Simulation]:

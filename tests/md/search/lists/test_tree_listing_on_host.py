@@ -29,8 +29,8 @@ CASES = {  # dim, precision, n, side of the box, whether it is periodic, side of
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory):
-    return Device(tmp_path_factory.mktemp("kernels"))
+def device():
+    return Device()
 
 
 class TreeLists:
