@@ -281,7 +281,7 @@ def test_a_cell_search_reads_far_fewer_than_all(search, backend):
 
 
 @pytest.mark.parametrize("dim", [tiers.full(2), 3])
-@tiers.examples(3)
+@tiers.examples(8)
 @given(data=st.data())
 def test_coherent_finds_the_same_pairs_and_forces_in_any_cell_order(dim, backend, data):
     state = data.draw(clouds(dims=st.just(dim)))

@@ -201,7 +201,7 @@ def test_a_start_that_overlaps_makes_room(backend, dim, crowd):
 
 
 @pytest.mark.parametrize("dim", [tiers.full(2), 3])
-@tiers.examples(3)
+@tiers.examples(8)
 @given(data=st.data())
 def test_any_cell_order_gives_the_same_pairs(dim, backend, data):
     state = data.draw(clouds(dims=st.just(dim)))

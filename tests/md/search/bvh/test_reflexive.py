@@ -158,7 +158,7 @@ def test_particles_are_moved_where_the_data_is_to_be_sorted_alone(data, backend)
 
 def test_readers_come_in_the_order_of_their_leaves(backend):
     """Unsorted, the rows are of the particles; of a copy, they are in the order of leaves."""
-    state, streams = shuffled(dense_cloud(2), 3), {}
+    state, streams = shuffled(dense_cloud(3), 3), {}
     for data in CHOICES["data"]:
         simulation = simulated(state, chosen(met="twice", data=data), backend)
         streams[data] = simulation.accesses()
@@ -323,6 +323,7 @@ class TestStack:
         assert search._entries % 8 == 0
 
 
+@pytest.mark.full
 def test_a_law_is_pushed_back_as_hard(backend):
     state = dense_cloud(3)
     law = md.laws.FrictionalSpringDashpot(1e4, 5.0, friction=0.3, tangential_damping=2.0)
