@@ -29,7 +29,7 @@ INCREMENTS = [name for name, kind in LAWS.items() if gives_increments(kind(**PAR
 FORCES = [name for name in LAWS if name not in INCREMENTS]
 SEARCHES = sorted(md.search.SEARCHES)
 IN_EVERY_SEARCH = "spring_dashpot", "boids"  # by default
-DIMS = pytest.mark.parametrize("dim", [2, 3])
+DIMS = pytest.mark.parametrize("dim", [tiers.full(2), 3])
 
 
 def law_of(name: str, **options) -> md.laws.PairLaw:

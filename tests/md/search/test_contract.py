@@ -144,9 +144,11 @@ class TestEverySearch:
         assert np.array_equal(after.pos, before.pos)
         assert np.array_equal(after.vel, before.vel)
 
+    @pytest.mark.parametrize("dim", [tiers.full(2), 3])
     @tiers.examples(10)
-    @given(state=clouds())
-    def test_reads_every_touching_partner_once_and_no_partner_twice(self, search, backend, state):
+    @given(data=st.data())
+    def test_reads_every_touching_partner_once_and_no_partner_twice(self, search, dim, backend, data):
+        state = data.draw(clouds(dims=st.just(dim)))
         simulation = simulated(state, search, backend)
         stream = simulation.accesses()
         slots = {name: slot for slot, name in enumerate(simulation.state.id.tolist())}
@@ -266,7 +268,7 @@ def test_the_issue_s_searches_are_there():
     assert {"naive", "linked", "scattered", "coherent", "tiles", "verlet"} <= set(md.search.SEARCHES)
 
 
-@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("dim", [tiers.full(2), 3])
 def test_naive_reads_every_other_particle(backend, dim):
     state = dense_cloud(dim, n=20)
     stream = simulated(state, "naive", backend).accesses()

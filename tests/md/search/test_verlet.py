@@ -184,7 +184,7 @@ class TestTheSkin:
         assert np.array_equal(found.pairs(), simulated(state, "naive", backend).pairs())
 
 
-@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("dim", [tiers.full(2), 3])
 @pytest.mark.parametrize("crowd", [0, 500])
 def test_a_start_that_overlaps_makes_room(backend, dim, crowd):
     n = 40

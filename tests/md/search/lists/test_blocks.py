@@ -183,9 +183,9 @@ def test_lists_are_pruned_by_default_where_steps_bound_the_displacement():
 
 
 def test_a_fault_ends_the_steps_of_a_call():
-    box, faults = md.Box((40.0, 9.0), periodic=(False, True)), []
+    box, faults = md.Box((40.0, 9.0, 9.0), periodic=(False, True, True)), []
     for phases in (True, False):
-        state = md.State([[39.005, 2], [22.0, 2]], [[0.9, 0], [0.0, 0]], box, id=[7, 3])
+        state = md.State([[39.005, 2, 2], [22.0, 2, 2]], [[0.9, 0, 0], [0.0, 0, 0]], box, id=[7, 3])
         run = run_of(state, law=md.laws.SpringDashpot(0.0, 0.0), dt=0.01)
         run.run(17, phases=phases)
         with pytest.raises(md.ParticleEscaped) as caught:
@@ -207,8 +207,8 @@ def test_lists_are_built_again_before_they_are_incomplete():
 
 
 def test_a_box_with_an_open_side_takes_steps_one_by_one(monkeypatch):
-    box = md.Box((9.0, 8.0), False, open=True)
-    run = run_of(md.State([[2.0, 3.0], [4.0, 4.0]], [[1.0, 0.0], [0.0, 1.0]], box))
+    box = md.Box((9.0, 8.0, 7.0), False, open=True)
+    run = run_of(md.State([[2.0, 3.0, 3.0], [4.0, 4.0, 3.0]], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], box))
     calls, take = [], run.search.take_steps
     monkeypatch.setattr(run.search, "take_steps", lambda *given: calls.append(take(*given)) or calls[-1])
     run.run(30, phases=False)
