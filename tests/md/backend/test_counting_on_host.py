@@ -6,12 +6,13 @@ import pytest
 import md
 from md.particles.cell_grid import CellGrid
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
+from tests.tiers import full
 
 
-@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("dim", [full(2), 3])
 @pytest.mark.parametrize("has_table", [False, True])
-def test_keys_are_those_of_the_cpu_and_ranks_number_the_particles_of_a_cell(tmp_path, dim, has_table):
-    device, cpu, n = EmulatedCuda(tmp_path), md.backend.get("cpu"), 700
+def test_keys_are_those_of_the_cpu_and_ranks_number_the_particles_of_a_cell(dim, has_table):
+    device, cpu, n = EmulatedCuda(), md.backend.get("cpu"), 700
     grid = CellGrid(md.Box((7.0, 6.0, 5.0)[:dim]), 1.0, np.float32, cpu)
     random = np.random.default_rng(3)
     rows = np.zeros((n, 4), np.float32)

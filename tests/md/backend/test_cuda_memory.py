@@ -50,7 +50,6 @@ class Held:
 def cuda():
     backend = Cuda.__new__(Cuda)
     backend._cupy = Device()
-    gc.collect()
     gc.freeze()  # a collection looks at the arrays of the test alone
     gc.disable()  # it runs only where the backend calls it
     yield backend

@@ -1,15 +1,12 @@
 """CUDA code without a Numba counterpart, compiled for the host: displacement guard, sums."""
 
-import shutil
 import subprocess
-from pathlib import Path
 
 import numpy as np
-import pytest
 
 from tests.md.backend.kernels.test_source import source_of
+from tests.on_host import built
 
-HEADER = Path(__file__).parents[2] / "cuda_on_host.h"
 GRID = """
 template <class Grid> Grid box(float x, float y, float z, int nx, int ny, int nz) {
     Grid grid{};
@@ -104,63 +101,56 @@ int main() {
 
 
 def printed(
-    tmp_path: Path, kernel: str, program: str, out: str, stem: str = "md.search.lists.list_search"
+    kernel: str, program: str, out: str, stem: str = "md.search.lists.list_search"
 ) -> list[list[float]]:
     """Compile and run a program with a kernel; return the numbers of each printed line."""
     source = source_of(stem, kernel, 3, np.float32, "aos4", "spring_dashpot", out)
-    return printed_around(tmp_path, source, program)
+    return printed_around(source, program)
 
 
-def printed_around(tmp_path: Path, source: str, program: str) -> list[list[float]]:
+def printed_around(source: str, program: str, *arguments: str) -> list[list[float]]:
     """Compile and run a program with the source of a kernel; return the numbers of each printed line."""
-    compiler = shutil.which("g++") or shutil.which("clang++")
-    if compiler is None:
-        pytest.skip("no C++ compiler (g++ or clang++) is installed")
-    path = tmp_path / "case.cpp"
     needs = GRID if "box<Grid>" in program else ""
-    path.write_text(f'#include "{HEADER}"\n{source}\n{needs}\n{program}')
-    subprocess.run(
-        [compiler, "-std=c++17", "-O1", "-w", "-pthread", "-o", tmp_path / "case", path], check=True
-    )
-    done = subprocess.run([tmp_path / "case"], check=True, capture_output=True, text=True)
+    path = built("cuda_on_host.h", f"{source}\n{needs}\n{program}")
+    done = subprocess.run([path, *arguments], check=True, capture_output=True, text=True)
     return [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
 
 
-def halted_flights(tmp_path, start: str, speeds: str) -> list[list[float]]:
+def halted_flights(start: str, speeds: str) -> list[list[float]]:
     """Steps, clock, whether the last step moved nothing, distance, stride and rounding of halted flights."""
     rounding = np.float32(np.sqrt(3) * np.finfo(np.float32).eps * 512)
     program = FLIGHT.replace("ROUNDING", f"{rounding:.9g}f").replace("START", start).replace("SPEEDS", speeds)
-    rows = printed(tmp_path, "force", program, out="fused")
+    rows = printed("force", program, out="fused")
     for steps, clock, unmoved, *_ in rows:
         assert clock == steps - 1  # the last was halted
         assert unmoved
     return [[*row, rounding] for row in rows]
 
 
-def test_steps_halt_before_rounded_positions_exceed_the_limit(tmp_path):
-    rows = halted_flights(tmp_path, "300.1f", "1.8e-3f, 1e-2f, 9.2e-2f, 0.73f")
+def test_steps_halt_before_rounded_positions_exceed_the_limit():
+    rows = halted_flights("300.1f", "1.8e-3f, 1e-2f, 9.2e-2f, 0.73f")
     assert len(rows) == 4
     for steps, _, _, travelled, stride, rounding in rows:
         assert 0.03 < travelled < 0.15 + stride * 1.05
         assert steps > 0.9 * 0.15 / (stride + rounding)
 
 
-def test_steps_halt_in_time_far_beyond_an_open_side(tmp_path):
-    rows = halted_flights(tmp_path, "80000.1f", "0.42f, 0.73f, 3.f")  # a coordinate has steps of 0.0078 there
+def test_steps_halt_in_time_far_beyond_an_open_side():
+    rows = halted_flights("80000.1f", "0.42f, 0.73f, 3.f")  # a coordinate has steps of 0.0078 there
     assert len(rows) == 3
     for _, _, _, travelled, stride, _ in rows:
         assert 0.01 < travelled < 0.15 + stride * 1.05
 
 
-def test_threads_with_many_particles_sum_all_of_them_in_their_bins(tmp_path):
-    rows = np.array(printed(tmp_path, "tally", TALLY, out="store", stem="md.observe.sums"))
+def test_threads_with_many_particles_sum_all_of_them_in_their_bins():
+    rows = np.array(printed("tally", TALLY, out="store", stem="md.observe.sums"))
     assert rows[::6, 1].sum() == 1000
     assert rows[0, 1] > 300
     assert np.allclose(rows[:, 0], rows[:, 1], rtol=1e-13)
 
 
-def test_threads_with_many_particles_add_up_all_of_them(tmp_path):
-    ((energy, touching, started),) = printed(tmp_path, "add_up", ADD_UP, out="store", stem="md.observe.sums")
+def test_threads_with_many_particles_add_up_all_of_them():
+    ((energy, touching, started),) = printed("add_up", ADD_UP, out="store", stem="md.observe.sums")
     assert energy == 0.25 * 999 * 500
     assert touching == sum(i % 12 for i in range(1000))
     assert started == 77

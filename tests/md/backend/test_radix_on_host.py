@@ -8,18 +8,27 @@ from tests.md.backend.kernels.test_source import source_of
 from tests.md.cavity.strategies.emulated_cuda import HostArray
 from tests.md.search.bvh.test_wide_bvh_on_host import Device
 from tests.nvrtc import compile_cubin
+from tests.tiers import full
 
 TILE = RADIX_TILE // 4  # keys of 32 bits
 RANDOM = np.random.default_rng(5)
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory):
-    return Device(tmp_path_factory.mktemp("kernels"))
+def device():
+    return Device()
 
 
-@pytest.mark.parametrize("n", [1, 300, TILE, 2 * TILE + 77])
-@pytest.mark.parametrize(("dtype", "bits"), [(np.uint32, 10), (np.uint32, 24), (np.uint64, 33)])
+@pytest.mark.parametrize(
+    ("n", "dtype", "bits"),
+    [
+        *((n, np.uint32, 24) for n in (1, 300, 2 * TILE + 77)),
+        (300, np.uint64, 33),
+        full(TILE, np.uint32, 24),
+        *(full(n, np.uint32, 10) for n in (1, 300, TILE, 2 * TILE + 77)),
+        *(full(n, np.uint64, 33) for n in (1, TILE, 2 * TILE + 77)),
+    ],
+)
 def test_sort_is_stable_for_keys_in_any_order(device, n, dtype, bits):
     random = RANDOM.integers(0, 2**bits, n).astype(dtype)
     few = RANDOM.integers(0, 3, n).astype(dtype)

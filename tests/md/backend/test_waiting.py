@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from md.backend.waiting import USER_VARIABLES, wait_passively
-from tests.tiers import nightly
+from tests.tiers import full, nightly
 
 
 @pytest.mark.parametrize("name", USER_VARIABLES)
@@ -25,7 +25,7 @@ def test_threads_wait_passively_by_default():
 
 @pytest.mark.parametrize("package", [nightly("md"), "experiments.core.settings"])
 @pytest.mark.parametrize(
-    ("variables", "found"), [({}, "passive 6000"), ({"OMP_WAIT_POLICY": "active"}, "active None")]
+    ("variables", "found"), [({}, "passive 6000"), full({"OMP_WAIT_POLICY": "active"}, "active None")]
 )
 def test_the_policy_is_set_by_the_import(package, variables, found):
     environment = {

@@ -333,8 +333,8 @@ def test_auto_takes_the_first_of_the_cpu_that_supports_all_choices(options, name
         ({"backend": "cpu"}, "blocked"),
     ],
 )
-def test_auto_takes_the_device_where_it_supports_all_choices(monkeypatch, tmp_path, options, name):
-    device, get = EmulatedCuda(tmp_path), md.backend.get
+def test_auto_takes_the_device_where_it_supports_all_choices(monkeypatch, options, name):
+    device, get = EmulatedCuda(), md.backend.get
     monkeypatch.setattr(md.backend, "why_not", lambda: None)
     monkeypatch.setattr(md.backend, "get", lambda choice: device if choice == "cuda" else get(choice))
     made = md.Cavity(**{"shape": (9, 9), "viscosity": 0.1} | options)
@@ -365,7 +365,7 @@ def test_a_strategy_of_ones_own_can_be_registered(monkeypatch):
 
 
 @pytest.mark.quick
-def test_every_row_of_what_strategies_support_is_reached(tmp_path):
+def test_every_row_of_what_strategies_support_is_reached():
     problem = choices.Problem((9, 9), 0.1, None, 1.0, 1.0, 1.0, 5, "jacobi", "collocated", None, "float64")
     good = choices.Choice(Numpy, problem.checked(), "arrays", "row", md.backend.Cpu())
     assert choices._lacking(good) == ""
@@ -387,7 +387,7 @@ def test_every_row_of_what_strategies_support_is_reached(tmp_path):
         good._replace(layout="structs"),
         good._replace(order="hilbert"),
         with_sides,
-        good._replace(backend=EmulatedCuda(tmp_path)),
+        good._replace(backend=EmulatedCuda()),
         good._replace(strategy=Small),
     ]
     assert [choices._lacking(one).split("=")[0].split(";")[0] for one in bad] == [

@@ -19,8 +19,8 @@ template <class T> void read(FILE* file, std::vector<T>& into, size_t count) {
     into.resize(count);
     if (fread(into.data(), sizeof(T), count, file) != count) abort();
 }
-int main() {
-    FILE* file = fopen("PATH", "rb");
+int main(int, char** paths) {
+    FILE* file = fopen(paths[1], "rb");
     const int n = COUNT;
     std::vector<real> pos, vel, given, radius, to_pos(3 * n, -1), to_vel(3 * n, -1);
     std::vector<Grid> grid;
@@ -98,9 +98,10 @@ def ran(tmp_path, run: md.Simulation, call: str, kernel: str, stem: str, out: st
     program = READ.replace("CALL", call)
     if kernel == "add_field":
         program = "struct Flight { real max_speed, dt; };" + program
-    for name, value in (names | {"PATH": tmp_path / "flock", "COUNT": N, "STEP": STEP}).items():
+    for name, value in (names | {"COUNT": N, "STEP": STEP}).items():
         program = program.replace(name, str(value))
-    rows = printed_around(tmp_path, source_of(stem, kernel, 3, np.float64, "aos", "boids", out), program)
+    source = source_of(stem, kernel, 3, np.float64, "aos", "boids", out)
+    rows = printed_around(source, program, str(tmp_path / "flock"))
     found = np.array(rows[: 3 * N]).reshape(N, 3, 2)
     return found[..., 0], found[..., 1], rows[-1]
 

@@ -14,7 +14,7 @@ import md
 from md.search import Reflexive
 
 POWER, STEPS, DT, STIFFNESS = float(sys.argv[1]), 10, 1e-3, 1000.0
-BOX = md.Box((7.3, 6.1), periodic=True)
+BOX = md.Box((3.9, 3.4, 3.7), periodic=True)
 
 
 def forces(pos: np.ndarray) -> np.ndarray:
@@ -26,7 +26,7 @@ def forces(pos: np.ndarray) -> np.ndarray:
 
 
 generator = np.random.default_rng(0)
-start = generator.random((60, 2)) * BOX.lengths
+start = generator.random((60, 3)) * BOX.lengths
 velocity = generator.normal(0, 1, start.shape)
 pos, vel = start.copy(), velocity.copy()
 for step in range(STEPS):  # kick and drift; the first kick is of half a step

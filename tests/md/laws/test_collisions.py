@@ -9,12 +9,13 @@ import md
 from md.observe import look
 from md.observe.kinetic_theory import collision_rate
 from tests.md.observe.test_observation import crowd, every_search, new_contacts, simulated
+from tests.tiers import full
 
 ELASTIC = md.laws.SpringDashpot(stiffness=1e4, damping=0.0)
 
 
 class TestContactsBegun:
-    @pytest.mark.parametrize("dim", [2, 3])
+    @pytest.mark.parametrize("dim", [full(2), 3])
     @pytest.mark.parametrize("across_a_side", [False, True])
     def test_of_two_bodies_are_one_a_collision(self, dim, across_a_side, backend):
         pos = np.full((2, dim), 2.5)
@@ -32,7 +33,7 @@ class TestContactsBegun:
         assert found == expected
 
     @every_search
-    @pytest.mark.parametrize("fused", [False, True])
+    @pytest.mark.parametrize("fused", [full(False), True])
     def test_of_a_gas_are_counted_step_by_step(self, search, fused, backend):
         if fused and not md.search.SEARCHES[search].capabilities.fusable:
             pytest.skip(f"{search} as it is by name cannot be fused")

@@ -13,6 +13,7 @@ import md
 from md.laws import LAWS
 from md.laws.pair import gives_increments
 from md.simulation.config import from_plain, to_plain
+from tests import tiers
 
 PARAMETERS = {
     "spring_dashpot": {"stiffness": 1e3, "damping": 4.0},
@@ -26,7 +27,9 @@ PARAMETERS = {
 }  # fmt: skip
 INCREMENTS = [name for name, kind in LAWS.items() if gives_increments(kind(**PARAMETERS[name]))]
 FORCES = [name for name in LAWS if name not in INCREMENTS]
-DIMS = pytest.mark.parametrize("dim", [2, 3])
+SEARCHES = sorted(md.search.SEARCHES)
+IN_EVERY_SEARCH = "spring_dashpot", "boids"  # by default
+DIMS = pytest.mark.parametrize("dim", [tiers.full(2), 3])
 
 
 def law_of(name: str, **options) -> md.laws.PairLaw:
@@ -48,15 +51,25 @@ def test_every_law_of_the_registry_is_tested_here():
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize(
+    ("name", "searches"),
+    [
+        *((name, SEARCHES) for name in IN_EVERY_SEARCH),
+        *((name, ["linked"]) for name in LAWS if name not in IN_EVERY_SEARCH),
+        *(tiers.full(name, SEARCHES) for name in LAWS if name not in IN_EVERY_SEARCH),
+    ],
+)
+def test_every_law_gives_the_same_force_under_every_search(name, searches, backend):
+    expected = forces(law_of(name), 0.65, (-1.0, 0.5), 3, backend, "naive")
+    assert np.abs(expected).max() > 0.1
+    for search in searches:
+        found = forces(law_of(name), 0.65, (-1.0, 0.5), 3, backend, search)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.quick
 @pytest.mark.parametrize("name", LAWS)
 class TestEveryLaw:
-    def test_gives_the_same_force_under_every_search(self, name, backend):
-        expected = forces(law_of(name), 0.65, (-1.0, 0.5), 3, backend, "naive")
-        assert np.abs(expected).max() > 0.1
-        for search in md.search.SEARCHES:
-            found = forces(law_of(name), 0.65, (-1.0, 0.5), 3, backend, search)
-            np.testing.assert_allclose(found, expected, rtol=1e-12)
-
     def test_is_zero_from_the_cutoff_on(self, name, backend):
         law = law_of(name)
         for r in (law.cutoff, 1.001 * law.cutoff):

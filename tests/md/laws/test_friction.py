@@ -15,11 +15,13 @@ from tests.md.search.test_contract import dense_cloud, separations
 SpringDashpot, Frictional = md.laws.SpringDashpot, md.laws.FrictionalSpringDashpot
 LAW = Frictional(stiffness=1e4, damping=5.0, friction=0.4, tangential_damping=60.0)
 CASES = [(2, "float64"), (3, "float32"), (3, "float64"), (2, "float32")]
+STRENGTHS = [(0.1, 1000.0), (1.0, 100.0), (1e6, 20.0)]  # friction, tangential damping
 IN_EVERY_SEARCH = pytest.mark.parametrize(
     ("search", "dim", "precision"),
     [
-        *((search, 3, "float64") for search in tiers.BY_DEFAULT),
-        *(("linked", *case) for case in CASES[:2]),
+        ("linked", 3, "float64"),
+        *(tiers.full(search, 3, "float64") for search in tiers.BY_DEFAULT[1:]),
+        *(tiers.full("linked", *case) for case in CASES[:2]),
         *(
             tiers.nightly(search, *case)
             for search, case in zip(md.search.SEARCHES, cycle(CASES), strict=False)
@@ -73,7 +75,9 @@ def energy(simulation) -> float:
 
 
 class TestForce:
-    @pytest.mark.parametrize(("dim", "precision"), CASES)
+    @pytest.mark.parametrize(
+        ("dim", "precision"), tiers.by_default(CASES, lambda *case: case == (3, "float64"), tiers.full)
+    )
     def test_is_viscous_or_coulomb_s_or_zero_while_the_dashpot_pulls(self, dim, precision, backend):
         law = Frictional(stiffness=100.0, damping=1.0, friction=0.5, tangential_damping=2.0)
         tolerance = 1e-12 if precision == "float64" else 1e-4
@@ -130,7 +134,7 @@ class TestForce:
             ends.append(simulation.state.by_id())
         assert np.abs(ends[0].vel - ends[1].vel).max() < 1e-9
 
-    @pytest.mark.parametrize("precision", ["float32", "float64"])
+    @pytest.mark.parametrize("precision", [tiers.full("float32"), "float64"])
     def test_is_finite_for_almost_coincident_particles(self, precision, backend):
         for exponent in (1, 4, 8, 15, 19, 22, 23, 30, 44):
             force = force_on_one(LAW, 3, precision, backend, 10.0**-exponent, (0.3, 2.0, -1.0))
@@ -223,11 +227,13 @@ class TestConservation:
         limit = 1e-12 if precision == "float64" else 1e-6
         assert np.linalg.norm(md.observe.momentum(end)) < limit * np.linalg.norm(end.vel, axis=1).sum()
 
-    @pytest.mark.parametrize("dim", [2, 3])
-    @pytest.mark.parametrize("damping", [0.0, 5.0], ids=["elastic", "inelastic"])
-    @pytest.mark.parametrize(("friction", "drag"), [(0.1, 1000.0), (1.0, 100.0), (1e6, 20.0)])
-    def test_energy_is_never_gained(self, dim, damping, friction, drag, backend):
-        law = Frictional(1e4, damping, friction=friction, tangential_damping=drag)
+    @pytest.mark.parametrize("dim", [tiers.full(2), 3])
+    @pytest.mark.parametrize(
+        ("damping", "strength"),
+        tiers.product([0.0, 5.0], STRENGTHS, 2, tiers.full),
+    )
+    def test_energy_is_never_gained(self, dim, damping, strength, backend):
+        law = Frictional(1e4, damping, friction=strength[0], tangential_damping=strength[1])
         simulation = md.Simulation(gas(dim), law, search="linked", backend=backend)
         energies = [energy(simulation)]
         for _ in range(8):

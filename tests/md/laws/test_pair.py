@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 from collections import namedtuple
@@ -42,7 +43,6 @@ def check_in_searches(folder: Path, power: float, backend: str, searches: Sequen
     """Run the law of a folder in another process, and check its difference from the closed form."""
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(folder), *sys.path]),
-        "NUMBA_CACHE_DIR": str(folder / "kernels"),
         "NUMBA_NUM_THREADS": "1",
     }
     command = [sys.executable, str(IN_EVERY_SEARCH), str(power), ",".join(searches), backend]
@@ -82,18 +82,18 @@ def test_the_law_of_the_readme_acts_in_searches_and_so_does_an_edit_of_it(tmp_pa
     check_in_searches(tmp_path, 2.5, where, searches)
 
 
-def test_the_use_of_the_readme_runs(tmp_path):
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of no device
+def test_the_use_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     file, use, _ = readme_blocks()
     (tmp_path / "hertz.py").write_text(file)
     (tmp_path / "use.py").write_text(use)
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]),
-        "NUMBA_NUM_THREADS": "1",
-    }
-    command = [sys.executable, "-W", "ignore::RuntimeWarning", str(tmp_path / "use.py")]  # of no device
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("[[")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "hertz", raising=False)
+    runpy.run_path(str(tmp_path / "use.py"), run_name="__main__")
+    monkeypatch.delitem(sys.modules, "hertz")
+    printed = capsys.readouterr()
+    assert printed.out.startswith("[[")
+    assert printed.err == ""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def forces(law, search="naive", state=PAIR, backend="cpu", **options) -> np.ndar
     return md.Simulation(state, law, search=search, backend=backend, **options).forces()
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("precision", [tiers.full("float32"), "float64"])
 def test_a_law_with_the_names_of_anothers_numbers_has_its_own_force(precision):
     built_in = md.laws.SpringDashpot(100.0, 0.0, 1.0)
     assert forces(built_in, precision=precision)[:, 0].tolist() == [-25.0, 25.0]
@@ -141,9 +141,16 @@ def test_two_classes_of_one_name_are_two_laws():
 
 COPIED = Reflexive(stack="none", data="shadow", rebuild_every=4)
 TWICE = Reflexive(met="twice", atomics="none")
+FUSED_IN_FULL = ("coherent", "float64"), ("verlet", "float32")
 
 
-@pytest.mark.parametrize("search", [*md.search.SEARCHES, pytest.param(COPIED, id="copied")])
+@pytest.mark.parametrize(
+    "search",
+    [
+        *tiers.searches(md.search.SEARCHES, ("naive", "linked"), tiers.full),
+        pytest.param(COPIED, id="copied", marks=pytest.mark.full),
+    ],
+)
 def test_a_law_may_sum_other_values_than_a_force(backend, search):
     generator = np.random.default_rng(1)
     box = md.Box((5.1, 4.3, 4.7), periodic=(True, False, True))
@@ -165,7 +172,10 @@ def test_a_law_may_sum_other_values_than_a_force(backend, search):
     ("search", "precision"),
     tiers.by_default(
         itertools.product([*sorted(set(md.search.SEARCHES) - {"reflexive"}), TWICE], ("float64", "float32")),
-        lambda search, precision: (search, precision) in (("coherent", "float64"), ("verlet", "float32")),
+        lambda search, precision: (search, precision) == ("linked", "float64"),
+        lambda search, precision: (tiers.full if (search, precision) in FUSED_IN_FULL else tiers.nightly)(
+            search, precision
+        ),
     ),
     ids=lambda value: value if isinstance(value, str) else "each pair twice",
 )
@@ -183,7 +193,7 @@ def test_a_fused_step_uses_the_result_of_a_law(backend, search, precision):
     assert np.allclose(fused.forces(), plain.forces(), **close)
 
 
-@pytest.mark.parametrize("mode", ["threads", "shadow"])
+@pytest.mark.parametrize("mode", ["threads", tiers.full("shadow")])
 def test_a_law_may_sum_other_values_than_a_force_under_a_reorder(mode):
     state = md.scenes.shared_gas(125, 0.4)
     law = Alignment(rate=2.0, push=0.5)
@@ -211,7 +221,7 @@ class Drag:
 pair_function(Drag)(hold)
 
 
-@pytest.mark.parametrize("search", ["naive", "reflexive"])
+@pytest.mark.parametrize("search", ["naive", tiers.full("reflexive")])
 def test_a_law_that_is_not_reciprocal_gives_no_force_on_the_partner(search):
     state = md.State(PAIR.pos, [[1.0, 0, 0], [0, 0, 0]], PAIR.box)
     assert forces(Drag(3.0), search, state)[:, 0].tolist() == [-3.0, 0.0]
@@ -277,10 +287,11 @@ class TestARefusal:
         ):
             pair_function(law)
 
-    @pytest.mark.parametrize("value", ["soft", None, [1.0], True, 1j])
-    def test_of_a_value_that_is_no_number(self, value):
-        with pytest.raises(TypeError, match=r"spring of Impostor\(.*\) = .* of class .*; allowed: a number"):
-            forces(Impostor(value, 0.0, 1.0))
+    def test_of_a_value_that_is_no_number(self):
+        message = r"spring of Impostor\(.*\) = .* of class .*; allowed: a number"
+        for value in ("soft", None, [1.0], True, 1j):
+            with pytest.raises(TypeError, match=message):
+                forces(Impostor(value, 0.0, 1.0))
 
     def test_of_a_number_that_float32_has_no_room_for(self):
         with pytest.raises(

@@ -10,6 +10,7 @@ from md.particles.cell_grid import CellGrid
 from md.particles.cell_sort import CellSort
 from sfc.orderings.scans import TILE
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
+from tests.tiers import full
 
 CPU = md.backend.get("cpu")
 
@@ -27,11 +28,13 @@ def numbers_of(grid: CellGrid, pos: np.ndarray) -> np.ndarray:
     return cells[:, 0] + grid.shape[0] * (cells[:, 1] + grid.shape[1] * cells[:, 2])
 
 
-@pytest.mark.parametrize("shape", [(9, 7, 11), (4, 8, 12), (3, 2, 30), (1, 5, 6), (13, 10), (2, 3)], ids=str)
-def test_a_device_ranks_cells_in_tiles_as_sfc_does(tmp_path, shape):
+@pytest.mark.parametrize(
+    "shape", [(9, 7, 11), (4, 8, 12), (3, 2, 30), (1, 5, 6), full((13, 10)), full((2, 3))], ids=str
+)
+def test_a_device_ranks_cells_in_tiles_as_sfc_does(shape):
     grid = CellGrid(md.Box(shape, False), 1.0, np.dtype(np.float32), CPU)
     assert grid.shape == shape
-    device = EmulatedCuda(tmp_path)
+    device = EmulatedCuda()
     found = device.zeros(grid.size, np.int32)
     device.kernels("md.particles.cell_sort").tiled_ranks(grid.size, grid.record, TILE, found)
     np.testing.assert_array_equal(found.host, sfc.ordering("tiled", shape).dense_ranks())
@@ -64,7 +67,7 @@ def test_arrays_keep_their_roles_or_are_swapped(keep_roles):
     assert np.any(sort.order != np.arange(len(state)))
 
 
-def test_starts_of_rows_of_cells_are_stored_by_both_backends(tmp_path):
+def test_starts_of_rows_of_cells_are_stored_by_both_backends():
     state, grid = cloud()
     sort, found = CellSort("row", len(state), grid, CPU), np.full(grid.size // 3 + 1, -7, np.int32)
     assert grid.size % 3 == 0
@@ -72,7 +75,7 @@ def test_starts_of_rows_of_cells_are_stored_by_both_backends(tmp_path):
     sort.store_starts(3, found)
     np.testing.assert_array_equal(found, sort.start[::3])
     assert found[-1] == len(state)
-    device = EmulatedCuda(tmp_path)
+    device = EmulatedCuda()
     stored = device.zeros(len(found), np.int32)
     device.kernels("md.particles.cell_sort").store_starts(len(found), device.upload(sort.start), 3, stored)
     np.testing.assert_array_equal(stored.host, found)

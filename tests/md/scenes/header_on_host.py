@@ -1,15 +1,13 @@
 """Functions of a CUDA header, compiled for the host and called from a small program."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import md
+from tests.on_host import built
 
-HEADER = Path(__file__).parents[2] / "grid_on_host.h"
 MAIN = """
 int main() {{
     {given} x;
@@ -26,21 +24,16 @@ def computed(folder: Path, header: str, kind: type, expression: str, before: str
     """Values of an expression of `x`, at each x of the array `x` of a type.
 
     Args:
-        folder: for the program, with the numbers in `x.bin`.
+        folder: with the numbers in `x.bin`.
         header: of `md/scenes`.
         kind: numpy type of x and of the values.
         expression: C++.
         before: C++ before the program.
     """
-    compiler = shutil.which("g++") or shutil.which("clang++")
-    if compiler is None:
-        pytest.skip("no C++ compiler (g++ or clang++) is installed")
     path = Path(md.scenes.__file__).with_name(header)
     name = C_TYPES[kind]
     main = MAIN.format(given=name, found=name, expression=expression)
-    (folder / "program.cpp").write_text(f'#include "{HEADER}"\n{path.read_text()}\n{before}{main}')
-    flags = ["-std=c++17", "-O1", "-w", "-ffp-contract=off"]
-    subprocess.run([compiler, *flags, "-o", folder / "program", folder / "program.cpp"], check=True)
+    program = built("grid_on_host.h", f"{path.read_text()}\n{before}{main}")
     given = (folder / "x.bin").read_bytes()
-    found = subprocess.run([folder / "program"], input=given, capture_output=True, check=True).stdout
+    found = subprocess.run([program], input=given, capture_output=True, check=True).stdout
     return np.frombuffer(found, kind)

@@ -18,8 +18,8 @@ SIZES = (1, 7, 1000, 1001, 1331)  # cubes, and between
 
 
 @pytest.fixture(scope="module")
-def emulated(tmp_path_factory):
-    return EmulatedCuda(tmp_path_factory.mktemp("kernels"))
+def emulated():
+    return EmulatedCuda()
 
 
 def gas(n: int, phi: float = 0.3, **options) -> md.State:
@@ -56,8 +56,8 @@ def test_a_thread_of_a_device_sums_several_particles(emulated, monkeypatch):
 
 @pytest.mark.parametrize("layout", md.backend.LAYOUTS)
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
-def test_the_bits_are_the_same_in_every_layout_and_precision(tmp_path, layout, precision):
-    device, state = EmulatedCuda(tmp_path), gas(700, 0.45, seed=5)
+def test_the_bits_are_the_same_in_every_layout_and_precision(layout, precision):
+    device, state = EmulatedCuda(), gas(700, 0.45, seed=5)
     device.layout = layout
     made = arrays_on(device, state, precision)
     assert same(made, arrays_on(Cpu(layout), state, precision))

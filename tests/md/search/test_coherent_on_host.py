@@ -53,8 +53,8 @@ CLOUDS = {
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory):
-    return EmulatedCuda(tmp_path_factory.mktemp("kernels"))
+def device():
+    return EmulatedCuda()
 
 
 class Particles:
@@ -159,8 +159,13 @@ def all_pairs(particles: Particles) -> list[list[int]]:
     return [np.flatnonzero(row).tolist() for row in close]
 
 
-@pytest.mark.parametrize("order", ["row", "hilbert", "random"])
-@pytest.mark.parametrize("name", CLOUDS)
+def in_3d(names, *others) -> list:
+    """Clouds by other values; by default those in 3D, each with one value in turn."""
+    every = tiers.product(list(names), others, len(others), tiers.full)
+    return tiers.by_default(every, lambda name, other: len(CLOUDS[name].lengths) == 3, tiers.full)
+
+
+@pytest.mark.parametrize(("name", "order"), in_3d(CLOUDS, "row", "hilbert", "random"))
 def test_a_particle_meets_all_in_the_cells_around_it_once(device, name, order):
     particles = Particles(device, name, order, "float64")
     if order == "row" or particles.grid.size > 3:  # of three cells any order may be that of the rows
@@ -186,9 +191,8 @@ def test_clouds_fill_the_list_of_ranges_and_leave_most_of_it_empty(device):
     assert ranges["few in many cells"].min() < 7
 
 
-@pytest.mark.parametrize("is_packed", [False, True], ids=["rows", "packed"])
 @pytest.mark.parametrize("order", ["row", "hilbert"])
-@pytest.mark.parametrize("name", CLOUDS)
+@pytest.mark.parametrize(("name", "is_packed"), in_3d(CLOUDS, False, True))
 def test_forces_are_those_of_all_pairs(device, name, order, is_packed):
     particles = Particles(device, name, order, "float32", is_packed=is_packed)
     assert_forces_equal(particles, particles.forces())
@@ -201,13 +205,16 @@ def test_forces_are_those_of_all_pairs(device, name, order, is_packed):
         lambda name, order: (name, order) in (("full cells", "row"), ("flat", "hilbert")),
     ),
 )
+@pytest.mark.full
 def test_forces_in_float64_are_those_of_all_pairs(device, name, order):
     particles = Particles(device, name, order, "float64", is_packed=True)
     assert_forces_equal(particles, particles.forces())
 
 
-@pytest.mark.parametrize("is_packed", [False, True], ids=["rows", "packed"])
-@pytest.mark.parametrize(("order", "division"), [("row", 1), ("hilbert", 3)])
+@pytest.mark.parametrize(
+    ("order", "division", "is_packed"),
+    [("row", 1, False), ("hilbert", 3, False), tiers.full("row", 1, True), tiers.full("hilbert", 3, True)],
+)
 def test_forces_by_rows_of_smaller_cells_are_those_of_all_pairs(
     device, order, division, is_packed, monkeypatch
 ):
@@ -219,7 +226,7 @@ def test_forces_by_rows_of_smaller_cells_are_those_of_all_pairs(
 
 
 @pytest.mark.parametrize("is_packed", [False, True], ids=["rows", "packed"])
-@pytest.mark.parametrize("name", ["few in many cells", "flat"])
+@pytest.mark.parametrize("name", ["few in many cells", tiers.full("flat")])
 def test_forces_by_tiles_are_those_of_all_pairs(device, name, is_packed):
     particles = Particles(device, name, "row", "float32", is_packed=is_packed)
     width = 3

@@ -15,26 +15,35 @@ DT = 1e-4
 SEARCHES = sorted(md.search.SEARCHES)
 KINDS = [(3, "float64"), (2, "float64"), (3, "float32"), (2, "float32")]  # dims and precisions
 SOLID = st.just(3)
-CELL_ORDERS = [(name, dim) for dim in (2, 3) for name in sfc.orderings(dim)]
-every_kind = pytest.mark.parametrize(
+every_kind = pytest.mark.parametrize(  # one search in every kind, and every search in one
     ("search", "dim", "precision"),
     tiers.by_default(
-        [(search, *kind) for search in SEARCHES for kind in KINDS],
-        lambda search, *kind: kind in (KINDS[:3] if search in tiers.BY_DEFAULT else KINDS[:1]),
+        [
+            *((search, *kind) for search in sorted({*SEARCHES} - {"lbvh", "verlet"}) for kind in KINDS),
+            *tiers.by_default(
+                [(search, *kind) for search in ("lbvh", "verlet") for kind in KINDS[:3]],
+                lambda search, *kind: kind == KINDS[0],
+                tiers.full,
+            ),
+            *((search, *KINDS[3]) for search in ("lbvh", "verlet")),
+        ],
+        lambda search, *kind: kind in (KINDS[:3] if search == "linked" else KINDS[:1]),
     ),
 )
 every_dim = pytest.mark.parametrize(
     ("search", "dim"),
     tiers.by_default(
         [(search, dim) for search in SEARCHES for dim in (3, 2)],
-        lambda search, dim: dim == 3 or search in tiers.BY_DEFAULT,
+        lambda search, dim: dim == 3 or search == "linked",
+        tiers.full,
     ),
 )
 every_precision = pytest.mark.parametrize(
     ("search", "precision"),
     tiers.by_default(
         [(search, precision) for search in SEARCHES for precision in ("float64", "float32")],
-        lambda search, precision: precision == "float64" or search in tiers.BY_DEFAULT,
+        lambda search, precision: precision == "float64" or search == "linked",
+        tiers.full,
     ),
 )
 
@@ -86,6 +95,7 @@ def dense_cloud(dim: int, periodic=(True, False, True), n: int = 150, seed: int 
     return md.State(pos, generator.normal(scale=4, size=(n, dim)), box, id=generator.permutation(n))
 
 
+@pytest.mark.full  # pairs and forces are tested together below
 @pytest.mark.split
 @pytest.mark.parametrize(("search", "dim"), tiers.product(sorted(SEARCHES), [2, 3], every=2))
 @tiers.examples(30)
@@ -99,7 +109,7 @@ def test_every_search_finds_the_pairs_that_naive_finds(search, dim, backend, dat
 
 @pytest.mark.split
 @every_kind
-@tiers.examples(20)
+@tiers.examples(12)
 @given(data=st.data())
 def test_every_search_finds_pairs_and_folds_forces_as_naive_does(search, dim, precision, backend, data):
     state = data.draw(clouds(dims=st.just(dim)))
@@ -114,7 +124,7 @@ def test_every_search_finds_pairs_and_folds_forces_as_naive_does(search, dim, pr
 @pytest.mark.split
 @pytest.mark.parametrize("search", SEARCHES)
 class TestEverySearch:
-    @tiers.examples(20)
+    @tiers.examples(10)
     @given(state=clouds(dims=SOLID), seed=st.integers(0, 99))
     def test_gives_the_same_whatever_the_memory_order(self, search, backend, state, seed):
         one = simulated(state, search, backend)
@@ -123,7 +133,7 @@ class TestEverySearch:
         difference = np.abs(one.forces() - other.forces()).max(initial=0)
         assert difference <= largest_difference(state, "float64")
 
-    @tiers.examples(20)
+    @tiers.examples(10)
     @given(state=clouds(dims=SOLID), seed=st.integers(0, 99))
     def test_the_id_follows_its_particle(self, search, backend, state, seed):
         simulation = simulated(shuffled(state, seed), search, backend)
@@ -134,9 +144,11 @@ class TestEverySearch:
         assert np.array_equal(after.pos, before.pos)
         assert np.array_equal(after.vel, before.vel)
 
-    @tiers.examples(20)
-    @given(state=clouds())
-    def test_reads_every_touching_partner_once_and_no_partner_twice(self, search, backend, state):
+    @pytest.mark.parametrize("dim", [tiers.full(2), 3])
+    @tiers.examples(10)
+    @given(data=st.data())
+    def test_reads_every_touching_partner_once_and_no_partner_twice(self, search, dim, backend, data):
+        state = data.draw(clouds(dims=st.just(dim)))
         simulation = simulated(state, search, backend)
         stream = simulation.accesses()
         slots = {name: slot for slot, name in enumerate(simulation.state.id.tolist())}
@@ -154,20 +166,22 @@ class TestEverySearch:
             seen = (slots[j] in visits[slots[i]]) + (slots[i] in visits[slots[j]])
             assert seen == (1 if search == "reflexive" else 2)  # which pushes both of a pair
 
-    @pytest.mark.parametrize("distance", [0.01, 0.3, 0.77])
-    def test_pairs_closer_than_a_smaller_distance(self, search, backend, distance):
+    def test_pairs_closer_than_a_smaller_distance(self, search, backend):
         state = dense_cloud(3, n=400)
-        expected = plain_pairs(state, distance).reshape(-1, 2)
-        assert np.array_equal(simulated(state, search, backend).pairs(distance), expected)
+        simulation = simulated(state, search, backend)
+        for distance in (0.01, 0.3, 0.77):
+            expected = plain_pairs(state, distance).reshape(-1, 2)
+            assert np.array_equal(simulation.pairs(distance), expected), distance
 
-    @pytest.mark.parametrize("distance", [0.3, 0.9])
-    def test_pairs_of_unequal_spheres_are_by_their_centres(self, search, backend, distance):
+    def test_pairs_of_unequal_spheres_are_by_their_centres(self, search, backend):
         equal = dense_cloud(3, n=400)
         radius = np.full(400, 0.1)
         radius[::20] = 0.45
         state = md.State(equal.pos, equal.vel, equal.box, equal.id, radius)
-        expected = plain_pairs(equal, distance).reshape(-1, 2)
-        assert np.array_equal(simulated(state, search, backend).pairs(distance), expected)
+        simulation = simulated(state, search, backend)
+        for distance in (0.3, 0.9):
+            expected = plain_pairs(equal, distance).reshape(-1, 2)
+            assert np.array_equal(simulation.pairs(distance), expected), distance
 
     def test_a_distance_of_exactly_one_diameter_is_no_contact(self, search, backend):
         below = np.nextafter(2.0, 0)
@@ -254,7 +268,7 @@ def test_the_issue_s_searches_are_there():
     assert {"naive", "linked", "scattered", "coherent", "tiles", "verlet"} <= set(md.search.SEARCHES)
 
 
-@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("dim", [tiers.full(2), 3])
 def test_naive_reads_every_other_particle(backend, dim):
     state = dense_cloud(dim, n=20)
     stream = simulated(state, "naive", backend).accesses()
@@ -268,26 +282,20 @@ def test_a_cell_search_reads_far_fewer_than_all(search, backend):
     assert len(stream.reads) < 1000 * 27 * 3
 
 
-@pytest.mark.parametrize(("name", "dim"), CELL_ORDERS)
-@tiers.examples(10)
+@pytest.mark.parametrize("dim", [tiers.full(2), 3])
+@tiers.examples(8)
 @given(data=st.data())
-def test_coherent_finds_the_same_pairs_in_any_cell_order(name, dim, backend, data):
+def test_coherent_finds_the_same_pairs_and_forces_in_any_cell_order(dim, backend, data):
     state = data.draw(clouds(dims=st.just(dim)))
-    expected, found = (simulated(state, s, backend) for s in ("naive", md.search.Coherent(name)))
-    assert np.array_equal(found.pairs(), expected.pairs())
-
-
-@pytest.mark.parametrize(("name", "dim"), tiers.by_default(CELL_ORDERS, lambda name, dim: dim == 3))
-@tiers.examples(10)
-@given(data=st.data())
-def test_coherent_folds_the_same_forces_in_any_cell_order(name, dim, backend, data):
-    state = data.draw(clouds(dims=st.just(dim)))
-    expected, found = (simulated(state, s, backend) for s in ("naive", md.search.Coherent(name)))
-    difference = np.abs(found.forces() - expected.forces()).max(initial=0)
-    assert difference <= largest_difference(state, "float64")
+    expected = simulated(state, "naive", backend)
+    for name in sfc.orderings(dim):
+        found = simulated(state, md.search.Coherent(name), backend)
+        assert np.array_equal(found.pairs(), expected.pairs()), name
+        difference = np.abs(found.forces() - expected.forces()).max(initial=0)
+        assert difference <= largest_difference(state, "float64"), name
 
 
 def test_coherent_takes_a_curve_of_one_s_own(backend):
-    state = dense_cloud(2)
-    found = simulated(state, md.search.Coherent(sfc.curve("peano", 2)), backend)
+    state = dense_cloud(3)
+    found = simulated(state, md.search.Coherent(sfc.curve("peano", 3)), backend)
     assert np.array_equal(found.pairs(), plain_pairs(state))

@@ -71,8 +71,8 @@ def test_steps_are_halted_once_the_fastest_may_have_moved_too_far_and_stay_halte
 
 
 @pytest.mark.parametrize("where", ["emulated", pytest.param("device", marks=pytest.mark.gpu)])
-def test_steps_that_read_pruned_lists_halt_by_the_bound_of_these(where, request, tmp_path):
-    device = Emulated(tmp_path) if where == "emulated" else request.getfixturevalue("device")
+def test_steps_that_read_pruned_lists_halt_by_the_bound_of_these(where, request):
+    device = Emulated() if where == "emulated" else request.getfixturevalue("device")
     lone = Lone(device, limit=0.35, inner_limit=0.1)
     taken = [lone.step(4.0, k, prunes=int(k % 4 == 0)) for k in range(14)]  # 0.04 k from the build
     assert taken == [True, True, True, False, True, True, True, False, True, *5 * [False]]

@@ -1,10 +1,13 @@
 """The search `tensor` on either backend: increments of a flock, and what it does for other laws."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 import md
 from md.search.tensor import CAPACITIES
+from tests.tiers import by_default, full
 
 LAW = md.laws.Boids()
 BOXES = {
@@ -29,8 +32,14 @@ def state_of(kind: str, clusters: int = 0) -> md.State:
     return md.scenes.flock(n, box, clusters=clusters, cluster_radius=3.0, seed=3)
 
 
-@pytest.mark.parametrize("clusters", [0, 2])
-@pytest.mark.parametrize("kind", BOXES)
+@pytest.mark.parametrize(
+    ("kind", "clusters"),
+    by_default(
+        product(BOXES, (0, 2)),
+        lambda kind, clusters: kind != "flat" and clusters == 2 * (kind == "small"),
+        full,
+    ),
+)
 def test_increments_are_those_of_naive(kind, clusters, backend):
     """Clusters are beyond the capacity of a block. In float32 few boids have a pair at a radius."""
     state = state_of(kind, clusters)
@@ -70,7 +79,7 @@ def test_a_fused_step_is_one_that_is_not(backend):
     assert np.count_nonzero(np.abs(ends[0] - ends[1]) > 1e-5) <= 2
 
 
-@pytest.mark.parametrize("speed", [0.0, 0.01, 1.0])
+@pytest.mark.parametrize("speed", [full(0.0), full(0.01), 1.0])
 def test_a_loaded_run_goes_on_with_the_same_bits(speed, backend, tmp_path):
     state = state_of("cube")
     run = flown(md.State(state.pos, speed * state.vel, state.box), backend, 20)

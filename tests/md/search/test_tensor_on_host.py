@@ -1,7 +1,6 @@
 """The kernel of the search `tensor` on the host, with emulated tensor cores, against the CPU's `naive`."""
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,9 +12,9 @@ from md.backend.kernels.launcher import _struct, functor_of
 from md.backend.kernels.source import STORE, assemble, struct_of_dtype
 from md.laws.pair import kernel_law
 from md.search.tensor import PARTS
-from tests.tiers import by_default
+from tests.on_host import built
+from tests.tiers import full
 
-HEADER = Path(__file__).parents[2] / "blocks_on_host.h"
 PROGRAM = """
 template <class T> void read(FILE* file, std::vector<T>& into, size_t count) {
     into.resize(count);
@@ -55,11 +54,8 @@ N = 192  # in the small box
 TOLERANCE = 2e-5  # of increments up to 2.5: sums of some 50 numbers up to 20, in float32
 
 
-def compiled(folder: Path, dim: int, windows: np.ndarray, law: md.laws.Boids) -> Path:
+def compiled(dim: int, windows: np.ndarray, law: md.laws.Boids) -> Path:
     """Compile the kernel for a number of different radii."""
-    compiler = shutil.which("g++") or shutil.which("clang++")
-    if compiler is None:
-        pytest.skip("no C++ compiler (g++ or clang++) is installed")
     box = md.Box((20.0,) * dim)
     grid = md.particles.cell_grid.CellGrid(box, 5.0, np.dtype(np.float32), md.backend.get("cpu"))
     structs = {
@@ -77,10 +73,7 @@ def compiled(folder: Path, dim: int, windows: np.ndarray, law: md.laws.Boids) ->
     source = source.replace("extern __shared__ uint4 memory[];", "uint4* memory = shared_memory;")
     source, found = re.subn("(?=int index = lane)", "if (threadIdx.x == 0) plain_blocks += plain;", source)
     assert found == 1
-    path = folder / "tensor.cpp"
-    path.write_text(f'#include "{HEADER}"\nstatic int plain_blocks = 0;\n{source}\n{PROGRAM}')
-    subprocess.run([compiler, "-std=c++17", "-O1", "-w", "-o", folder / "tensor", path], check=True)
-    return folder / "tensor"
+    return built("blocks_on_host.h", f"static int plain_blocks = 0;\n{source}\n{PROGRAM}", "tensor")
 
 
 @pytest.fixture(autouse=True)
@@ -90,14 +83,14 @@ def staging_memory(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory):
+def program():
     """Return a function that compiles the kernel for a law, once for each case."""
     made = {}
 
     def get(dim: int, windows: np.ndarray, law: md.laws.Boids) -> Path:
         key = dim, windows.dtype
         if key not in made:
-            made[key] = compiled(tmp_path_factory.mktemp("tensor"), dim, windows, law)
+            made[key] = compiled(dim, windows, law)
         return made[key]
 
     return get
@@ -153,7 +146,15 @@ def largest_difference(
     return float(np.abs(by_tensor_cores(run, program, folder, capacity, plain) - expected).max())
 
 
-@pytest.mark.parametrize("kind", by_default(BOXES, lambda kind: kind != "small"))
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "small",
+        "open",
+        full("periodic"),
+        full("flat"),
+    ],
+)
 def test_sums_are_those_of_naive_in_every_box(kind, program, tmp_path):
     box = BOXES[kind]
     n = int(box.volume / 8) if box.dim == 3 else 600
@@ -161,7 +162,7 @@ def test_sums_are_those_of_naive_in_every_box(kind, program, tmp_path):
     assert largest_difference(run, program, tmp_path) < TOLERANCE
 
 
-@pytest.mark.parametrize("radii", [(5.0, 3.0, 4.0), (2.0, 3.0, 5.0)])
+@pytest.mark.parametrize("radii", [(5.0, 3.0, 4.0), full((2.0, 3.0, 5.0))])
 def test_three_different_radii(radii, program, tmp_path):
     run = simulated(md.scenes.flock(N, BOXES["small"], seed=2), md.laws.Boids(*radii))
     assert largest_difference(run, program, tmp_path) < TOLERANCE
@@ -173,7 +174,7 @@ def test_a_block_with_too_many_particles_around_it_is_summed_from_memory(capacit
     assert largest_difference(run, program, tmp_path, capacity, plain=True) < TOLERANCE
 
 
-@pytest.mark.parametrize("speed", [0.0, 1e-20, 300.0, 1e-35])
+@pytest.mark.parametrize("speed", [full(0.0), full(1e-20), 300.0, 1e-35])
 def test_any_speed(speed, program, tmp_path):
     """A block with velocities that cannot be scaled is summed from memory."""
     state = md.scenes.flock(N, BOXES["small"], seed=4)
@@ -185,7 +186,7 @@ def test_any_speed(speed, program, tmp_path):
     assert np.abs(found - expected).max() <= 1e-5 * max(np.abs(expected).max(), 1e-30)
 
 
-@pytest.mark.parametrize("unit", [2.0**-7, 0.3, 1000.0])
+@pytest.mark.parametrize("unit", [full(2.0**-7), 0.3, full(1000.0)])
 def test_any_unit_of_length(unit, program, tmp_path):
     state = md.scenes.flock(N, BOXES["small"], seed=5)
     box = md.Box(tuple(unit * length for length in state.box.lengths))

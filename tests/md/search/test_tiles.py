@@ -31,10 +31,11 @@ def partners(simulation) -> list[list[int]]:
     return [sorted(reads) for reads in np.split(stream.reads, stream.offsets[1:-1])]
 
 
-@tiers.examples(40)
-@given(data=st.data(), state=clouds(), width=WIDTHS)
-def test_each_particle_meets_those_it_meets_under_coherent(backend, data, state, width):
-    order = data.draw(st.sampled_from(sfc.orderings(state.box.dim)))
+@pytest.mark.parametrize("dim", [3, tiers.full(2)])
+@tiers.examples(25)
+@given(data=st.data(), width=WIDTHS)
+def test_each_particle_meets_those_it_meets_under_coherent(dim, backend, data, width):
+    state, order = data.draw(clouds(dims=st.just(dim))), data.draw(st.sampled_from(sfc.orderings(dim)))
     expected = simulated(state, md.search.Coherent(order), backend)
     found = simulated(state, md.search.Tiles(order, width), backend)
     assert partners(found) == partners(expected)
@@ -42,7 +43,7 @@ def test_each_particle_meets_those_it_meets_under_coherent(backend, data, state,
 
 
 @pytest.mark.parametrize("dim", [3, tiers.nightly(2)])
-@tiers.examples(40)
+@tiers.examples(25)
 @given(data=st.data(), width=WIDTHS)
 def test_each_particle_feels_what_it_feels_under_coherent(dim, backend, data, width):
     state, order = data.draw(clouds(dims=st.just(dim))), data.draw(st.sampled_from(sfc.orderings(dim)))

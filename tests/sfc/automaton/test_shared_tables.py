@@ -1,8 +1,6 @@
 """The kernels with tables in shared memory, run on the host, against the encode and decode of `Curve`."""
 
-import shutil
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +10,10 @@ from sfc.automaton import device
 from sfc.automaton.shared_tables import shared_tables
 from sfc.curves.gray import gray
 from tests.nvrtc import compiled, local_bytes
+from tests.on_host import built
 from tests.tiers import nightly
 
 ROOM = 227 * 2**10 - 8 * 4 * 1024  # of an H100, for a table beside the chunks in 4D
-HEADER = Path(__file__).parents[2] / "blocks_on_host.h"
 N, BLOCKS = 5003, 3  # of 256 threads: each takes several tiles of most dtypes, and the last chunk is not full
 PROGRAM = """
 template <class T> void read(FILE* file, std::vector<T>& into) {
@@ -81,9 +79,6 @@ cases = pytest.mark.parametrize(
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """Return a function that runs a kernel and returns its result and the first wrong row."""
-    compiler = shutil.which("g++") or shutil.which("clang++")
-    if compiler is None:
-        pytest.skip("no C++ compiler (g++ or clang++) is installed")
     monkeypatch.setattr(device, "THREADS_OF_TABLE", 256)
     programs = {}
 
@@ -93,12 +88,8 @@ def run(tmp_path, monkeypatch):
         if (cell, index) not in programs:
             source = device.shared_source(tables.header, tables.constants, cell, index)
             source = source.replace("extern __shared__ uint4 memory[];", "uint4* memory = shared_memory;")
-            path = tmp_path / f"{cell}_{index}.cpp"
-            path.write_text(f'#define BLOCKS {BLOCKS}\n#include "{HEADER}"\n{source}\n{PROGRAM}')
-            subprocess.run(
-                [compiler, "-std=c++17", "-O1", "-w", "-o", path.with_suffix(""), path], check=True
-            )
-            programs[cell, index] = path.with_suffix("")
+            code = f"#define BLOCKS {BLOCKS}\n{source}\n{PROGRAM}"
+            programs[cell, index] = built("blocks_on_host.h", code)
         encodes = kernel == "encode"
         entries = tables.encode if encodes else tables.decode
         (tmp_path / "given").write_bytes(entries.tobytes() + np.ascontiguousarray(given).tobytes())

@@ -39,6 +39,8 @@ from md.search.lists.listing import units_of
 from md.search.partners import CollectPartners
 from md.search.sorted_copy import ScatterOutput
 from tests.nvrtc import compile_cubin, compiled, local_bytes
+from tests.tiers import full
+from tests.tiers import product as crossed
 
 STEMS = sorted(  # those of the cavity take constants: tests/md/cavity/strategies/test_kernels.py
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
@@ -65,6 +67,7 @@ ON_DEVICE = {  # on a device only
 }
 ON_CPU = {(LISTING, "build_lists"), (TREE_LISTING, "build_lists")}
 OF_WIDE_BOXES = "md.search.bvh.wide_bvh", TREE_LISTING
+STACKS = "_none", "_shared"  # of reflexive walks, beside "_local"
 MOST_LOCAL = 100  # bytes of a thread: more are copies of records that are indexed or passed by address
 CASES = [(3, np.float32, "aos4"), (2, np.float64, "soa"), (2, np.float32, "aos4"), (3, np.float64, "aos")]
 FRICTION = FrictionalSpringDashpot(1.0, 1.0, friction=1.0, tangential_damping=1.0)
@@ -237,31 +240,36 @@ def test_there_are_cuda_kernels_for_every_search():
     assert ListConfig.__module__ in STEMS
 
 
+def chosen(stem: str, kernel: str) -> list[tuple[str, str]]:
+    """List the first (law, output) of a kernel and every sixth other; rows of cells are for boids."""
+    if kernel == "force_rows":
+        return [("boids", "flight")]
+    every, turn = variants(stem, kernel), KERNELS.index((stem, kernel)) % 6
+    return every[:1] + [
+        (law, out)
+        for law, out in every[turn or 6 :: 6]
+        if law in ("spring_dashpot", "collect", "listing")
+        or out.endswith("flight")
+        or out in ("store", "counts")
+    ]
+
+
 @pytest.mark.parametrize(
-    ("stem", "kernel", "dim", "real", "layout"),
+    ("stem", "kernel", "dim", "real", "layout", "law", "out"),
     [
-        (*kernel, *case)
+        case if one == chosen(*kernel)[0] and not kernel[1].endswith(STACKS) else full(*case)
         for k, kernel in enumerate(KERNELS)
-        for case in (CASES[k % 4 :][:1] if kernel[0] != TENSOR else cases_of(TENSOR))
+        for one in chosen(*kernel)
+        for kind in (CASES[k % 4 :][:1] if kernel[0] != TENSOR else cases_of(TENSOR))
+        for case in [(*kernel, *kind, *one)]
     ],
 )
-def test_every_kernel_compiles(stem, kernel, dim, real, layout):
-    """Compile with the first law and output, and with every sixth other; all in the nightly tier.
-
-    Kernels of rows of cells have boids first, for which they are.
-    """
-    cases = variants(stem, kernel)
-    if kernel == "force_rows":
-        cases.insert(0, ("boids", "flight"))
-    for k, (law, out) in enumerate(cases):
-        own = law in ("spring_dashpot", "collect", "listing") or out.endswith("flight")
-        is_other = not own and out not in ("store", "counts")
-        if k and (is_other or k % 6 != KERNELS.index((stem, kernel)) % 6 or kernel == "force_rows"):
-            continue
-        code, log = compiled(source_of(stem, kernel, dim, real, layout, law, out))
-        assert code.startswith(b"\x7fELF")
-        if real is np.float32 and not kernel.endswith("_local"):
-            assert local_bytes(log, kernel) <= MOST_LOCAL
+def test_every_kernel_compiles(stem, kernel, dim, real, layout, law, out):
+    """With the first law and output; `full` has every sixth other and all stacks, `nightly` all."""
+    code, log = compiled(source_of(stem, kernel, dim, real, layout, law, out))
+    assert code.startswith(b"\x7fELF")
+    if real is np.float32 and not kernel.endswith("_local"):
+        assert local_bytes(log, kernel) <= MOST_LOCAL
 
 
 @pytest.mark.nightly
@@ -274,20 +282,21 @@ def test_every_kernel_compiles_with_every_law_and_output(stem, kernel, dim, real
         assert compile_cubin(source_of(stem, kernel, dim, real, layout, law, out)).startswith(b"\x7fELF")
 
 
-@pytest.mark.parametrize(("dim", "base"), [(2, 2), (3, 2), (2, 3)])
-@pytest.mark.parametrize("dtype", [np.int8, np.uint64])
+@pytest.mark.parametrize(
+    ("dim", "base", "dtype"), crossed([(2, 2), (3, 2), (2, 3)], [np.int8, np.uint64], 2, full)
+)
 def test_the_curve_kernels_compile(dim, base, dtype):
     assert compile_cubin(sfc.device.source(dim, base, np.dtype(dtype))).startswith(b"\x7fELF")
 
 
-@pytest.mark.parametrize(
-    ("stem", "kernel"),
-    [case for case in KERNELS if case[0] not in (*SORTS, TENSOR) and case not in ON_DEVICE],
-)
-def test_a_kernel_has_one_parameter_list_on_both_backends(stem, kernel):
-    numba_kernel = getattr(import_module(stem), kernel)
-    required = list(inspect.signature(numba_kernel.py_func).parameters)
-    assert [p.name for p in parameters(file_of(stem, ".cu").read_text())[kernel]] == required
+def test_a_kernel_has_one_parameter_list_on_both_backends():
+    both = [case for case in KERNELS if case[0] not in (*SORTS, TENSOR) and case not in ON_DEVICE]
+    assert len(both) > 50
+    for stem, kernel in both:
+        numba_kernel = getattr(import_module(stem), kernel)
+        required = list(inspect.signature(numba_kernel.py_func).parameters)
+        found = [p.name for p in parameters(file_of(stem, ".cu").read_text())[kernel]]
+        assert found == required, (stem, kernel)
 
 
 def test_every_numba_kernel_of_a_stem_with_cuda_has_its_cuda_kernel():
@@ -383,21 +392,26 @@ def test_the_layout_is_a_definition_of_the_source(layout):
     )
 
 
-@pytest.mark.parametrize(("dim", "real"), [(3, np.float32), (2, np.float64)])
 @pytest.mark.parametrize(
-    ("stem", "kernel", "out"),
-    [
-        ("md.search.lists.list_search", "force", "fused"),
-        ("md.search.lists.pruned_lists", "force_and_prune", "fused"),
-        ("md.search.lists.pruned_lists", "force", "fused"),
-        ("md.search.lists.list_search", "fastest", "store"),
-        ("md.search.coherent", "force", "fused"),
-        ("md.search.coherent", "force_rows", "fused"),
-        ("md.search.tiles", "force", "fused"),
-        ("md.particles.arrays", "gather", "store"),
-        ("md.simulation.energy_monitor", "motion", "store"),
-    ],
+    ("stem", "kernel", "out", "case"),
+    crossed(
+        [
+            ("md.search.lists.list_search", "force", "fused"),
+            ("md.search.lists.pruned_lists", "force_and_prune", "fused"),
+            ("md.search.lists.pruned_lists", "force", "fused"),
+            ("md.search.lists.list_search", "fastest", "store"),
+            ("md.search.coherent", "force", "fused"),
+            ("md.search.coherent", "force_rows", "fused"),
+            ("md.search.tiles", "force", "fused"),
+            ("md.particles.arrays", "gather", "store"),
+            ("md.simulation.energy_monitor", "motion", "store"),
+        ],
+        [(3, np.float32), (2, np.float64)],
+        2,
+        full,
+    ),
 )
-def test_kernels_of_packed_rows_compile(stem, kernel, out, dim, real):
+def test_kernels_of_packed_rows_compile(stem, kernel, out, case):
+    dim, real = case
     source = source_of(stem, kernel, dim, real, "aos4", "spring_dashpot", out)
     assert compile_cubin("#define PACKED 1\n" + source).startswith(b"\x7fELF")

@@ -1,31 +1,19 @@
 """A CUDA backend whose kernels are compiled for the host and run there, all threads of a block as fibers."""
 
 import ctypes
-import hashlib
-import os
 import re
-import shutil
-import subprocess
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from md.backend import Cpu
 from md.backend.kernels.launcher import Launcher
 from md.backend.kernels.source import file_of, parameters
+from tests.on_host import built
 
-HEADER = Path(__file__).parents[3] / "grid_on_host.h"
-LIBRARIES = (
-    Path(__file__).parents[4] / ".pytest_cache" / "emulated"
-)  # compiled kernels, by all they are made of
-FLAGS = ["-std=c++17", "-Og", "-fno-exceptions", "-w", "-shared", "-fPIC"]
-FLAGS += ["-Wl,-Bsymbolic", "-DMOST_POLLS=3000"]
-FLAGS += ["-ffp-contract=off"]  # so that __dmul_rn and __dadd_rn round one by one
 ON_HOST = {  # headers with instructions of the device, and what stands for their first part on the host
     "exchanged_words.cuh": """
 template <class From, class To> void load_words(unsigned when, From* from, To& to) {
@@ -132,7 +120,6 @@ class EmulatedCuda(Cpu):
     """Backend "cuda" on the host.
 
     Args:
-        folder: for the sources of kernels; compiled ones are kept in `LIBRARIES`.
         multiprocessors: of the device that is emulated.
     """
 
@@ -142,9 +129,9 @@ class EmulatedCuda(Cpu):
     staging_memory = 227 * 1024
     at_once: int | None = None  # blocks of a resident kernel; None for all
 
-    def __init__(self, folder: Path, multiprocessors: int = 132):
+    def __init__(self, multiprocessors: int = 132):
         super().__init__("aos4")
-        self.folder, self.multiprocessors = folder, multiprocessors
+        self.multiprocessors = multiprocessors
         self.launched: list[str] = []  # names of kernels, in the order of their launches
 
     def upload(self, array: np.ndarray) -> HostArray:
@@ -174,9 +161,6 @@ class EmulatedCuda(Cpu):
         return Launcher(stem, law, self.layout, compiled, constants)
 
     def _compile(self, text: str, code: str, name: str) -> Kernel:
-        compiler = shutil.which("g++") or shutil.which("clang++")
-        if compiler is None:
-            pytest.skip("no C++ compiler (g++ or clang++) is installed")
         types = [parameter.type for parameter in parameters(text)[name]]
         arguments = ", ".join(f"*({kind}*)values[{k}]" for k, kind in enumerate(types))
         for header, replacement in ON_HOST.items():
@@ -184,17 +168,6 @@ class EmulatedCuda(Cpu):
             pattern = rf'(#line 1 "[^"]*{header}").*?(?:{end})'
             code = re.sub(pattern, lambda m, r=replacement: m[1] + r, code, flags=re.DOTALL)
         code = code.replace("extern __shared__ uint4 memory[];", "uint4* memory = shared_memory();")
-        code = f'#include "{HEADER}"\n{code}\n{LAUNCH.format(name=name, arguments=arguments)}'
-        key = hashlib.sha256("\n".join([compiler, *FLAGS, HEADER.read_text(), code]).encode()).hexdigest()[
-            :32
-        ]
-        library = LIBRARIES / f"{name}_{key}.so"
-        if not library.exists():
-            LIBRARIES.mkdir(parents=True, exist_ok=True)
-            path = self.folder / f"{name}_{key}.cpp"
-            path.write_text(code)
-            subprocess.run([compiler, *FLAGS, "-o", path.with_suffix(".so"), path], check=True)
-            own = library.with_suffix(f".{os.getpid()}")  # another process may compile the same kernel now
-            shutil.copyfile(path.with_suffix(".so"), own)
-            own.replace(library)
+        code = f"#define MOST_POLLS 3000\n{code}\n{LAUNCH.format(name=name, arguments=arguments)}"
+        library = built("grid_on_host.h", code, name, is_library=True)
         return Kernel(ctypes.CDLL(str(library)), self.at_once)

@@ -17,8 +17,8 @@ CHANNEL = md.cavity.Sides(
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory):
-    return EmulatedCuda(tmp_path_factory.mktemp("kernels"))
+def device():
+    return EmulatedCuda()
 
 
 @pytest.mark.parametrize("strategy", ["cuda", "tiled"])

@@ -26,8 +26,8 @@ class Compiling(EmulatedCuda):
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("strategy", ON_DEVICE)
-def test_the_kernels_compile_for_a_device(tmp_path, strategy, precision):
-    device = Compiling(tmp_path)
+def test_the_kernels_compile_for_a_device(strategy, precision):
+    device = Compiling()
     device.compiled = []
     cavity = md.Cavity((41, 41), viscosity=0.1, strategy=strategy, backend=device, precision=precision)
     cavity._solver.advance(1)

@@ -26,8 +26,8 @@ from tests.tiers import nightly
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory):
-    return EmulatedCuda(tmp_path_factory.mktemp("kernels"))
+def device():
+    return EmulatedCuda()
 
 
 def tiled(tile):
@@ -110,11 +110,11 @@ class OneByOne(EmulatedCuda):
     at_once = 1
 
 
-def test_blocks_that_wait_in_vain_give_up(tmp_path, monkeypatch):
+def test_blocks_that_wait_in_vain_give_up(monkeypatch):
     monkeypatch.setattr(persistent, "plan_for", tiled(Tile(2, 8, 4)))
     constants = persistent.constants_of
     monkeypatch.setattr(persistent, "constants_of", lambda *case: constants(*case) | {"MOST_POLLS": 20})
-    made = md.Cavity((44, 110), viscosity=0.1, strategy="persistent", backend=OneByOne(tmp_path))
+    made = md.Cavity((44, 110), viscosity=0.1, strategy="persistent", backend=OneByOne())
     with pytest.raises(md.backend.BackendUnavailableError, match="blocks waited too long for each other"):
         made.run(2)
     assert made.step == 0
@@ -138,8 +138,8 @@ def test_the_tiles_cover_the_cavity_with_overlapping_halos(shape):
     assert shared_bytes(plan.tile, 8) <= 227 * 1024
 
 
-def test_a_cavity_too_large_for_the_device_is_refused(tmp_path):
-    device = EmulatedCuda(tmp_path, 4)
+def test_a_cavity_too_large_for_the_device_is_refused():
+    device = EmulatedCuda(4)
     message = r"allowed: up to 4 tiles of 72 x 112 points .*; take strategy='cuda'"
     with pytest.raises(ValueError, match=message):
         md.Cavity((300, 300), viscosity=0.1, strategy="persistent", backend=device)

@@ -10,8 +10,8 @@ from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory):
-    return EmulatedCuda(tmp_path_factory.mktemp("kernels"))
+def device():
+    return EmulatedCuda()
 
 
 @pytest.mark.parametrize(("shape", "sweeps"), [((41, 41), 50), ((12, 23), 7), ((3, 3), 1), ((4, 9), 2)])

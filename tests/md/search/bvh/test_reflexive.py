@@ -83,15 +83,15 @@ class TestEveryVariant:
 
     @EACH
     @pytest.mark.parametrize("dim", DIMS)
-    @pytest.mark.parametrize("pos", [[], [1.0], [1.0, 1.0], [0.25, 4.75], [1.0, 1.6, 2.2, 2.8, 3.4]])
-    def test_of_few_in_a_line_or_at_one_place(self, variant, dim, pos, backend):
-        line = np.zeros((len(pos), dim))
-        line[:, 0] = pos
-        state = md.State(line, np.arange(line.size).reshape(line.shape), md.Box((5.0,) * dim))
-        expected, found = (simulated(state, s, backend) for s in ("naive", Reflexive(**variant)))
-        assert np.array_equal(found.pairs(), expected.pairs())
-        assert len(found.pairs()) == max(len(pos) - 1, 0)
-        assert found.forces() == pytest.approx(expected.forces(), abs=1e-9)
+    def test_of_few_in_a_line_or_at_one_place(self, variant, dim, backend):
+        for pos in ([], [1.0], [1.0, 1.0], [0.25, 4.75], [1.0, 1.6, 2.2, 2.8, 3.4]):
+            line = np.zeros((len(pos), dim))
+            line[:, 0] = pos
+            state = md.State(line, np.arange(line.size).reshape(line.shape), md.Box((5.0,) * dim))
+            expected, found = (simulated(state, s, backend) for s in ("naive", Reflexive(**variant)))
+            assert np.array_equal(found.pairs(), expected.pairs())
+            assert len(found.pairs()) == max(len(pos) - 1, 0)
+            assert found.forces() == pytest.approx(expected.forces(), abs=1e-9), pos
 
     @pytest.mark.parametrize("side", [2.0, 2.5])
     @pytest.mark.parametrize(
@@ -111,14 +111,15 @@ class TestEveryVariant:
         assert runs[1].forces() == pytest.approx(runs[0].forces(), abs=1e-8)
 
     @pytest.mark.parametrize(
-        ("layout", "met", "data", "precision"),
+        ("dim", "layout", "met", "data", "precision"),
         [
-            ("soa", "once", "unsorted", "float64"),
-            tiers.nightly("aos4", "twice", "shadow", "float32"),
+            (3, "aos", "once", "unsorted", "float64"),
+            tiers.full(2, "soa", "once", "unsorted", "float64"),
+            tiers.nightly(2, "aos4", "twice", "shadow", "float32"),
         ],
     )
-    def test_adds_to_rows_of_every_layout(self, layout, met, data, precision, backend):
-        state, search = dense_cloud(2), chosen(met=met, data=data)
+    def test_adds_to_rows_of_every_layout(self, dim, layout, met, data, precision, backend):
+        state, search = dense_cloud(dim), chosen(met=met, data=data)
         expected = simulated(state, "naive", backend, precision).forces()
         found = simulated(state, search, backend, precision, layout=layout)
         for _ in range(2):  # what is left of the forces before is not added to
@@ -157,7 +158,7 @@ def test_particles_are_moved_where_the_data_is_to_be_sorted_alone(data, backend)
 
 def test_readers_come_in_the_order_of_their_leaves(backend):
     """Unsorted, the rows are of the particles; of a copy, they are in the order of leaves."""
-    state, streams = shuffled(dense_cloud(2), 3), {}
+    state, streams = shuffled(dense_cloud(3), 3), {}
     for data in CHOICES["data"]:
         simulation = simulated(state, chosen(met="twice", data=data), backend)
         streams[data] = simulation.accesses()
@@ -185,7 +186,7 @@ def test_the_cpu_repeats_bit_for_bit_and_keeps_the_momentum():
     assert np.abs(force.sum(axis=0)).max() <= 1e-12 * np.abs(force).sum()
 
 
-@pytest.mark.parametrize("met", CHOICES["met"])
+@pytest.mark.parametrize("met", tiers.first(CHOICES["met"]))
 def test_a_look_sees_pairs_from_both_sides(met, backend):
     for data in CHOICES["data"]:
         run = simulated(dense_cloud(3), chosen(met=met, data=data), backend, allow_overlap=True)
@@ -278,7 +279,7 @@ def test_a_variant_becomes_plain_data_and_is_made_again():
 
 
 def test_a_run_goes_on_from_its_file_as_it_did(tmp_path):
-    options = {"met": "once", "data": "shadow", "stack": "none", "rebuild_every": 5}
+    options = {"met": "once", "data": "shadow", "stack": "shared", "rebuild_every": 5}
     run = simulated(md.scenes.shared_gas(216, 0.35), Reflexive(**options), "cpu")
     run.run(17)
     run.save(tmp_path / "run.npz")
@@ -322,6 +323,7 @@ class TestStack:
         assert search._entries % 8 == 0
 
 
+@pytest.mark.full
 def test_a_law_is_pushed_back_as_hard(backend):
     state = dense_cloud(3)
     law = md.laws.FrictionalSpringDashpot(1e4, 5.0, friction=0.3, tangential_damping=2.0)

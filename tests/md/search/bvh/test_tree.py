@@ -173,7 +173,7 @@ def test_what_is_no_tree_is_refused(options, message):
 )
 def test_keys_are_as_short_as_cells_no_wider_than_the_cutoff_allow(side, n, bits, backend):
     pos = np.random.default_rng(0).random((n, 3)) * side
-    tree = tree_of(pos, md.Box((side,) * 3), backend, np.float32)
+    tree = tree_of(pos, md.Box((side,) * 3), backend)
     assert tree["bits"] == bits
     assert tree["keys"].max() < 2 ** (3 * bits)
     assert tree["keys"].dtype == (np.uint32 if bits <= 10 else np.uint64)

@@ -46,10 +46,10 @@ class Case:
         tree: the boxes of the device.
     """
 
-    def __init__(self, folder, state: md.State, precision: str = "float64"):
+    def __init__(self, state: md.State, precision: str = "float64"):
         self.run = simulated(state, WideBvh(), "cpu", precision, allow_overlap=True)
         self.expected = self.run.forces()
-        self.device, self._search, p = Device(folder), self.run.search, self.run.system.particles
+        self.device, self._search, p = Device(), self.run.search, self.run.system.particles
         self.pos, self.vel, self.radius = rows(p.pos), rows(p.vel), HostArray(p.radius)
         self.tree = WideBoxes(p.n, self._search.grid, self._search.grid.cutoff, self.device)
         self.tree.fit(self.pos, self.radius, float(self._search._boxes_of()[1]["scale"][0]))
@@ -101,22 +101,23 @@ def cloud(dim: int, n: int, spread: bool = False) -> md.State:
     return md.State(pos, generator.normal(size=(n, dim)), box)
 
 
+KINDS = [(dim, real) for dim in (3, 2) for real in ("float32", "float64")]
+
+
 @pytest.mark.parametrize(
     ("dim", "precision", "n", "spread"),
-    tiers.by_default(
-        [
-            (dim, real, n, s)
-            for dim in (3, 2)
-            for real in ("float32", "float64")
-            for n in (150, 1100)
-            for s in (0, 1)
-        ],
-        lambda dim, precision, n, spread: (dim == 3) == (precision == "float32") and (n == 1100) == spread,
-    ),
+    [
+        (3, "float64", 150, False),
+        (3, "float64", 1100, True),
+        *(tiers.full(3, "float32", n, n == 1100) for n in (150, 1100)),
+        *(tiers.full(2, "float64", n, n == 1100) for n in (150, 1100)),
+        *(tiers.nightly(dim, real, n, n == 150) for dim, real in KINDS for n in (150, 1100)),
+        *(tiers.nightly(2, "float32", n, n == 1100) for n in (150, 1100)),
+    ],
 )
-def test_forces_and_boxes_are_those_of_the_cpu(dim, precision, n, spread, tmp_path):
+def test_forces_and_boxes_are_those_of_the_cpu(dim, precision, n, spread):
     state = cloud(dim, n, spread)
-    case = Case(tmp_path, state, precision)
+    case = Case(state, precision)
     assert np.abs(case.expected).max() > 100
     limit = largest_difference(state, precision)
     found = case.fold(case.run.law)
@@ -126,30 +127,30 @@ def test_forces_and_boxes_are_those_of_the_cpu(dim, precision, n, spread, tmp_pa
         assert_boxes_hold_their_particles(boxes, case)
 
 
-def test_a_tree_of_three_levels_and_radii_that_differ(tmp_path):
+def test_a_tree_of_three_levels_and_radii_that_differ():
     generator, n, side = np.random.default_rng(4), 17_000, 35.0
     pos, radius = generator.random((n, 3)) * side, generator.uniform(0.1, 0.5, n)
     radius[::500] = 2.0
     state = md.State(pos, generator.normal(size=(n, 3)), md.Box((side,) * 3), radius=radius)
-    case = Case(tmp_path, state)
+    case = Case(state)
     assert case.tree.levels["count"] == 3
     assert np.abs(case.expected).max() > 100
     assert np.abs(case.fold(case.run.law) - case.expected).max() <= 1e-7
     assert_boxes_hold_their_particles(case.tree.boxes.host, case)
 
 
-def test_a_block_near_more_leaves_than_it_has_room_for(tmp_path):
+def test_a_block_near_more_leaves_than_it_has_room_for():
     generator, n = np.random.default_rng(5), 2400
     pos = generator.random((n, 3)) * 2 + 4
     state = md.State(pos, np.zeros((n, 3)), md.Box((10.0,) * 3))
-    case = Case(tmp_path, state)
+    case = Case(state)
     assert n / LEAF > 256  # MOST_NODES of wide_traversal.cuh
     assert np.abs(case.fold(case.run.law) - case.expected).max() <= largest_difference(state, "float64")
 
 
 @pytest.mark.parametrize("n", [100, 128, 150])
-def test_threads_beyond_the_last_particle_add_nothing(n, tmp_path):
-    case = Case(tmp_path, dense_cloud(3, n=n))
+def test_threads_beyond_the_last_particle_add_nothing(n):
+    case = Case(dense_cloud(3, n=n))
     on_cpu, on_device = (Virial(case.run.law, n, place) for place in (case.run.system.backend, case.device))
     case.run.search.force(on_cpu, np.zeros_like(case.run.system.particles.pos))
     case.fold(on_device)
@@ -163,9 +164,11 @@ def unequal_cloud(dim: int, n: int) -> md.State:
     return md.State(state.pos, state.vel, state.box, radius=radius)
 
 
-@pytest.mark.parametrize(("dim", "n", "unequal"), [(2, 300, False), (3, 300, True), (3, 256, False)])
-def test_particles_that_are_moved_in_memory_get_the_boxes_of_their_new_places(dim, n, unequal, tmp_path):
-    case = Case(tmp_path, unequal_cloud(dim, n) if unequal else dense_cloud(dim, n=n))
+@pytest.mark.parametrize(
+    ("dim", "n", "unequal"), [tiers.full(2, 300, False), (3, 300, True), (3, 256, False)]
+)
+def test_particles_that_are_moved_in_memory_get_the_boxes_of_their_new_places(dim, n, unequal):
+    case = Case(unequal_cloud(dim, n) if unequal else dense_cloud(dim, n=n))
     device, tree, rng = case.device, case.tree, np.random.default_rng(8)
     order, id = rng.permutation(n).astype(np.int32), rng.permutation(n).astype(np.int32)
     scale = 1.7 if unequal else 0.0
@@ -187,10 +190,10 @@ def test_particles_that_are_moved_in_memory_get_the_boxes_of_their_new_places(di
     assert np.abs(found[0]).max() > 1
 
 
-@pytest.mark.parametrize(("dim", "n", "unequal"), [(2, 300, True), (3, 300, False)])
+@pytest.mark.parametrize(("dim", "n", "unequal"), [tiers.full(2, 300, True), (3, 300, False)])
 @pytest.mark.parametrize("turn", [0, 1])
-def test_a_fused_step_computes_the_boxes_of_the_next_step(dim, n, unequal, turn, tmp_path):
-    case = Case(tmp_path, unequal_cloud(dim, n) if unequal else dense_cloud(dim, n=n))
+def test_a_fused_step_computes_the_boxes_of_the_next_step(dim, n, unequal, turn):
+    case = Case(unequal_cloud(dim, n) if unequal else dense_cloud(dim, n=n))
     device, tree, (_, reach) = case.device, case.tree, case.run.search._boxes_of()
     assert len(tree.next[0]) == 0
     tree.alternate()
@@ -259,17 +262,17 @@ class Launches:
 
 
 @pytest.mark.parametrize(("dim", "every"), [(3, 4), tiers.nightly(3, 1), tiers.nightly(2, 3)])
-def test_captured_steps_are_those_of_the_cpu(tmp_path, monkeypatch, dim, every):
+def test_captured_steps_are_those_of_the_cpu(monkeypatch, dim, every):
     # The cells that find the pairs of the start wait for threads that the emulated device lacks.
     monkeypatch.setattr(EnergyMonitor, "check_start", lambda self, step: setattr(self, "is_started", True))
-    state = md.scenes.shared_gas(600, 0.2, seed=1, backend="cpu")
+    state = md.scenes.shared_gas(343, 0.2, seed=1, backend="cpu")
     if dim == 2:
         pos = 1.3 * np.stack(np.divmod(np.arange(600), 24), axis=1)
         state = md.State(pos, np.random.default_rng(1).normal(0, 4, (600, 2)), md.Box((32.5, 31.2)))
     # Fast enough for boxes of an earlier step to miss contacts.
     state = md.State(state.pos, 30 * state.vel, state.box)
     runs = []
-    for backend in ("cpu", Asynchronous(tmp_path)):
+    for backend in ("cpu", Asynchronous()):
         run = md.Simulation(
             state, md.scenes.SHARED_LAW, search=WideBvh(rebuild_every=every), dt=md.scenes.SHARED_DT,
             backend=backend, precision="float64", fused=True, allow_overlap=True,

@@ -3,7 +3,6 @@
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,10 +30,10 @@ class DeviceOfLists(Cpu):
     runs_ahead = True
     check_interval = 50
 
-    def __init__(self, folder: Path):
+    def __init__(self):
         super().__init__("aos")
         self.workers = 1
-        self._emulated, self._record, self._launchers = EmulatedCuda(folder), None, {}
+        self._emulated, self._record, self._launchers = EmulatedCuda(), None, {}
         self._called: set[tuple[Kernels, str]] = set()
         self._emulated.layout = self.layout
         self.launches: Counter[str] = Counter()

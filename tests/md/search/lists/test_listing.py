@@ -12,6 +12,7 @@ from md.particles.cell_grid import CellGrid
 from md.particles.cell_sort import CellSort
 from md.search.lists.listing import ListBuilder, NeededRoom, farthest, units_of
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
+from tests.tiers import full
 
 
 def grid_of(lengths, periodic, reach, precision=np.float32) -> CellGrid:
@@ -68,9 +69,9 @@ def test_few_others_of_the_cells_around_pass(dim, most):
     assert 1 < passed.sum() / (apart < reach).sum() < most
 
 
-@pytest.mark.parametrize(("dim", "precision"), [(3, "float32"), (2, "float64")])
-def test_the_kernel_stores_these_bytes_in_the_order_of_the_cells(tmp_path, dim, precision):
-    device, n, real = EmulatedCuda(tmp_path), 300, np.dtype(precision)
+@pytest.mark.parametrize(("dim", "precision"), [(3, "float32"), full(2, "float64")])
+def test_the_kernel_stores_these_bytes_in_the_order_of_the_cells(dim, precision):
+    device, n, real = EmulatedCuda(), 300, np.dtype(precision)
     random = np.random.default_rng(4)
     grid = grid_of((9.0, 8.0, 7.0)[:dim], False, 1.3, real)
     pos = random.uniform(-50, 1e5, (n, dim)).astype(real)
@@ -128,9 +129,9 @@ def test_no_partner_is_lost_at_the_worst_places(dim):
     assert min(least) < 0.02 * units["most"]  # the bound is close to the largest sum of squares
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_the_kernel_lists_pairs_at_the_worst_places(tmp_path, precision):
-    device, real, reach, side = EmulatedCuda(tmp_path), np.dtype(precision), 1.3, 80.0
+@pytest.mark.parametrize("precision", ["float32", full("float64")])
+def test_the_kernel_lists_pairs_at_the_worst_places(precision):
+    device, real, reach, side = EmulatedCuda(), np.dtype(precision), 1.3, 80.0
     grid = grid_of((side,) * 3, False, reach, real)
     units = units_of(grid, reach)[0]
     first, second = (points[:200] for points in worst_pairs(units, 0.9999 * reach, 3))
@@ -160,8 +161,8 @@ def test_the_kernel_lists_pairs_at_the_worst_places(tmp_path, precision):
     assert ((listed == np.arange(n)[:, None]).sum(1) == 3).all()
 
 
-def test_lists_are_built_by_the_number_of_the_cell(tmp_path):
-    device, asked = EmulatedCuda(tmp_path), []
+def test_lists_are_built_by_the_number_of_the_cell():
+    device, asked = EmulatedCuda(), []
     grid, n = grid_of((6.0, 6.0, 6.0), True, 1.3), 1
     home = 2 + 4 * (2 + 4 * 2)
     sort = SimpleNamespace(

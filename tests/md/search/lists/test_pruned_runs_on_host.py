@@ -7,17 +7,18 @@ import md
 from md.search import rebuild
 from md.search.lists.step_costs import StepCosts
 from tests.md.search.lists.device_of_lists import DeviceOfLists
+from tests.tiers import full
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
 PRUNE, PRUNED, PLAIN = "pruned_lists.force_and_prune", "pruned_lists.force", "list_search.force"
 
 
 @pytest.fixture
-def device(tmp_path_factory, monkeypatch):
+def device(monkeypatch):
     """A device of so many particles that launches take no time beside them."""
     for name in ("STEP_LAUNCH", "BUILD_LAUNCHES", "PRUNING_LAUNCHES"):
         monkeypatch.setattr(StepCosts, name, 0.0)
-    return DeviceOfLists(tmp_path_factory.mktemp("kernels"))
+    return DeviceOfLists()
 
 
 def both(device, state, search, **options) -> list[md.Simulation]:
@@ -36,7 +37,9 @@ def same(one: md.Simulation, other: md.Simulation) -> None:
 
 
 @pytest.mark.parametrize(
-    ("skin", "inner"), [(None, None), (0.4, 0.1), (0.4, 0.0), (0.5, 0.4)], ids=lambda value: str(value)
+    ("skin", "inner"),
+    [(None, None), full(0.4, 0.1), (0.4, 0.0), full(0.5, 0.4)],
+    ids=lambda value: str(value),
 )
 def test_steps_with_pruned_lists_are_those_of_linked_lists(device, skin, inner):
     found, expected = both(device, md.scenes.shared_gas(300, 0.2), md.search.Verlet("row", skin, inner))

@@ -9,16 +9,18 @@ import md
 from md.particles.cell_grid import CellGrid
 from md.search.lists.lister import Lists
 from md.search.lists.tree_listing import TreeLister
+from tests import tiers
 from tests.md.cavity.strategies.emulated_cuda import HostArray
 from tests.md.search.bvh.test_wide_bvh_on_host import Device, rows
 from tests.md.search.test_verlet_on_host import listed, pooled
 
 CPU, SKIN, CUTOFF = md.backend.get("cpu"), 0.3, 1.0
 CASES = {  # dim, precision, n, side of the box, whether it is periodic, side of the cloud, radii
-    "plain": (3, np.float32, 700, 9.0, True, 9.0, False),
+    "plain": (3, np.float64, 700, 9.0, True, 9.0, False),
     "few": (3, np.float64, 5, 4.0, True, 1.5, False),
     "many partners": (3, np.float64, 500, 6.0, True, 6.0, False),
-    "crowd in a wide box": (3, np.float32, 1100, 40.0, False, 1.6, False),
+    "crowd in a wide box": (3, np.float64, 1100, 40.0, False, 1.6, False),
+    "single": (3, np.float32, 700, 9.0, True, 9.0, False),
     "flat": (2, np.float64, 900, 20.0, True, 20.0, False),
     "flat and open": (2, np.float32, 700, 30.0, False, 11.0, False),
     "radii": (3, np.float64, 600, 12.0, True, 12.0, True),
@@ -27,8 +29,8 @@ CASES = {  # dim, precision, n, side of the box, whether it is periodic, side of
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory):
-    return Device(tmp_path_factory.mktemp("kernels"))
+def device():
+    return Device()
 
 
 class TreeLists:
@@ -83,8 +85,14 @@ class TreeLists:
         return close
 
 
-@pytest.mark.parametrize("column", [4, 40])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("case", "column"),
+    tiers.by_default(
+        tiers.product(list(CASES), [4, 40], 2, tiers.full),
+        lambda case, column: CASES[case][:2] == (3, np.float64),
+        tiers.full,
+    ),
+)
 def test_lists_hold_all_partners_once(device, case, column):
     made = TreeLists(device, case, column=column)
     near, lists = made.near(), made.lists
