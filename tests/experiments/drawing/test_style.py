@@ -18,6 +18,7 @@ from experiments.analysis.baselines import AGED, LATTICE
 from experiments.drawing import style
 from experiments.drawing.style import FAMILIES, Origin, look
 from experiments.timing import BASELINES
+from tests.tiers import examples
 
 pytestmark = pytest.mark.quick
 
@@ -46,6 +47,7 @@ def test_aged_memory_looks_as_the_lattice_in_whose_order_it_was():
     assert look(AGED) == look(LATTICE)
 
 
+@examples(10)
 @given(name=st.text().filter(lambda name: name not in {*KNOWN, AGED}))
 def test_a_curve_of_one_s_own_never_looks_as_a_known_one(name):
     own = look(name)

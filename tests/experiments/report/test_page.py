@@ -20,6 +20,7 @@ from experiments.verdicts.claims import IDS, PARTS, read
 from experiments.verdicts.judgement import Shown
 from experiments.verdicts.queries import REFERENCE, evaluate
 from tests.experiments.report.document import Document, spaced
+from tests.experiments.verdicts.judged import judged
 
 SOURCE, NAME = "timing/h100", "20260101T000000Z-0123abcd"
 HEADLINE = "timing/h200_three_runs"
@@ -45,7 +46,7 @@ def document(html):
 
 @pytest.fixture(scope="module")
 def judgements():
-    return {name: judgement.judge(claim) for name, claim in read().items()}
+    return {name: judged(name) for name in IDS}
 
 
 @pytest.fixture(scope="module")
