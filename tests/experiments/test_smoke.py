@@ -118,6 +118,13 @@ def test_it_runs_is_drawn_and_answers(name, tmp_path, capsys):
     check_run(name, SMALLER[name], tmp_path, capsys)
 
 
+@pytest.mark.full
+@pytest.mark.usefixtures("small_copies", "with_contents")
+@pytest.mark.parametrize("name", listing())
+def test_it_is_drawn_with_all_contents(name, tmp_path, capsys):
+    check_run(name, SMALLER[name], tmp_path, capsys)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", listing())
 def test_it_runs_in_the_precision_and_is_drawn_with_the_layout_that_users_get(

@@ -94,7 +94,7 @@ def test_sizes_are_those_of_the_arrays(precision):
 
 def test_a_device_packs_rows_and_lists_partners_in_fours(monkeypatch):
     sim = simulation("verlet", layout="aos4", steps=0)
-    sim.forces()
+    sim.accesses()  # of the lists that are built for it
     _, count, *_ = sim.search.structure()
     fours = sum(max(1, math.ceil(one / 4)) for one in count)
     monkeypatch.setattr(sim.backend, "packs_rows_for", lambda law: True)
@@ -106,7 +106,7 @@ def test_a_device_packs_rows_and_lists_partners_in_fours(monkeypatch):
 
 
 def test_sizes_without_lists_and_without_a_fused_step():
-    sim = simulation("coherent", fused=False, layout="aos4")
+    sim = simulation("coherent", fused=False, layout="aos4", steps=0)
     sizes = sizes_of(sim)
     assert sizes.listed == 0
     assert sizes.out == sizes.pos == 300 * 4 * 8

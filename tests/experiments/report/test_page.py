@@ -12,6 +12,7 @@ import pytest
 
 from experiments.report import __main__ as command
 from experiments.report import page as pages
+from experiments.report import pictures
 from experiments.report.chart_list import CHARTS
 from experiments.report.numbers import FILE, of_page
 from experiments.report.sections import OWN, SECTIONS
@@ -35,6 +36,7 @@ def html(tmp_path_factory, judgements):
     (run / "about.toml").unlink()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judgement, "judge", lambda claim: judgements[claim.id])
+        patch.setattr(pictures, "WIDEST", 40)
         assert command.main(["--results", str(folder / "new" / "results"), "--run", str(run)]) == 0
     return (folder / "new" / "results" / command.FILE).read_text()
 
