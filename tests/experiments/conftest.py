@@ -21,22 +21,33 @@ SMALL = {
 as_it_is = Figure.savefig
 
 
-def without_contents_in_print(figure: Figure, path, **options) -> None:
-    """As PNG what there is to see, as PDF, for which all is drawn a second time, an empty page."""
-    if "pdf" in (options.get("format"), str(path)[-3:]):
+def empty(figure: Figure, path, kinds=("png", "pdf"), **options) -> None:
+    """As files of these kinds an empty page of the size of the figure; as frames of a film what there is."""
+    if {options.get("format"), str(path)[-3:]} & set(kinds):
         for part in figure.get_children():
             part.set_visible(False)
     as_it_is(figure, path, **options)
 
 
+def empty_in_print(figure: Figure, path, **options) -> None:
+    """As PNG what there is to see, as PDF, for which all is drawn a second time, an empty page."""
+    empty(figure, path, ("pdf",), **options)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def drawn_for_tests():
-    """Figures small, with formulas as they are typed, their parts not fitted to each other."""
+    """Figures small, with formulas as they are typed, their parts made, but neither fitted nor painted."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(saving, "SETTINGS", saving.SETTINGS | SMALL)
         patch.setattr(solid, "PIXELS", 30)
-        patch.setattr(Figure, "savefig", without_contents_in_print)
+        patch.setattr(Figure, "savefig", empty)
         yield
+
+
+@pytest.fixture
+def with_contents(drawn_for_tests, monkeypatch):
+    """Figures small, but painted."""
+    monkeypatch.setattr(Figure, "savefig", empty_in_print)
 
 
 @pytest.fixture

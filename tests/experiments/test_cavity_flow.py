@@ -55,6 +55,7 @@ def test_fields_are_drawn_at_one_size_and_the_start_of_one_flow_is_filmed(folder
     assert (folder / "film.mp4").exists() == can_film()
 
 
+@pytest.mark.full
 def test_without_the_lids_pressure_the_flow_depends_on_the_time_step_and_is_drawn_again(tmp_path):
     folder = run(cavity_flow, tmp_path, *SMALL, "--scheme", "collocated_closed", "--pictures", "0")
     changes = pd.read_csv(folder / "summary.csv")["dt_change_percent"].dropna()

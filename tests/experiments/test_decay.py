@@ -89,6 +89,11 @@ class TestHalfLives:
         assert texts == ["half not reached: inelastic (60% left) no fit: elastic, inelastic"]
         assert "one gas" in title
 
+    @pytest.fixture(scope="class")
+    @classmethod
+    def lives(cls):
+        return lives_of(pd.read_parquet(KEPT / "h200_interaction" / "table.parquet"))
+
     @pytest.mark.parametrize(
         ("filling", "interaction", "steps"),
         [
@@ -96,8 +101,9 @@ class TestHalfLives:
             (0.25, "inelastic", 2493), (0.5, "ideal", 252), (0.5, "elastic", 10160),
         ],
     )  # fmt: skip
-    def test_the_kept_run_has_the_half_lives_that_were_read_off_its_table(self, filling, interaction, steps):
-        lives = lives_of(pd.read_parquet(KEPT / "h200_interaction" / "table.parquet"))
+    def test_the_kept_run_has_the_half_lives_that_were_read_off_its_table(
+        self, lives, filling, interaction, steps
+    ):
         kept = pd.read_csv(KEPT / "h200_interaction" / "half_lives.csv")
         for found in (lives, kept):
             rows = found[(found["filling_fraction"] == filling) & (found["interaction"] == interaction)]
@@ -110,14 +116,14 @@ class TestDecay:
     def test_particles_that_fly_at_a_speed_lose_their_order_in_time(self, tmp_path):
         folder = run(
             decay, tmp_path, "--quick", "--interaction", "ideal", "--speed", "0.02", "0.04", "--steps", "600",
-            "--observations", "20", "--cache", "64",
+            "--observations", "20", "--cache", "64", "--model", "block",
         )  # fmt: skip
         table = pd.read_parquet(folder / "table.parquet")
         assert table["speed_d_per_step"].to_numpy() == pytest.approx(table["speed"].to_numpy())
         first = table[table["step"] == 0]
         assert (first["hit_ratio"] > 2 * first["hit_ratio_shuffled"]).all()
         lives = pd.read_csv(folder / "half_lives.csv")
-        lives = lives[lives["model"] == "block"].set_index("speed")
+        lives = lives.set_index("speed")
         steps = lives["half_life_crossing_steps"]
         assert steps[0.02] / steps[0.04] == pytest.approx(2, rel=0.15)
         assert lives["half_life_crossing_flown_d"].to_numpy() == pytest.approx(steps * steps.index)
@@ -125,8 +131,9 @@ class TestDecay:
 
     def test_interactions_hold_particles_and_losses_hold_them_more(self, tmp_path):
         folder = run(
-            decay, tmp_path, "--quick", "--size", "8", "--cache", "64", "--steps", "800", "--model", "block"
-        )
+            decay, tmp_path, "--quick", "--size", "8", "--cache", "64", "--steps", "800", "--model", "block",
+            "--observations", "4",
+        )  # fmt: skip
         table = pd.read_parquet(folder / "table.parquet")
         last = table[table["step"] == 800].set_index("interaction")
         assert (

@@ -9,6 +9,7 @@ from experiments import fence
 from md.backend.kernels.source import assemble
 from tests.experiments.runs import one
 from tests.nvrtc import compile_cubin
+from tests.tiers import full
 
 
 def boxes_of(n: int, dim: int) -> fence.Boxes:
@@ -17,7 +18,7 @@ def boxes_of(n: int, dim: int) -> fence.Boxes:
 
 class TestBoxes:
     @pytest.mark.parametrize("start", fence.STARTS)
-    @pytest.mark.parametrize(("n", "dim"), [(2, 3), (300, 2), (5000, 3)])
+    @pytest.mark.parametrize(("n", "dim"), [(2, 3), full(300, 2), (600, 3), full(5000, 3)])
     def test_a_build_gives_the_bounds_of_ranges(self, n, dim, start):
         boxes = boxes_of(n, dim)
         kept = boxes.tree.nodes.copy()
@@ -73,7 +74,7 @@ def test_no_wrong_tree_leaves_a_largest_share():
     assert half["share_low"] < 0.5 < half["share_high"]
 
 
-@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("dim", [full(2), 3])
 def test_the_kernel_without_the_fence_compiles_to_other_code(dim):
     arguments = fence.KERNELS, "fit_spanning", dim, np.dtype(np.float32), "aos4", {}
     whole, without = assemble(*arguments), assemble(*arguments, constants={"NO_FENCE": 1})

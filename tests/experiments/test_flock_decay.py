@@ -9,7 +9,7 @@ import md
 from experiments import flock_decay
 from tests.experiments.runs import run
 
-FLAGS = "--quick --n 1000 --predicted-n 3000 --precision float64 --age 4 --last 60 --ages 3 --steps 2".split()
+FLAGS = "--quick --n 1000 --predicted-n 2500 --precision float64 --age 4 --last 30 --ages 3 --steps 2".split()
 FLAGS += "--rounds 2 --cache 64 512 --model block --search scattered".split()
 
 
@@ -26,7 +26,7 @@ def folder(systems, tmp_path_factory):
 def test_every_round_has_each_age_in_both_memories(folder, systems):
     table = pd.read_parquet(folder / "table.parquet")
     timed = table[table["what"] != "predicted"]
-    ages = [1, 3, 12, 61]  # the first of two timed steps, after one that is not timed
+    ages = [1, 3, 9, 31]  # the first of two timed steps, after one that is not timed
     for _, rows in timed.groupby(["system", "round", "what"]):
         assert rows["age"].tolist() == ages
     assert timed.groupby(["system", "round"])["what"].unique().map(set).eq({"sorted", "shuffled"}).all()
@@ -149,6 +149,7 @@ def test_a_half_age_has_its_range_over_runs():
     assert "(half at 13, 6 to beyond the last)" in text[0]
 
 
+@pytest.mark.full
 def test_an_order_wears_out_for_a_tree_too(tmp_path):
     kept = run(flock_decay, tmp_path, *FLAGS, "--search", "tree", "--system", "flock", "gas")
     table = pd.read_parquet(kept / "table.parquet")

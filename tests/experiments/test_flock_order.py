@@ -12,6 +12,7 @@ from experiments.prediction.flocks import Flock
 from tests.experiments.runs import one, run
 
 
+@pytest.mark.full
 def test_boids_gather_under_a_weak_separation_alone(tmp_path, monkeypatch):
     whole = flock_order.measure
 

@@ -10,6 +10,7 @@ from experiments import gas_ladder
 from experiments.analysis.baselines import again
 from experiments.gas_ladder import FIRST, RUNGS, Rung
 from experiments.processes.separate_run import all_rows
+from tests.tiers import full
 
 TIMES = {
     FIRST: [[4.0, 4.4], [4.0, 4.0]],
@@ -85,7 +86,7 @@ def test_only_rungs_that_need_a_device_give_no_rows():
     assert list(gas_ladder.measure(case("packed rows"))) == []
 
 
-@pytest.mark.parametrize(("precision", "excess"), [("float64", 1e-3), ("float32", 5e-3)])
+@pytest.mark.parametrize(("precision", "excess"), [("float64", 1e-3), full("float32", 5e-3)])
 def test_a_rung_with_wrong_forces_is_not_timed(monkeypatch, precision, excess):
     wrong = RUNGS["neighbour lists"]._replace(search=md.search.Verlet("row", 0.3))
     monkeypatch.setitem(gas_ladder.RUNGS, "neighbour lists", wrong)

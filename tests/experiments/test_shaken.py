@@ -19,6 +19,7 @@ def test_a_small_box_has_a_balance_and_profiles_of_all_its_particles(tmp_path):
         shakes=1,
         bins=5,
         pictures=3,
+        search="linked",
         backend="cpu",
     )
     case = cases(config)[0].config

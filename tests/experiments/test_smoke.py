@@ -43,7 +43,7 @@ SMALLER = {
     "reorder_cost": "--n 512 1024 --rounds 2 --place 'one thread'",
     "roofline": "--n 500 --filling-fraction 0.2 --precision float64 --rounds 2 --steps 5",
     "searches": "--n 1024 --search linked verlet --rounds 2 --steps 5",
-    "shaken": "--length 6 --amplitude 1.8 --shakes-before 0 --pictures 2",
+    "shaken": "--length 6 --amplitude 1.8 --shakes-before 0 --pictures 2 --search linked",
     "speed_up": "--length 12 --rounds 2 --steps 2 --precision float64",
     "timing": "--n 1024 --ordering hilbert shuffled --rounds 2",
     "wear": f"--measured {KEPT}/interval/h200_again --predicted {KEPT}/decay/h200_interaction",
@@ -61,6 +61,7 @@ PUBLISHED = SMALLER | {
     "mixture": "--n 300 --widest 2 --search lbvh tiles --rounds 2 --steps 2",
     "reorder_cost": "--n 512 1024 --rounds 2",
     "roofline": "--n 500 --filling-fraction 0.05 0.4 --rounds 2 --steps 5",
+    "shaken": "--length 6 --amplitude 1.8 --shakes-before 0 --pictures 2",
     "speed_up": "--length 12 --rounds 2 --steps 2",
 }
 
@@ -114,6 +115,13 @@ def small_copies(monkeypatch):
 @pytest.mark.parametrize("name", listing())
 def test_it_runs_is_drawn_and_answers(name, tmp_path, capsys):
     assert name in SMALLER, "a new experiment needs a case here"
+    check_run(name, SMALLER[name], tmp_path, capsys)
+
+
+@pytest.mark.full
+@pytest.mark.usefixtures("small_copies", "with_contents")
+@pytest.mark.parametrize("name", listing())
+def test_it_is_drawn_with_all_contents(name, tmp_path, capsys):
     check_run(name, SMALLER[name], tmp_path, capsys)
 
 

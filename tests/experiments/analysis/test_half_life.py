@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.analysis import half_life
+from tests.tiers import examples
 
 
 class TestCrossing:
+    @examples(15)
     @given(at=st.floats(2, 900), slope=st.floats(0.05, 0.4))
     def test_a_line_over_the_logarithm_of_steps_is_found_exactly(self, at, slope):
         steps = np.geomspace(1, 1000, 9)

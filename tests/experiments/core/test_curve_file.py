@@ -12,6 +12,7 @@ import sfc
 from experiments import curves, timing
 from experiments.__main__ import listing
 from experiments.core import main
+from tests.tiers import full, product
 
 GRAMMAR = """
 name = "{name}"
@@ -130,8 +131,9 @@ PLANE = 'name = "{name}"\ndim = 2\n[rules]\nA = ">BF<AFA<FB>"\nB = "<AF>BFB>FA<"
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("name", ["shuffled", "lattice", "pancake", "butz"])
-@pytest.mark.parametrize("experiment", listing())
+@pytest.mark.parametrize(
+    ("experiment", "name"), product(list(listing()), ["shuffled", "lattice", "pancake", "butz"], 4, full)
+)
 def test_no_experiment_takes_a_plane_curve_with_the_name_of_another_order(name, experiment, tmp_path, capsys):
     path = tmp_path / "plane.toml"
     path.write_text(PLANE.format(name=name))

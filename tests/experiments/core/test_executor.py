@@ -80,16 +80,13 @@ def test_a_fault_of_a_simulation_elsewhere_reads_as_it_does_here(executor, tmp_p
     assert "NonFiniteState" in trace
 
 
-def test_a_worker_that_is_killed_ends_the_run_with_the_remedy(tmp_path, capsys):
-    assert run("--results", tmp_path, "--executor", "processes", "--workers", 1, "--size", 1, 99) == 1
+def test_a_worker_that_is_killed_ends_the_run_with_the_remedy_and_the_run_goes_on(tmp_path, capsys):
+    workers = ("--executor", "processes", "--workers", 1)
+    assert run("--results", tmp_path, *workers, "--size", 1, 99) == 1
     message = capsys.readouterr().err
     assert "fewer --workers take less memory" in message
     assert f"--resume {only(tmp_path)} continues" in message
-
-
-def test_a_run_whose_worker_was_killed_goes_on(tmp_path):
-    assert run("--results", tmp_path, "--executor", "processes", "--workers", 1, "--size", 1, 99) == 1
-    assert run("--resume", only(tmp_path), "--executor", "processes") == 1
+    assert run("--resume", only(tmp_path), *workers) == 1
     assert set(pd.read_parquet(only(tmp_path) / "table.parquet")["size"]) == {1}
 
 

@@ -22,6 +22,7 @@ from experiments.core.record import (
 from experiments.core.settings import UsageError
 from tests.experiments import toy
 from tests.experiments.core.test_survival import only, provenance, run
+from tests.tiers import by_default, full, product
 
 ROWS = [{"size": 1, "share": 1 / 7, "part": None, "name": "red"}, {"size": -1, "share": float("nan")}]
 NESTED = "[" * 100_000
@@ -80,8 +81,9 @@ def refused(folder: Path, flag: str, capsys, *more) -> str:
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("damage", DAMAGED)
-@pytest.mark.parametrize("flag", ["--replot", "--resume", "--from"])
+@pytest.mark.parametrize(
+    ("damage", "flag"), product(list(DAMAGED), ["--replot", "--resume", "--from"], 3, full)
+)
 def test_a_damaged_provenance_is_named_with_its_remedy(complete, tmp_path, capsys, damage, flag):
     folder = copied(complete, tmp_path / "run")
     (folder / PROVENANCE).write_text(DAMAGED[damage], encoding="latin-1")
@@ -369,9 +371,11 @@ def test_arguments_of_a_wrong_class_are_refused(tmp_path):
         save_table([], tmp_path, "x")
 
 
-@pytest.mark.parametrize(
-    "folder", sorted(Path(record.__file__).parents[2].glob("results/reference/*/*")), ids=str
-)
+KEPT = sorted(Path(record.__file__).parents[2].glob("results/reference/*/*"))
+ONE_EACH = {folder.parent: folder for folder in KEPT}.values()  # of each experiment
+
+
+@pytest.mark.parametrize("folder", by_default(KEPT, lambda folder: folder in ONE_EACH, full), ids=str)
 def test_the_committed_tables_are_read(folder):
     assert len(read_table(folder)) > 0
     assert read_provenance(folder)["experiment"] == folder.parent.name

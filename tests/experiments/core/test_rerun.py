@@ -9,10 +9,12 @@ import pytest
 from experiments.core.record import read_provenance
 from experiments.core.rerun import config_of
 from experiments.peers import PEERS
+from tests.tiers import by_default, full
 
 pytestmark = pytest.mark.quick
 
 KEPT = sorted((Path(__file__).parents[3] / "results" / "reference").glob("*/*/"))
+ONE_EACH = {folder.parent: folder for folder in KEPT}.values()  # of each experiment
 
 
 @pytest.fixture
@@ -23,7 +25,11 @@ def a_large_machine(monkeypatch):
         monkeypatch.setattr(peer, "require", lambda: None)
 
 
-@pytest.mark.parametrize("folder", KEPT, ids=lambda folder: f"{folder.parent.name}-{folder.name}")
+@pytest.mark.parametrize(
+    "folder",
+    by_default(KEPT, lambda folder: folder in ONE_EACH, full),
+    ids=lambda folder: f"{folder.parent.name}-{folder.name}",
+)
 def test_a_run_that_is_kept_can_be_asked_for_again(folder, a_large_machine):
     experiment = importlib.import_module(f"experiments.{folder.parent.name}")
     config = config_of(folder, "--from", experiment.Config, folder.parent.name)

@@ -90,7 +90,7 @@ def test_a_run_killed_ten_times_has_every_case_once(whole, tmp_path):
 
 def test_sigterm_ends_a_run_that_goes_on(whole, tmp_path):
     log = tmp_path / "log"
-    flags = ("--results", tmp_path, "--repeats", 2, "--seconds", 0.1, "--log", log)
+    flags = ("--results", tmp_path, "--repeats", 2, "--seconds", 0.04, "--log", log)
     process, _ = started(toy.run, argv(*flags))
     while process.is_alive() and (not log.exists() or len(log.read_text().splitlines()) < 3):
         time.sleep(0.005)

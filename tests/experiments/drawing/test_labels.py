@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from experiments.drawing import figures, style
 from experiments.drawing.style.labels import settle, spread
+from tests.tiers import examples
 
 pytestmark = pytest.mark.quick
 
@@ -26,6 +27,7 @@ def test_places_are_apart_within_the_panel_and_in_order(wanted):
     assert (np.diff(found[order]) > 0).all()
 
 
+@examples(15)
 @given(wanted=PLACES)
 def test_no_others_are_nearer(wanted):
     wanted = np.sort(np.array(wanted))

@@ -1,5 +1,6 @@
 """The look of a memory order: its own, and the same in every figure; files with their origin."""
 
+import string
 from collections import defaultdict
 
 import matplotlib.pyplot as plt
@@ -18,6 +19,7 @@ from experiments.analysis.baselines import AGED, LATTICE
 from experiments.drawing import style
 from experiments.drawing.style import FAMILIES, Origin, look
 from experiments.timing import BASELINES
+from tests.tiers import examples
 
 pytestmark = pytest.mark.quick
 
@@ -46,7 +48,10 @@ def test_aged_memory_looks_as_the_lattice_in_whose_order_it_was():
     assert look(AGED) == look(LATTICE)
 
 
-@given(name=st.text().filter(lambda name: name not in {*KNOWN, AGED}))
+@examples(10)
+@given(
+    name=st.text(string.ascii_letters + string.digits + "_-").filter(lambda name: name not in {*KNOWN, AGED})
+)
 def test_a_curve_of_one_s_own_never_looks_as_a_known_one(name):
     own = look(name)
     assert own.colour not in {look(known).colour for known in KNOWN}

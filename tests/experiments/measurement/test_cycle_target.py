@@ -7,6 +7,9 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from experiments.measurement import cycle_target
 from experiments.measurement.cycle_target import LEAST_STEPS, CycleJob, profile, simulation, write_start
 
 JOB = CycleJob(512, 0.2, "verlet", "float64", True, "cpu", 0, 20)
@@ -44,7 +47,18 @@ def test_a_search_that_is_built_at_every_step_gets_several(monkeypatch):
     assert profile(sim) == (LEAST_STEPS, LEAST_STEPS)
 
 
-def test_the_program_prints_its_cycle(tmp_path):
+def test_the_program_prints_its_cycle(tmp_path, monkeypatch, capsys):
+    sim = simulation(JOB)
+    sim.run(JOB.warm_up)
+    write_start(tmp_path / "start.npz", sim.state)
+    job = JOB._replace(start=str(tmp_path / "start.npz"))
+    monkeypatch.setattr(sys, "argv", ["cycle", json.dumps(job._asdict())])
+    cycle_target.main()
+    assert json.loads(capsys.readouterr().out)["builds"] == 1
+
+
+@pytest.mark.full
+def test_a_process_prints_its_cycle(tmp_path):
     sim = simulation(JOB)
     sim.run(JOB.warm_up)
     write_start(tmp_path / "start.npz", sim.state)

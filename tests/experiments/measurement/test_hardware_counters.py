@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import md
 from experiments.measurement import hardware_counters as counted
+from experiments.measurement import profiler_target
 from experiments.measurement.hardware_caches import system_caches
 from experiments.measurement.hardware_counters import (
     CannotCountError,
@@ -118,6 +121,18 @@ class TestCounted:
         with pytest.raises(CannotCountError, match="ncu ended with 3: out of order"):
             list(counted.counted("nsight", JOB))
 
+    def test_the_probe_finds_the_forces_of_each_order_as_often_as_it_is_told(self, monkeypatch, capfd):
+        found = []
+        monkeypatch.setattr(md.Simulation, "forces", lambda sim: found.append(sim.state.id))
+        monkeypatch.setattr(sys, "argv", ["probe", json.dumps(JOB._replace(times=2)._asdict())])
+        profiler_target.main()
+        assert capfd.readouterr() == ("", "")
+        assert len(found) == 2 * len(JOB.orderings)
+        for k in range(0, len(found), 2):
+            assert np.array_equal(found[k], found[k + 1])
+            assert not np.array_equal(found[k], found[k - 1])
+
+    @pytest.mark.full
     def test_the_probe_is_a_program_that_finds_forces(self):
         done = subprocess.run(
             [sys.executable, "-m", "experiments.measurement.profiler_target", json.dumps(JOB._asdict())],

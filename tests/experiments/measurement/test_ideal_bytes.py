@@ -7,18 +7,19 @@ import pytest
 
 import md
 from experiments.measurement.ideal_bytes import Sizes, Traffic, of_phase, sizes_of, traffic
+from tests.tiers import full
 
 PACKED = Sizes(n=10, cells=8, pos=160, rows=240, out=240, listed=320, ranked=0)
 
 
 def simulation(
-    search: str | md.search.Verlet, fused: bool = True, precision: str = "float64", **options
+    search: str | md.search.Verlet, fused: bool = True, precision: str = "float64", steps: int = 1, **options
 ) -> md.Simulation:
     state = md.scenes.shared_gas(300, 0.3, seed=1)
     law, dt = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
     options |= {"backend": "cpu", "precision": precision, "fused": fused}
     sim = md.Simulation(state, law, search=search, dt=dt, **options)
-    sim.run(1)
+    sim.run(steps)
     return sim
 
 
@@ -76,7 +77,7 @@ def test_the_bytes_of_a_build_are_divided_among_steps():
     assert math.isnan(of_phase(moved, "integrate", 10.0))
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("precision", [full("float32"), "float64"])
 def test_sizes_are_those_of_the_arrays(precision):
     sim = simulation("verlet", precision=precision)
     sizes = sizes_of(sim)
@@ -92,7 +93,8 @@ def test_sizes_are_those_of_the_arrays(precision):
 
 
 def test_a_device_packs_rows_and_lists_partners_in_fours(monkeypatch):
-    sim = simulation("verlet", layout="aos4")
+    sim = simulation("verlet", layout="aos4", steps=0)
+    sim.accesses()  # of the lists that are built for it
     _, count, *_ = sim.search.structure()
     fours = sum(max(1, math.ceil(one / 4)) for one in count)
     monkeypatch.setattr(sim.backend, "packs_rows_for", lambda law: True)
@@ -104,7 +106,7 @@ def test_a_device_packs_rows_and_lists_partners_in_fours(monkeypatch):
 
 
 def test_sizes_without_lists_and_without_a_fused_step():
-    sim = simulation("coherent", fused=False, layout="aos4")
+    sim = simulation("coherent", fused=False, layout="aos4", steps=0)
     sizes = sizes_of(sim)
     assert sizes.listed == 0
     assert sizes.out == sizes.pos == 300 * 4 * 8

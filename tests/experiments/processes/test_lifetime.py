@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from multiprocessing import resource_tracker
 from tempfile import TemporaryDirectory
@@ -19,7 +20,7 @@ from tests.experiments import toy, toy_ended
 from tests.experiments.core.test_executor import ROOT
 from tests.experiments.core.test_survival import argv
 from tests.processes import all_heard, started
-from tests.tiers import nightly
+from tests.tiers import full, nightly
 
 
 def ended_within(processes: list[psutil.Process], seconds: float) -> bool:
@@ -32,7 +33,7 @@ def ended_within(processes: list[psutil.Process], seconds: float) -> bool:
     return False
 
 
-@pytest.mark.parametrize("how", ["kill", nightly("terminate")])
+@pytest.mark.parametrize("how", [full("kill"), nightly("terminate")])
 def test_workers_and_their_tracker_end_with_a_main_process_that_is_killed(how, tmp_path):
     log = tmp_path / "log"
     flags = ("--results", tmp_path, "--executor", "processes", "--workers", 2, "--seconds", 60, "--log", log)
@@ -54,11 +55,11 @@ def test_workers_and_their_tracker_end_with_a_main_process_that_is_killed(how, t
                 process.kill()
 
 
-def idle(message) -> None:
+def idle(work, message) -> None:
     """A process that begins a worker, says which, and waits."""
     multiprocessing.current_process()._config["daemon"] = False  # those of the tests may begin none
     heard, tell = multiprocessing.get_context("fork").Pipe(duplex=False)
-    worker = multiprocessing.get_context("fork").Process(target=waiting, args=(tell,))
+    worker = multiprocessing.get_context("fork").Process(target=work, args=(tell,))
     worker.start()
     message.send((worker.pid, heard.recv()))
     time.sleep(60)
@@ -92,15 +93,24 @@ def test_the_process_of_a_run_ends_with_the_main_process(tmp_path):
 
 
 def waiting(tell) -> None:
-    lifetime._killed_by_the_kernel = lambda: False
     lifetime.end_with_parent()
-    tell.send("ready")
+    tell.send(threading.active_count())
     time.sleep(60)
 
 
-def test_where_the_kernel_does_not_a_thread_ends_a_worker():
-    main, heard = started(idle)
-    pid, _ = heard.recv()
+def watching(tell) -> None:
+    """A worker that the kernel does not end."""
+    lifetime._killed_by_the_kernel = lambda: False
+    waiting(tell)
+
+
+@pytest.mark.parametrize(("work", "threads"), [(waiting, 1), (watching, 2)], ids=["kernel", "thread"])
+def test_the_kernel_ends_a_worker_and_where_it_does_not_a_thread(work, threads):
+    if work is waiting and sys.platform != "linux":
+        pytest.skip("the kernel of Linux")
+    main, heard = started(idle, work)
+    pid, count = heard.recv()
+    assert count == threads
     worker = psutil.Process(pid)
     os.kill(main.pid, 9)
     main.join()
@@ -137,7 +147,8 @@ def told_by(process: psutil.Process) -> str:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_programs_and_what_they_begin_end_with_the_process_that_began_them(how, tmp_path):
+def test_programs_and_what_they_begin_end_with_the_process_that_began_them(how, tmp_path, monkeypatch):
+    monkeypatch.setattr(lifetime, "_WATCH", lifetime._WATCH.replace("sleep 2", "sleep 0.5"))
     process, _ = started(running, ["sh", "-c", "trap '' INT; sleep 63 & sleep 62"], tmp_path)
     found = started_processes(psutil.Process(process.pid), "sleep 62")
     assert len(found) == 4  # the shell that watches, the program, and two of it

@@ -17,7 +17,7 @@ from experiments.processes.separate_run import RunFailed, all_rows, rounds_with_
 from tests.experiments import toy_timed
 from tests.experiments.core.test_executor import ROOT
 from tests.processes import started
-from tests.tiers import nightly
+from tests.tiers import full, nightly
 
 
 def argv(*arguments) -> list[str]:
@@ -75,7 +75,7 @@ def test_each_run_has_a_process_and_a_seed_of_its_own(tmp_path):
     assert sorted(read_table(only(tmp_path))["run"].unique()) == [0, 1]
 
 
-@pytest.mark.parametrize("runs", [1, 2])
+@pytest.mark.parametrize("runs", [1, full(2)])
 def test_what_breaks_keeps_the_rounds_before(tmp_path, capsys, runs):
     assert run("--results", tmp_path, "--runs", runs, "--rounds", 3, "--size", 1, 13) == 1
     folder, errors = only(tmp_path), capsys.readouterr().err
@@ -114,7 +114,7 @@ def test_what_a_process_sends_of_an_error_can_be_read(error):
     assert str(error) in str(read)
 
 
-@pytest.mark.parametrize("kills", [(4,), nightly((2, 5))])
+@pytest.mark.parametrize("kills", [full((4,)), nightly((2, 5))])
 def test_a_run_in_another_process_goes_on_after_a_kill(kills, tmp_path):
     log = tmp_path / "log"
     begin = argv("--results", tmp_path, "--runs", 2, "--rounds", 3, "--size", 1, "--log", log)

@@ -1,7 +1,7 @@
 """A run is kept for reference only if it is complete, undamaged, of committed sources and of enough runs."""
 
 import json
-import subprocess
+import runpy
 import sys
 
 import pandas as pd
@@ -170,10 +170,11 @@ def test_a_description_of_another_form_is_refused(tmp_path, text):
         read_about(tmp_path)
 
 
-def test_the_command_refuses_with_a_message_and_status_2(tmp_path):
-    command = [sys.executable, "-m", "experiments.reference", "keep", str(tmp_path), "h200", "--about", "x"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr == (
+def test_the_command_refuses_with_a_message_and_status_2(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["reference", "keep", str(tmp_path), "h200", "--about", "x"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("experiments.reference", run_name="__main__")
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == (
         f"error: {tmp_path} has no provenance.json of a run; allowed: results/<experiment>/<utc>-<hash>\n"
     )

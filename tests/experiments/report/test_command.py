@@ -85,6 +85,13 @@ def test_an_empty_folder_gets_the_page(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out == f"{tmp_path / command.FILE}\n"
 
 
+def test_help_says_how_runs_are_given(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        command.main(["--help"])
+    assert "--run RUN" in capsys.readouterr().out
+
+
+@pytest.mark.full
 def test_help_needs_no_library():
     code = "import sys; sys.modules.update(altair=None, vl_convert=None, jinja2=None); "
     code += "sys.argv[1:] = ['--help']; "

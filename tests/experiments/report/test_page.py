@@ -12,6 +12,7 @@ import pytest
 
 from experiments.report import __main__ as command
 from experiments.report import page as pages
+from experiments.report import pictures
 from experiments.report.chart_list import CHARTS
 from experiments.report.numbers import FILE, of_page
 from experiments.report.sections import OWN, SECTIONS
@@ -20,6 +21,7 @@ from experiments.verdicts.claims import IDS, PARTS, read
 from experiments.verdicts.judgement import Shown
 from experiments.verdicts.queries import REFERENCE, evaluate
 from tests.experiments.report.document import Document, spaced
+from tests.experiments.verdicts.judged import judged
 
 SOURCE, NAME = "timing/h100", "20260101T000000Z-0123abcd"
 HEADLINE = "timing/h200_three_runs"
@@ -34,6 +36,7 @@ def html(tmp_path_factory, judgements):
     (run / "about.toml").unlink()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judgement, "judge", lambda claim: judgements[claim.id])
+        patch.setattr(pictures, "WIDEST", 40)
         assert command.main(["--results", str(folder / "new" / "results"), "--run", str(run)]) == 0
     return (folder / "new" / "results" / command.FILE).read_text()
 
@@ -45,7 +48,7 @@ def document(html):
 
 @pytest.fixture(scope="module")
 def judgements():
-    return {name: judgement.judge(claim) for name, claim in read().items()}
+    return {name: judged(name) for name in IDS}
 
 
 @pytest.fixture(scope="module")

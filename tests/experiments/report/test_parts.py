@@ -80,6 +80,7 @@ def test_first_choices_of_each_chart_show_six_series_or_fewer():
         assert specs.picture(specified, first).startswith("<svg")
 
 
+@pytest.mark.full
 def test_no_point_of_a_chart_is_drawn_twice():
     kept = {run.name: run for run in runs.kept()}
     for chart in CHARTS.values():

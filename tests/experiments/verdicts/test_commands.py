@@ -12,9 +12,10 @@ from experiments.peers import PEERS
 from experiments.verdicts import __main__ as command
 from experiments.verdicts import commands
 from experiments.verdicts.claims import every, read
-from tests.tiers import nightly
+from tests.tiers import by_default, full, nightly
 
 LINES = commands.distinct(every(read()))
+ONE_EACH = list({line.split()[2]: line for line in LINES}.values())  # of each experiment
 SMALL = "python -m experiments.curves --backend cpu"
 ON_DEVICE = "python -m experiments.decay --backend cuda"
 
@@ -27,7 +28,7 @@ def a_large_machine(monkeypatch):
         monkeypatch.setattr(peer, "require", lambda: None)
 
 
-@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("line", by_default(LINES, set(ONE_EACH).__contains__, full))
 @pytest.mark.parametrize("also", ["", nightly(" --quick")])
 def test_a_command_is_understood_by_its_experiment(line, also, a_large_machine):
     settings = commands.parse(line + also)
@@ -36,7 +37,7 @@ def test_a_command_is_understood_by_its_experiment(line, also, a_large_machine):
     assert settings.backend == (named or ["auto"])[0]
 
 
-@pytest.mark.parametrize("line", {line.split()[2]: line for line in LINES}.values())
+@pytest.mark.parametrize("line", ONE_EACH)
 def test_quick_at_the_end_of_a_command_makes_it_small(line, a_large_machine):
     quick = importlib.import_module(line.split()[2]).QUICK
     settings = commands.parse(line + " --quick")

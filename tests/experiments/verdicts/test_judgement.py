@@ -4,23 +4,18 @@ import ast
 import math
 import random
 from dataclasses import replace
-from functools import cache
 
 import pytest
 
-from experiments.verdicts.claims import Claim, every, read
-from experiments.verdicts.judgement import Judgement, filled, judge, number
+from experiments.verdicts.claims import Claim
+from experiments.verdicts.judgement import filled, judge, number
 from experiments.verdicts.queries import RUN, Answer
 from experiments.verdicts.rules import CONFIRMED, DEPENDS, NOT_MEASURED, REFUTED, Rule, word
+from tests.experiments.verdicts.judged import CLAIMS, judged
+from tests.tiers import first
 
-CLAIMS = {claim.id: claim for claim in (*every(read()), read()["L8"])}
 JUDGED = [claim.id for claim in CLAIMS.values() if claim.confirmed_if is not None]
 TRIALS = 700
-
-
-@cache
-def judged(name: str) -> Judgement:
-    return judge(CLAIMS[name])
 
 
 @pytest.mark.parametrize("name", CLAIMS)
@@ -74,7 +69,7 @@ def reachable(claim: Claim, answers: dict[str, Answer]) -> set[str]:
     return words
 
 
-@pytest.mark.parametrize("name", JUDGED)
+@pytest.mark.parametrize("name", first(JUDGED, 4))
 def test_other_values_give_every_other_verdict(name):
     claim, answers = CLAIMS[name], dict(judged(name).answers)
     used = {*claim.confirmed_if.names, *claim.refuted_if.names}

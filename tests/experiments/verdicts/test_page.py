@@ -6,13 +6,13 @@ import pytest
 
 from experiments.verdicts import __main__ as command
 from experiments.verdicts import page, table_6_1
-from experiments.verdicts.claims import IDS, read
-from experiments.verdicts.judgement import judge
+from experiments.verdicts.claims import IDS
+from tests.experiments.verdicts.judged import judged
 
 
 @pytest.fixture(scope="module")
 def judgements():
-    return [judge(claim) for claim in read().values()]
+    return [judged(name) for name in IDS]
 
 
 def test_a_terminal_gets_a_line_a_claim_and_a_count(judgements):
