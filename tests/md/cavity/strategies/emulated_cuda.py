@@ -23,8 +23,8 @@ HEADER = Path(__file__).parents[3] / "grid_on_host.h"
 LIBRARIES = (
     Path(__file__).parents[4] / ".pytest_cache" / "emulated"
 )  # compiled kernels, by all they are made of
-FLAGS = ["-std=c++17", "-Og", "-fno-exceptions", "-w", "-shared", "-fPIC"]
-FLAGS += ["-Wl,-Bsymbolic", "-DMOST_POLLS=3000"]
+FLAGS = ["-std=c++17", "-Og", "-fno-exceptions", "-w", "-fPIC", "-DMOST_POLLS=3000"]
+LINKED = ["-shared", "-Wl,-Bsymbolic"]
 FLAGS += ["-ffp-contract=off"]  # so that __dmul_rn and __dadd_rn round one by one
 ON_HOST = {  # headers with instructions of the device, and what stands for their first part on the host
     "exchanged_words.cuh": """
@@ -62,6 +62,22 @@ extern "C" void launch(int blocks, int at_once, int threads, size_t bytes, void*
     for (int first = 0; first < blocks; first += at_once) run_blocks(first, at_once, threads, bytes, call);
 }}
 """
+
+
+def compiled_header(compiler: str) -> Path:
+    """Path to include `HEADER` by, beside which it lies compiled."""
+    key = hashlib.sha256("\n".join([compiler, *FLAGS, HEADER.read_text()]).encode()).hexdigest()[:32]
+    header = LIBRARIES / f"header_{key}.h"
+    compiled = header.with_suffix(".h.gch")
+    if not compiled.exists():
+        LIBRARIES.mkdir(parents=True, exist_ok=True)
+        own = header.with_suffix(f".{os.getpid()}")  # another process may compile it now
+        own.write_text(f'#include "{HEADER}"\n')
+        made = own.with_suffix(f".{os.getpid()}.gch")
+        subprocess.run([compiler, *FLAGS, "-x", "c++-header", "-o", made, own], check=True)
+        own.replace(header)
+        made.replace(compiled)
+    return header
 
 
 class HostArray(NDArrayOperatorsMixin):
@@ -184,7 +200,7 @@ class EmulatedCuda(Cpu):
             pattern = rf'(#line 1 "[^"]*{header}").*?(?:{end})'
             code = re.sub(pattern, lambda m, r=replacement: m[1] + r, code, flags=re.DOTALL)
         code = code.replace("extern __shared__ uint4 memory[];", "uint4* memory = shared_memory();")
-        code = f'#include "{HEADER}"\n{code}\n{LAUNCH.format(name=name, arguments=arguments)}'
+        code = f"{code}\n{LAUNCH.format(name=name, arguments=arguments)}"
         key = hashlib.sha256("\n".join([compiler, *FLAGS, HEADER.read_text(), code]).encode()).hexdigest()[
             :32
         ]
@@ -193,7 +209,11 @@ class EmulatedCuda(Cpu):
             LIBRARIES.mkdir(parents=True, exist_ok=True)
             path = self.folder / f"{name}_{key}.cpp"
             path.write_text(code)
-            subprocess.run([compiler, *FLAGS, "-o", path.with_suffix(".so"), path], check=True)
+            header = compiled_header(compiler)
+            subprocess.run(
+                [compiler, *FLAGS, *LINKED, "-include", header, "-o", path.with_suffix(".so"), path],
+                check=True,
+            )
             own = library.with_suffix(f".{os.getpid()}")  # another process may compile the same kernel now
             shutil.copyfile(path.with_suffix(".so"), own)
             own.replace(library)
