@@ -1,6 +1,8 @@
 """Each of ten broken versions of the code is seen by the tier `quick`, by an assertion of a named test."""
 
+import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +14,8 @@ import pytest
 from tests.mutations import MUTATIONS, Mutation
 
 ROOT = Path(__file__).parents[1]
+FOUND = ast.ClassDef | ast.FunctionDef
+QUICK = re.compile(r"\bpytest\.mark\.quick\b|\bquick\(")
 COPIED = ("sfc", "md", "experiments", "tests", "pyproject.toml", "README.md")
 
 
@@ -55,15 +59,18 @@ def test_a_quick_test_fails_by_an_assertion(tmp_path, mutation):
         assert message.startswith(("failure: AssertionError", "failure: assert"))
 
 
-@pytest.fixture(scope="module")
-def quick_tests() -> str:
-    """Ids of the quick tests in the files that mutations name."""
-    files = sorted({mutation.test.partition("::")[0] for mutation in MUTATIONS})
-    command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "--collect-only", "-m", "quick", *files]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+def marks_of(test: str) -> str:
+    """Decorators of the function or method of a test's id, as text, and those of its class."""
+    file, *names = test.split("::")
+    body, found = ast.parse((ROOT / file).read_text()).body, ""
+    for name in names:
+        (node,) = (one for one in body if isinstance(one, FOUND) and one.name == name)
+        found += "\n".join(["", *map(ast.unparse, node.decorator_list)])
+        body = node.body
+    return found
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
-def test_a_mutation_fits_the_code_and_names_a_quick_test(mutation: Mutation, quick_tests):
+def test_a_mutation_fits_the_code_and_names_a_quick_test(mutation: Mutation):
     assert (ROOT / mutation.file).read_text().count(mutation.old) == 1
-    assert mutation.test in quick_tests
+    assert QUICK.search(marks_of(mutation.test))

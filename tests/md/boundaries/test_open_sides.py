@@ -36,7 +36,7 @@ def clouds(draw):
 
 
 @pytest.mark.split
-@pytest.mark.parametrize("search", sorted(set(md.search.SEARCHES) - {"naive"}))
+@pytest.mark.parametrize("search", tiers.searches(set(md.search.SEARCHES) - {"naive"}, others=tiers.full))
 @tiers.examples(40)
 @given(state=clouds())
 def test_every_search_finds_pairs_beyond_an_open_side(search, backend, state):
@@ -54,7 +54,7 @@ def test_those_out_there_collide(backend):
     assert at.vel[2:] == pytest.approx(np.tile(at.vel[:2], (2, 1)), abs=1e-9)
 
 
-@pytest.mark.parametrize("overlap", [0.001, 0.1])
+@pytest.mark.parametrize("overlap", [0.001, tiers.full(0.1)])
 @pytest.mark.parametrize("at", [(6e4, 6e4), (-6e4, 6e4), (6e4, -6e4)])
 def test_spheres_far_out_are_pushed_alike_in_float32(at, overlap, backend):
     """Within what the order of a sum may change, where places are 1 / 256 d apart and radii anything."""
@@ -105,7 +105,7 @@ def test_particles_fly_out_and_on(integrator, fused, backend):
     assert at.pos == pytest.approx(np.array([[5 + 20 * t, (4 + 3 * t) % 5], [1 - 40 * t, 1.0]]))
 
 
-@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("fused", [True, tiers.full(False)])
 def test_walls_stand_at_the_other_axes_alone(fused, backend):
     box = md.Box((6.0, 4.0), False, (True, False))
     state = md.State([[3.0, 1.0], [0.2, 2.0]], [[2.0, -3.0], [-5.0, 0.0]], box)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import md
-from tests.tiers import nightly
+from tests.tiers import full, nightly
 
 SpringDashpot, Frictional = md.laws.SpringDashpot, md.laws.FrictionalSpringDashpot
 ELASTIC = SpringDashpot(stiffness=1e4, damping=0.0)
@@ -39,7 +39,7 @@ def turned(law, steps: int, dim: int, integrator: str, backend: str) -> tuple[np
 
 
 class TestStepHalving:
-    @pytest.mark.parametrize("dim", [2, 3])
+    @pytest.mark.parametrize("dim", [3, full(2)])
     @pytest.mark.parametrize("integrator", ["velocity_verlet", "position_verlet"])
     @pytest.mark.parametrize(("law", "order"), LAWS.values(), ids=LAWS)
     def test_shrinks_the_change_by_two_to_the_order(self, law, order, integrator, dim, backend):

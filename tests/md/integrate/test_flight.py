@@ -10,6 +10,7 @@ import md
 from md.integrate import Flight
 from md.search import Coherent, Reflexive, Scattered, Tensor
 from tests.md.flock_reference import flown
+from tests.tiers import full
 
 STILL = md.laws.Boids(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)  # gives no increment
 LAW = md.laws.Boids(2.0, 1.2, 1.6, cohesion=0.05, separation=0.1, alignment=0.2)
@@ -224,8 +225,8 @@ TWICE = Reflexive(met="twice", atomics="none")
 RUNS = [  # search, fused, reorder
     ("linked", False, md.Reorder("hilbert", md.Every(7), "shadow")),
     ("verlet", True, None),
-    ("lbvh", False, None),
-    (TWICE, True, None),
+    full("lbvh", False, None),
+    full(TWICE, True, None),
 ]
 
 

@@ -8,7 +8,7 @@ from md.integrate import Flight
 from md.laws.pair import kernel_law
 from tests.md.backend.kernels.test_source import source_of
 from tests.md.backend.test_cuda_on_host import printed_around
-from tests.tiers import nightly
+from tests.tiers import full, nightly
 
 LAW = md.laws.Boids(2.0, 1.2, 1.6, cohesion=0.05, separation=0.1, alignment=0.2)
 BOX = md.Box((9.1, 7.3, 8.2), (True, True, False))
@@ -141,7 +141,7 @@ def test_a_step_from_increments_is_that_of_the_cpu(tmp_path):
     assert status == [STEP + 1, 0, 0]
 
 
-@pytest.mark.parametrize("wrong", [np.inf, np.nan, 1e200])
+@pytest.mark.parametrize("wrong", [np.inf, full(np.nan), full(1e200)])
 def test_an_infinite_increment_is_a_fault_of_its_step_and_particle(wrong, tmp_path):
     run, increments = flock(), np.zeros((N, 3))
     increments[17, 1] = wrong

@@ -17,11 +17,12 @@ WAYS = {name: {"search": name} for name in sorted(md.search.SEARCHES)} | {
         "reorder": md.Reorder("hilbert", md.Every(1), mode="shadow"),
     },
 }
+KEPT = {"search": "lbvh", "dt": 1e-4, "backend": "cpu", "allow_overlap": True}
 OF_CELLS = "particles", "number_density", "velocity", "temperature", "contact_pressure", "pressure"
 
 
 def simulated(state, law=LAW, **options) -> md.Simulation:
-    return md.Simulation(state, law, **{"dt": 1e-4, "backend": "cpu", "allow_overlap": True} | options)
+    return md.Simulation(state, law, **KEPT | options)
 
 
 def cloud(periodic=(True, False)) -> md.State:

@@ -126,15 +126,15 @@ class TestProfiles:
             Profile(0, bins)
 
     def test_narrow_integers_give_every_slice(self):
-        simulation = simulated(crowd(2, (True, True)), "cpu")
+        simulation = simulated(crowd(3, (True,) * 3), "cpu", search="linked")
         profile = Profile(np.int8(0), np.uint8(200))
         assert (type(profile.axis), type(profile.bins)) == (int, int)
         seen, expected = (look(simulation, [p]).profiles[0] for p in (profile, Profile(0, 200)))
         np.testing.assert_array_equal(seen.particles, expected.particles)
-        observer = Observer(np.int8(1), Profile(1, np.uint8(100)), cells=np.array([3, 5], np.int8))
+        observer = Observer(np.int8(1), Profile(1, np.uint8(100)), cells=np.array([3, 5, 4], np.int8))
         simulation.run(1, reporters=[observer])
         assert len(observer.profile_table()["slice"]) == 200
-        assert (type(observer.interval), observer.cells) == (int, (3, 5))
+        assert (type(observer.interval), observer.cells) == (int, (3, 5, 4))
 
     @pytest.mark.parametrize(
         "cells", [np.int16(256), np.array([2**22, 2**22]), np.array([2**16] * 2, np.int32)]

@@ -65,7 +65,8 @@ class TestEveryFlock:
         for name, box in BOXES.items():
             options = {} if name == "periodic" else {"walls": walls}
             state = flock(100, box, clusters=3, seed=2)
-            run = md.Simulation(state, md.laws.Boids(), integrator="flight", dt=0.2, backend="cpu", **options)
+            options |= {"search": "naive", "integrator": "flight", "dt": 0.2, "backend": "cpu"}
+            run = md.Simulation(state, md.laws.Boids(), **options)
             run.run(20)
             assert speeds(run.state).max() <= 1 + 1e-14
             assert not np.array_equal(run.state.by_id().vel, state.by_id().vel)

@@ -13,6 +13,7 @@ from tests import tiers
 from tests.md.scenes.test_scenes import SPHERE, least_distance, same
 
 FLAT = (True, True, False)
+NEVER = lambda *_: False  # noqa: E731 - of a case that it is kept
 BOXES = {
     "cubic": md.Box((8, 8, 8)),
     "flat": md.Box((14, 14, 4)),
@@ -53,7 +54,13 @@ def to_walls(state: md.State) -> np.ndarray:
 class TestDense:
     @pytest.mark.parametrize(
         ("phi", "name"),
-        tiers.by_default(product([0.55, 0.6], BOXES), lambda phi, name: (phi == 0.6) == (name != "uneven")),
+        [
+            (0.6, "cubic"),
+            (0.6, "2D"),
+            (0.55, "uneven"),
+            tiers.full(0.6, "flat"),
+            *tiers.by_default([(0.55, "cubic"), (0.55, "flat"), (0.55, "2D"), (0.6, "uneven")], NEVER),
+        ],
     )
     def test_a_packing_has_no_overlap_and_the_exact_temperature(self, phi, name, backend):
         box = BOXES[name]
@@ -68,7 +75,8 @@ class TestDense:
         ("phi", "name"),
         tiers.by_default(
             product([0.2, 0.35, 0.36, 0.5, 0.6], ["cubic", "flat", "2D"]),
-            lambda phi, name: name == "cubic" or (phi, name) in ((0.6, "flat"), (0.36, "2D")),
+            lambda phi, name: (phi, name) in ((0.35, "cubic"), (0.6, "flat"), (0.36, "2D")),
+            tiers.full,
         ),
     )
     def test_the_lattice_is_removed(self, phi, name, backend):

@@ -11,6 +11,7 @@ from scipy.spatial import cKDTree
 import md
 from md.backend import Cpu
 from md.scenes import shared
+from tests import tiers
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
@@ -54,8 +55,9 @@ def test_a_thread_of_a_device_sums_several_particles(emulated, monkeypatch):
     assert gas(1001, backend=emulated)._record.tobytes() == gas(1001)._record.tobytes()
 
 
-@pytest.mark.parametrize("layout", md.backend.LAYOUTS)
-@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("layout", "precision"), tiers.product([*md.backend.LAYOUTS], [np.float32, np.float64], 2, tiers.full)
+)
 def test_the_bits_are_the_same_in_every_layout_and_precision(layout, precision):
     device, state = EmulatedCuda(), gas(700, 0.45, seed=5)
     device.layout = layout

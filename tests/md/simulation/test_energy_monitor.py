@@ -9,6 +9,7 @@ import md
 from md.backend import Cpu
 from md.particles.state import pair_distances
 from md.simulation.energy_monitor import least_stride
+from tests import tiers
 from tests.md.laws.alignment import Alignment
 
 SHARED = md.scenes.SHARED_LAW
@@ -143,7 +144,9 @@ def test_the_warning_points_at_the_caller_of_this_package():
     assert caught[0].filename == __file__
 
 
-@pytest.mark.parametrize("search", sorted(set(md.search.SEARCHES) - {"naive", "tensor"}))
+@pytest.mark.parametrize(
+    "search", tiers.searches(set(md.search.SEARCHES) - {"naive", "tensor"}, others=tiers.full)
+)
 def test_the_check_of_a_start_without_contacts_copies_no_particles_to_the_host(search, monkeypatch):
     n, sizes = 1000, []
 

@@ -36,12 +36,18 @@ def same_run(one: md.State, other: md.State, backend: str, search: str = "linked
     )
 
 
-@pytest.mark.parametrize("roughly", [tiers.BY_DEFAULT, tiers.nightly(tuple(md.search.SEARCHES))])
-def test_the_shared_gas_cools_alike_in_every_search_and_precision(backend, roughly):
+EVERY = tuple(md.search.SEARCHES)
+
+
+@pytest.mark.parametrize(
+    ("exactly", "roughly"),
+    [(tiers.BY_DEFAULT, ("linked",)), tiers.full(EVERY, tiers.BY_DEFAULT), tiers.nightly(EVERY, EVERY)],
+)
+def test_the_shared_gas_cools_alike_in_every_search_and_precision(backend, exactly, roughly):
     state = md.scenes.shared_gas(4096, 0.2)
     assert md.observe.kinetic_energy(state) == pytest.approx(24, rel=1e-12)
     energy = {}
-    for precision, searches in (("float64", md.search.SEARCHES), ("float32", roughly)):
+    for precision, searches in (("float64", exactly), ("float32", roughly)):
         for search in set(searches) - {"naive"}:  # which would take longer than all others
             simulation = md.Simulation(
                 state,

@@ -5,6 +5,7 @@ import pytest
 
 import sfc
 from sfc.curves import butz, gray, morton, skilling
+from tests.tiers import full
 
 FAMILIES = {"butz": butz, "gray": gray, "morton": morton, "skilling": skilling}
 BOTH = [(name, dim) for name in FAMILIES for dim in range(2, FAMILIES[name].TABLE_DIM + 1)]
@@ -29,7 +30,7 @@ def test_operations_on_bits_give_the_indices_of_the_tables(name, dim):
     assert by_tables.max_order == by_bits.max_order
     assert by_tables.is_continuous == by_bits.is_continuous
     assert by_tables.is_closed == by_bits.is_closed
-    for order in range(by_bits.max_order + 1):
+    for order in {*range(0, by_bits.max_order, 4), 1, by_bits.max_order}:
         index = some_indices(by_bits, order, 100)
         cells = by_tables.decode(index, order)
         assert np.array_equal(by_bits.decode(index, order), cells)
@@ -163,7 +164,7 @@ def transposed(index: int, order: int, dim: int) -> list[int]:
     return axes
 
 
-@pytest.mark.parametrize("dim", [2, 3, *DIMS])
+@pytest.mark.parametrize("dim", [2, 3, 10, *map(full, (5, 6, 21, 32, 64))])
 def test_skilling_s_curve_is_that_of_numpy_hilbert_curve(dim):
     """Compared with version 1.0.1, whose axis 0 is ours."""
     hilbert = pytest.importorskip("hilbert", reason="numpy-hilbert-curve is not installed")

@@ -14,7 +14,7 @@ from md.cavity.scheme import Scheme
 from md.cavity.sides import driven
 from md.cavity.strategies import Blocked
 from md.cavity.strategies.blocked import BlockedSolver, _depth
-from tests.tiers import by_default, nightly
+from tests.tiers import full, nightly
 
 PROFILE = tuple(np.sin(np.linspace(0, np.pi, 19)))
 SIDES = {  # every kind of side, at rest, moving, with fixed and free pressure
@@ -82,7 +82,7 @@ def test_all_sides_in_all_layouts_and_orders(name, layout, order, sides):
 
 
 @pytest.mark.parametrize("sides", SIDES)
-@pytest.mark.parametrize("depth", [1, 2, 5, 7, 50])
+@pytest.mark.parametrize("depth", [2, 7, full(1), full(5), full(50)])
 def test_a_pass_of_any_depth(depth, sides):
     found = ended(64, shape=(19, 23), sides=SIDES[sides], sweeps=7, strategy=Blocked(depth))
     assert_same_bits(found, reference(sides, (19, 23), 64, sweeps=7))
@@ -132,9 +132,17 @@ def test_rows_of_any_length(strategy, precision):
         assert_same_bits(found, reference("driven", (4, nx), 4, **options))
 
 
-@pytest.mark.parametrize("name", by_default(EXACT, lambda name: name != "serial"))
-def test_float32(name):
-    found = ended(200, strategy=name, precision="float32")
+@pytest.mark.parametrize(
+    ("name", "layout"),
+    [
+        ("serial", "structs"),
+        full("threads", "arrays"),
+        full("blocked", "arrays"),
+        nightly("serial", "arrays"),
+    ],
+)
+def test_float32(name, layout):
+    found = ended(200, strategy=name, layout=layout, precision="float32")
     assert found[0].dtype == np.float32
     assert_same_bits(found, reference("driven", (41, 41), 200, "float32"))
 

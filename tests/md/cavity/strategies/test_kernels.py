@@ -10,6 +10,7 @@ from md.backend.kernels.launcher import Launcher
 from md.cavity import STRATEGIES
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 from tests.nvrtc import compile_cubin
+from tests.tiers import full, product
 
 ON_DEVICE = [name for name, one in STRATEGIES.items() if "cuda" in one.backends]
 
@@ -24,8 +25,9 @@ class Compiling(EmulatedCuda):
         return SimpleNamespace(__call__=started, kernel=started) if name == "advance" else started
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-@pytest.mark.parametrize("strategy", ON_DEVICE)
+@pytest.mark.parametrize(
+    ("strategy", "precision"), product(ON_DEVICE, ["float64", "float32"], every=2, others=full)
+)
 def test_the_kernels_compile_for_a_device(strategy, precision):
     device = Compiling()
     device.compiled = []

@@ -22,7 +22,7 @@ from tests.md.cavity.strategies.beside_reference import (
     largest_error,
 )
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
-from tests.tiers import nightly
+from tests.tiers import full, nightly
 
 
 @pytest.fixture(scope="module")
@@ -44,12 +44,12 @@ def tiled(tile):
     ("shape", "sweeps", "precision", "tile"),
     [
         ((41, 41), 50, "float64", None),
-        ((41, 41), 50, "float32", None),
-        ((3, 3), 2, "float64", None),
         ((60, 110), 50, "float64", Tile(2, 8, 4)),
+        full((3, 3), 2, "float64", None),
+        full((41, 41), 50, "float32", None),
         nightly((45, 273), 23, "float32", Tile(4, 8, 4)),
-        ((45, 273), 23, "float64", Tile(4, 8, 4)),
-        ((60, 77), 5, "float64", Tile(1, 8, 4)),
+        full((45, 273), 23, "float64", Tile(4, 8, 4)),
+        full((60, 77), 5, "float64", Tile(1, 8, 4)),
         nightly((60, 77), 21, "float64", Tile(2, 8, 6, 12)),
     ],
 )
@@ -86,7 +86,7 @@ def test_boundary_values_set_between_launches_last_until_the_next_step(device, m
 
 
 @pytest.mark.parametrize("precision", ["float64", nightly("float32")])
-@pytest.mark.parametrize("steps", [1, 2, 3])
+@pytest.mark.parametrize("steps", [1, 2, full(3)])
 def test_a_saved_cavity_of_two_blocks_goes_on_to_the_last_bit(device, tmp_path, steps, precision):
     made = md.Cavity(
         (20, 70), viscosity=0.1, sweeps=10, precision=precision, strategy="persistent", backend=device
