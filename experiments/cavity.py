@@ -113,6 +113,7 @@ class Config(TimedSettings):
 
 
 QUICK = {"n": (41, 65), "updates": 40_000, "device_steps": 20, "rounds": 3, "runs": 1}
+MINUTES = 2  # CPU time of one case and one round, extrapolated
 
 
 def _supported(
@@ -373,4 +374,4 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)

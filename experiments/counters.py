@@ -114,6 +114,7 @@ class Config(TimedSettings):
 
 
 QUICK = {"n": (2**15,), "runs": 1, "counter": "none"}
+MINUTES = 7  # CPU time of four rounds of a smaller size, extrapolated
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
@@ -494,4 +495,4 @@ def _correlation(row: dict) -> str:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)

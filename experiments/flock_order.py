@@ -91,6 +91,7 @@ class Config(Settings):
 
 
 QUICK = {"n": (3000,), "rules": ("weak_separation",), "steps": 300, "observations": 8, "pictures": 12}
+MINUTES = 1.5  # CPU time of one of four cases, extrapolated
 
 
 def measure(case: Config) -> Iterator[dict]:
@@ -339,4 +340,13 @@ def _since_when(row: dict, name: str) -> str:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_PARTICLES)
+    main(
+        Config,
+        measure,
+        draw,
+        quick=QUICK,
+        spreads=True,
+        answer=answer,
+        quick_limit=FEW_PARTICLES,
+        minutes=MINUTES,
+    )

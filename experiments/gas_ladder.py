@@ -126,6 +126,7 @@ class Config(TimedSettings):
 
 
 QUICK = {"n": (2**13,), "runs": 1, "steps": 20}
+MINUTES = 4  # CPU time of one run of the smaller size, extrapolated
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
@@ -273,4 +274,4 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)

@@ -65,6 +65,7 @@ class Config(Settings):
 
 
 QUICK = {"n": (2**13,), "filling_fraction": (0.01, 0.1, 0.4)}
+MINUTES = 1  # CPU time of a smaller size, extrapolated
 
 
 def measure(case: Config) -> Iterator[dict]:
@@ -184,4 +185,13 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_PARTICLES)
+    main(
+        Config,
+        measure,
+        draw,
+        quick=QUICK,
+        spreads=True,
+        answer=answer,
+        quick_limit=FEW_PARTICLES,
+        minutes=MINUTES,
+    )

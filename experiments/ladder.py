@@ -112,6 +112,7 @@ class Config(TimedSettings):
 
 QUICK = {"n": (2**11,), "rung": ("no reorder", "reorder", "ropes", "grid"), "runs": 1, "steps": 5,
          "warmup": 5}  # fmt: skip
+MINUTES = 9  # CPU time of two rounds of the smaller size, extrapolated
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
@@ -194,4 +195,4 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)

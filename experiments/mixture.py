@@ -75,6 +75,7 @@ class Config(TimedSettings):
 
 
 QUICK = {"n": 2**13, "widest": (1.0, 4.0), "runs": 1}
+MINUTES = 6  # CPU time of one case and two rounds of a smaller size, extrapolated
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
@@ -250,4 +251,4 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)

@@ -113,6 +113,7 @@ class Config(TimedSettings):
 
 
 QUICK = {"n": (2**14,), "runs": 1, "rounds": 3, "steps": 20}
+MINUTES = 2  # CPU time of one run of a smaller size, extrapolated
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
@@ -470,4 +471,4 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)

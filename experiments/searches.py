@@ -118,6 +118,7 @@ class Config(TimedSettings):
 
 
 QUICK = {"n": (2**12, 2**15), "filling_fraction": (0.2,), "runs": 1}
+MINUTES = 13  # CPU time of one run of the smallest size, extrapolated
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
@@ -485,4 +486,4 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)
