@@ -51,6 +51,14 @@ class TestCounters:
         )
         assert (found["from"] <= found["rank_correlation"]).all()
 
+    def test_a_model_is_compared_with_the_counts_of_its_own_level(self):
+        ratio = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.1, 0.2])
+        first, second = judged(self.NAMES, ratio, -ratio, ratio), judged(self.NAMES, ratio, -ratio, 1 - ratio)
+        second = second[second["level"] == "L1"].assign(level="L2")
+        found = counters.correlations(pd.concat([first, second]))
+        found = found[(found["model"] == "lru") & (found["against"] == "counted") & (found["among"] == "all")]
+        assert found.set_index("level")["rank_correlation"].to_dict() == pytest.approx({"L1": 1, "L2": -1})
+
     def test_one_that_knows_nothing_has_none_and_too_few_say_nothing(self):
         found = counters.correlations(
             judged(self.NAMES, [0.5, 0.6, 0.7, 0.8, 0.9, 0.4, 0.3], [1, 3, 2, 2, 1, 2, 3])

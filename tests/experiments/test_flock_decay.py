@@ -13,6 +13,15 @@ FLAGS = "--quick --n 1000 --predicted-n 2500 --precision float64 --age 4 --last 
 FLAGS += "--rounds 2 --cache 64 512 --model block --search scattered".split()
 
 
+def test_ages_are_in_growing_distances_of_at_least_a_sample():
+    ages = flock_decay._ages(flock_decay.Config(steps=5, last=640, ages=9))
+    assert ages[:2] == [0, 5]
+    assert ages[-1] == 640
+    assert (np.diff(ages) >= 5).all()
+    assert (np.diff(ages, 2) >= 0).all()
+    assert len(ages) > 6
+
+
 @pytest.fixture(scope="module", params=["flock", pytest.param("flock gas", marks=pytest.mark.nightly)])
 def systems(request):
     return request.param.split()
