@@ -35,7 +35,7 @@ def built(header: str, code: str, name: str = "program", is_library: bool = Fals
         if "clang" not in Path(compiler).name:  # it would not look for a compiled header
             _compile_header(compiler, header, compiled)
         own = path.with_suffix(f".{os.getpid()}")  # another process may build the same now
-        source = own.with_suffix(".cpp")
+        source = own.with_name(f"{own.name}.cpp")
         source.write_text(f'#include "{header}"\n{code}')
         shared = ["-shared", "-Wl,-Bsymbolic"] if is_library else []
         includes = [f"-I{compiled}", f"-I{HEADERS}"]

@@ -350,6 +350,7 @@ class TestFusedStepsOnTheCpu:
         assert looks[found].call_count < 60
 
 
+@pytest.mark.full  # the only fused step of lists in float32
 def test_lists_far_beyond_an_open_side_are_not_too_old():
     """There a step of half the spacing of float32 moves a particle by the whole spacing."""
     far, dt = 36_000.0, 1e-3
