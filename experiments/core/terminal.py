@@ -22,8 +22,8 @@ from tqdm import tqdm
 from experiments.analysis.answers import Answer, case_in_words, rounded, varying
 from experiments.core.settings import Case
 
-COLUMNS, LINES = 100, 8
-SENTENCE_LINES, NOTE_LINES = 4, 1  # at most
+COLUMNS, LINES = 100, 9
+SENTENCE_LINES, NOTE_LINES = 5, 1  # at most
 SILENCE = 10.0  # s, between two lines of progress
 _CASE_LETTERS = 40  # of a case beside the bar
 _CUT = " ..."
@@ -51,13 +51,14 @@ def answer_lines(answer: Answer, folder: Path, note: str = "") -> list[str]:
 
 
 def so_far_lines(answer: Answer, what: str) -> list[str]:
-    """Arrange the answer of what is finished, while the rest is measured: its sentence alone.
+    """Arrange the answer of what is finished, while the rest is measured: its sentence, and its table.
 
     Args:
         answer: of the rows so far.
         what: is finished, such as "one run so far".
     """
-    return _wrapped(f"{what}: {answer.sentence}", SENTENCE_LINES)
+    words = _wrapped(f"{what}: {answer.sentence}", SENTENCE_LINES)
+    return [*words, *_table_lines(answer.table, LINES - len(words))]
 
 
 def _wrapped(text: str, most: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a run writes to the terminal: eight lines of an answer, a bar, or a line for each case of a log."""
+"""What a run writes to the terminal: nine lines of an answer, a bar, or a line for each case of a log."""
 
 import io
 import sys
@@ -24,7 +24,7 @@ def long_table(rows: int = 20, columns: int = 9) -> pd.DataFrame:
 @pytest.mark.quick
 @pytest.mark.parametrize("words", [3, 30, 300])
 @pytest.mark.parametrize("note", ["", terminal.FITS_CACHE])
-def test_an_answer_has_at_most_eight_lines_of_a_hundred_columns(words, note):
+def test_an_answer_has_at_most_nine_lines_of_a_hundred_columns(words, note):
     lines = answer_lines(Answer(long_table(), "At 5 % " * words), RUN, note)
     assert len(lines) <= LINES
     assert max(map(len, lines)) <= COLUMNS
@@ -133,11 +133,13 @@ def test_a_length_of_time_is_rough(seconds, words):
 
 
 @pytest.mark.quick
-def test_the_answer_so_far_is_its_sentence_and_says_of_how_much():
+def test_the_answer_so_far_says_of_how_much_and_has_the_table():
     lines = so_far_lines(Answer(long_table(), "At 5 % " * 30), "one run so far")
     assert lines[0].startswith("one run so far: At 5 % At")
     assert max(map(len, lines)) <= COLUMNS
-    assert not any("order 0" in line for line in lines)
+    assert len(lines) == LINES
+    table = lines.index("gain                column 0             column 1             column 2             column 3")
+    assert [line[:7] for line in lines[table + 1 :]] == [f"order {k}" for k in range(LINES - table - 1)]
 
 
 @pytest.mark.quick
