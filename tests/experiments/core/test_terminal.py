@@ -138,7 +138,9 @@ def test_the_answer_so_far_says_of_how_much_and_has_the_table():
     assert lines[0].startswith("one run so far: At 5 % At")
     assert max(map(len, lines)) <= COLUMNS
     assert len(lines) == LINES
-    table = lines.index("gain                column 0             column 1             column 2             column 3")
+    table = lines.index(
+        "gain                column 0             column 1             column 2             column 3"
+    )
     assert [line[:7] for line in lines[table + 1 :]] == [f"order {k}" for k in range(LINES - table - 1)]
 
 
