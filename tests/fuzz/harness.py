@@ -1,28 +1,30 @@
 """A campaign: batches of inputs in processes that are restarted when one crashes or stands still.
 
-A batch is some 500 numbers of one family. The worker that has it tells the verdict of each input as soon as
-it is known, so the input at which it died, or at which nothing was heard for 30 s, is known too. That input
-is kept and tried again alone, in a new process, and the batch goes on after it. The verdict of an input that
+A batch is some 500 numbers of one family, and each process the only one of a pool of its own, that is asked
+for the verdict of one input after the other; so the input at which it died, or at which nothing was heard
+for 30 s, is known too. That input is kept and tried again alone, in a new process, and the batch goes on
+after it. The verdict of an input that
 stood still is the one of its trial alone; one that crashed stays a crash, for what corrupts memory need not
 do so alone.
 """
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
+import os
 import queue
 import signal
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.fuzz.judge import Judged
-from tests.fuzz.worker import FAILURES, READY, Task, work
+from tests.fuzz.worker import FAILURES, Task, bounded, ready, told, tried
 
 VERDICTS = ("accepted", "refused", *FAILURES)
 TIMEOUT = 30.0  # s, without a word of an input
@@ -92,58 +94,42 @@ class LostError(Exception):
 
 
 class Child:
-    """A process that tries inputs; killed where it does not end by itself.
+    """A process that tries inputs.
 
     Args:
-        folder: for its log.
+        folder: for its files and its log.
         timeout: seconds of silence after which it stands still.
     """
 
     def __init__(self, folder: Path, timeout: float):
         self.log, self.timeout = folder / f"{time.monotonic_ns()}.log", timeout
-        self.pipe, theirs = _CONTEXT.Pipe()
-        self.process = _CONTEXT.Process(target=work, args=(theirs, str(self.log)), daemon=True)
-        self.process.start()
-        theirs.close()
+        self.pool = ProcessPoolExecutor(1, _CONTEXT, bounded, (str(self.log),))
+        number = self.pool.submit(os.getpid).result()
+        self.process = next(child for child in multiprocessing.active_children() if child.pid == number)
 
-    def begin(self, task: Task) -> None:
-        """Give it a task.
-
-        Raises:
-            RuntimeError: the family cannot make what its inputs share.
-        """
-        self.pipe.send(task)
-        if (heard := self.hear(task, PREPARING)) != READY:
-            raise RuntimeError(heard)
-
-    def hear(self, task: Task, timeout: float | None = None) -> Any:
-        """What it tells next.
+    def ask(self, act: Callable[..., Any], task: Task, *rest: int, timeout: float | None = None) -> Any:
+        """What comes of an act of the process.
 
         Raises:
             LostError: it died, or told nothing.
         """
         timeout = timeout or self.timeout
         try:
-            if self.pipe.poll(timeout):
-                return self.pipe.recv()
+            return self.pool.submit(act, task, *rest).result(timeout)
+        except TimeoutError:
             judged = Judged("hang", cause=f"{task.family}: silent for {timeout:g} s")
-        except (EOFError, OSError):
-            self.process.join(1)
-            judged = Judged("crash", cause=f"{task.family}: {_how(self.process.exitcode)}")
-        raise LostError(judged._replace(more=self._last_words()))
+        except BrokenProcessPool:
+            self.process.join()
+            code = self.process.exitcode
+            how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+            judged = Judged("crash", cause=f"{task.family}: {how}")
+        last = self.log.read_text(errors="replace") if self.log.exists() else ""
+        raise LostError(judged._replace(more=last[max(0, last.rfind("Fatal Python error")) :][:1500]))
 
     def end(self) -> None:
-        """Let it end, or kill it."""
-        with contextlib.suppress(OSError):
-            self.pipe.send(None)
-        self.process.join(0.5)
+        """Have it killed, which an input that stands still needs."""
         self.process.kill()
-        self.process.join()
-        self.pipe.close()
-
-    def _last_words(self) -> str:
-        told = self.log.read_text(errors="replace") if self.log.exists() else ""
-        return told[max(0, told.rfind("Fatal Python error")) :][:1500]
+        self.pool.shutdown()
 
 
 def campaign(
@@ -168,7 +154,7 @@ def campaign(
         planted: whether the families are those that fail.
 
     Raises:
-        RuntimeError: a family cannot make what its inputs share.
+        Exception: what a family raises that cannot make what its inputs share.
     """
     todo: queue.SimpleQueue = queue.SimpleQueue()
     counts = {name: max(1, round(inputs * share / sum(shares.values()))) for name, share in shares.items()}
@@ -183,13 +169,13 @@ def campaign(
 
 def alone(task: Task, timeout: float = TIMEOUT, *, folder: Path) -> Judged:
     """Try the first input of a task in a process of its own."""
-    task, child, told = task._replace(count=1, alone=True), Child(folder, timeout), ""
+    child, call = Child(folder, timeout), ""
     try:
-        child.begin(task)
-        told = child.hear(task)
-        return child.hear(task)
+        child.ask(ready, task, timeout=PREPARING)
+        call = child.ask(told, task)
+        return child.ask(tried, task, task.first)
     except LostError as lost:
-        return lost.args[0]._replace(told=told)
+        return lost.args[0]._replace(told=call)
     finally:
         child.end()
 
@@ -200,17 +186,14 @@ def _lane(todo: queue.SimpleQueue, timeout: float, folder: Path) -> list[Kept]:
     try:
         while True:
             task = todo.get_nowait()
-            number, end = task.first, task.first + task.count
-            while number < end:
+            for number in range(task.first, task.first + task.count):
                 try:
-                    child.begin(task._replace(first=number, count=end - number))
-                    while number < end:
-                        found.append(Kept(task, number, child.hear(task)))
-                        number += 1
+                    child.ask(ready, task, timeout=PREPARING)
+                    found.append(Kept(task, number, child.ask(tried, task, number)))
                 except LostError as lost:
                     child.end()
                     found.append(_again(lost.args[0], task, number, timeout, folder))
-                    child, number = Child(folder, timeout), number + 1
+                    child = Child(folder, timeout)
     except queue.Empty:
         return found
     finally:
@@ -225,9 +208,3 @@ def _again(lost: Judged, task: Task, number: int, timeout: float, folder: Path) 
         found = Judged("crash", found.told, f"{lost.cause}, in its batch alone", more)
         return Kept(task, number, found, number - task.first)
     return Kept(task, number, found)
-
-
-def _how(code: int | None) -> str:
-    if code is None:
-        return "ended"
-    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"

@@ -5,18 +5,23 @@ TypeError, an OSError or an error that the project names, raised by the project 
 what is allowed. `weak`: of such a class, but raised inside Python or a package, or without a word of what is
 allowed. `obscure`: of any other class. `wrong`: another answer than the reference's, a value taken that has
 to be refused, or one refused that has to be taken. The harness sees `crash` and `hang` from outside.
+
+References. What valid arguments of usual classes give is a matter of the tests of each room. Here it is
+required that arguments of any class, width and layout give what their plain values give (`again`), and more
+where no other test draws what is drawn here.
 """
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import re
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,7 +62,31 @@ def require(holds: Any, what: str) -> None:
 
 def equal(found: Any, right: Any, what: str) -> None:
     """Require that two values are equal."""
-    require(found == right, f"{what} {found}, and by the reference {right}")
+    if found != right:
+        raise WrongError(f"{what} {shown(found)}, and by the reference {shown(right)}")
+
+
+def contents(value: Any) -> Any:
+    """What two answers are compared by: arrays by dtype and entries, objects by class and attributes."""
+    if isinstance(value, np.ndarray):
+        return value.dtype, value.shape, value.tobytes()
+    if isinstance(value, (list, tuple, Iterator)):
+        return [contents(entry) for entry in value]
+    if isinstance(value, (type, FunctionType)):
+        return value
+    inner = value if isinstance(value, Mapping) else getattr(value, "__dict__", None)
+    if inner is None:
+        return type(value), repr(value)
+    return type(value), {name: contents(entry) for name, entry in inner.items()}
+
+
+def again(call: Callable[..., Any]) -> Callable[[Any, dict], None]:
+    """Require the answer that a call gives to what its arguments mean, plain values of Python and numpy."""
+    return lambda found, plain: equal(contents(found), contents(call(**plain)), "answer")
+
+
+def done(found: Any, plain: dict) -> None:
+    """Require no more than that a call is made."""
 
 
 def same(found: Any, right: Any, what: str, tolerance: float = 0.0) -> None:
@@ -128,12 +157,11 @@ def cases(
     draw: Callable,
     call: Callable[..., Any],
     kinds: Mapping[str, Kind],
-    optional: Mapping[str, Kind] = MappingProxyType({}),
     *,
-    name: str = "",
+    told: str = "",
     calm: float = 0.25,
-    right: Callable[..., Any] | None = None,
-    near: float = 0.0,
+    always: Collection[str] = (),
+    check: Callable[[Any, dict], None] | None = None,
     **rest: Any,
 ) -> Case:
     """A valid call, in which none, one or two arguments are made hostile.
@@ -141,16 +169,17 @@ def cases(
     Args:
         draw: of Hypothesis.
         call: takes the arguments by name.
-        kinds: of arguments that are always given.
-        optional: of those that may be left out.
-        name: of what is called, if not the function's.
+        kinds: of the arguments; those that have a default are left out of every other call.
+        told: name of what is called, if not the function's.
         calm: share of the calls that stay valid.
-        right: makes the right answer of what the arguments mean, in place of a `check`.
-        near: tolerance of it, relative and absolute.
+        always: names of arguments that are given though they have a default.
+        check: of `Case`; `again` where none is given.
         rest: of `Case`.
     """
-    given = {**kinds} | {argument: kind for argument, kind in optional.items() if draw(booleans())}
-    arguments = {argument: draw(kind.strategy) for argument, kind in given.items()}
+    parameters = inspect.signature(call).parameters.values()
+    spare = {p.name for p in parameters if p.default is not p.empty}.difference(always)
+    given = {name: kind for name, kind in kinds.items() if name not in spare or draw(booleans())}
+    arguments = {name: draw(kind.strategy) for name, kind in given.items()}
     hostile: tuple[str, ...] = ()
     if given and not draw(chance(calm)):
         hostile = draw(some(list(given), 2 if draw(chance(0.25)) else 1))
@@ -158,10 +187,7 @@ def cases(
         value = draw(among(*[changed(arguments[argument])] * 11, *[HOSTILE] * 9))
         if not given[argument].too_large(value):
             arguments[argument] = value
-    name = name or call.__name__
-    if right is not None:
-        rest["check"] = lambda found, plain: same(found, right(**plain), name, near)
-    return Case(name, call, arguments, given, changed=hostile, **rest)
+    return Case(told or call.__name__, call, arguments, given, check or again(call), changed=hostile, **rest)
 
 
 def judged(case: Case) -> Judged:

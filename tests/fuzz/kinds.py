@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -225,7 +226,22 @@ def array(
         good = entries(found)
         return good if good is False or isinstance(value, (list, tuple, np.ndarray)) else None
 
-    return Kind(valid, admits, np.asarray)
+    return Kind(valid, admits, usual)
+
+
+def usual(value: Any) -> np.ndarray:
+    """The array of a value, in the usual layout; integers have 64 bits, and signs where all fit."""
+    found = np.asarray(value)
+    if found.size > LARGE:
+        return found
+    if found.dtype.kind in "iu":
+        return found.astype(np.uint64 if found.max(initial=0) > np.iinfo(np.int64).max else np.int64)
+    return np.ascontiguousarray(found, found.dtype.newbyteorder("=")).reshape(found.shape)
+
+
+def of(call: Callable, table: Mapping[str, Kind]) -> dict[str, Kind]:
+    """The kinds of a table, by name, that a call has parameters for."""
+    return {name: table[name] for name in inspect.signature(call).parameters if name in table}
 
 
 def holds_truth(value: Any) -> bool:

@@ -16,7 +16,6 @@ import threading
 import traceback
 import warnings
 from collections.abc import Callable
-from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 import numba
@@ -30,9 +29,9 @@ from tests.fuzz.judge import ROOT, Case, Judged, judged
 
 FAILURES = ("weak", "obscure", "wrong", "crash", "hang")
 MEMORY = 6 * 2**30  # bytes of address space; beyond it an input gets a MemoryError
-READY = "ready"
 DRAWN = 8192  # bytes that an input is drawn from
-FAR = 600  # file descriptors from here on are the worker's own: an input may open or close small ones
+FAR = 600  # a file descriptor that no input opens or closes by chance
+_PREPARED: set[tuple[str, bool]] = set()
 PERTURB, PATTERN = -6, 0xA5  # of mallopt: memory that was never written holds no zeros
 
 
@@ -45,7 +44,6 @@ class Task(NamedTuple):
         first: number of the first.
         count: how many.
         planted: whether the family is one of those that fail.
-        alone: whether the first is told before it is tried.
     """
 
     family: str
@@ -53,40 +51,17 @@ class Task(NamedTuple):
     first: int
     count: int
     planted: bool = False
-    alone: bool = False
 
 
 class FailedError(Exception):
     """An input that failed, so that Hypothesis sees it; its argument is what became of it."""
 
 
-def work(pipe: Connection, log: str) -> None:
-    """Try the inputs of each task that comes, and tell the verdict of each at once.
-
-    Sends `READY` before the first input of a task, or why it cannot begin; then the `Judged` of each.
-
-    Args:
-        pipe: to the harness.
-        log: file for what a crash says.
-    """
-    pipe = _moved(pipe)
-    _bounded(log)
-    prepared = set()
-    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        os.chdir(folder)
-        while (task := pipe.recv()) is not None:
-            if task.family not in prepared:
-                try:
-                    family(task.family, task.planted).prepare()
-                except Exception:
-                    pipe.send(f"{task.family} cannot be prepared: {traceback.format_exc()}")
-                    return
-                prepared.add(task.family)
-            pipe.send(READY)
-            if task.alone:
-                pipe.send(told(task))
-            for number in range(task.first, task.first + task.count):
-                pipe.send(tried(task, number))
+def ready(task: Task) -> None:
+    """Have the family make what its inputs share, once."""
+    if (task.family, task.planted) not in _PREPARED:
+        family(task.family, task.planted).prepare()
+        _PREPARED.add((task.family, task.planted))
 
 
 def told(task: Task) -> str:
@@ -171,14 +146,13 @@ def tried(task: Task, number: int) -> Judged:
     return found
 
 
-def _moved(pipe: Connection) -> Connection:
-    """The pipe at a file descriptor that no input has by chance."""
-    far = fcntl.fcntl(pipe.fileno(), fcntl.F_DUPFD_CLOEXEC, FAR)
-    pipe.close()
-    return Connection(far)
+def bounded(log: str) -> None:
+    """Make this process one that tries inputs.
 
-
-def _bounded(log: str) -> None:
+    Args:
+        log: file for what a crash says; what inputs write lies beside it.
+    """
+    os.chdir(tempfile.mkdtemp(dir=os.path.dirname(log)))
     numba.set_num_threads(1)
     tqdm.set_lock(threading.RLock())  # its own is a semaphore, which a process that is killed leaves behind
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))

@@ -1,9 +1,8 @@
-"""Orderings of boxes: scans, paths and curves, their ranks and cells, and five measures of locality."""
+"""Orderings of boxes: scans, paths and curves, their ranks and cells."""
 
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 
 import numpy as np
@@ -11,13 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.strategies import sampled_from
 
 import sfc
-from tests.fuzz import references
 from tests.fuzz.drawing import among, chance, stored
 from tests.fuzz.families import Family
-from tests.fuzz.families.curves import automaton, coordinate
+from tests.fuzz.families.curves import coordinate
 from tests.fuzz.judge import Cases, cases, equal, require, same
 from tests.fuzz.kinds import Kind, an, array, either, few, function, integer, text, word
-from tests.strategies import CURVES
+from tests.strategies import CURVES, all_cells
 
 LISTED = 2**17  # cells of a box that may be listed; from 2**41 on none can be
 COMPARED = 300  # cells of a box whose order is looked at whole
@@ -25,7 +23,6 @@ SIDES = sampled_from((1, 2, 3, 4, 5, 7, 8))
 DIMS = sampled_from((1, 2, 2, 3, 3, 4))
 SHAPES = DIMS.flatmap(lambda n: st.tuples(*[SIDES] * n)).filter(lambda sides: math.prod(sides) <= COMPARED)
 MADE = ((5,), (8,), (4, 4), (3, 7), (8, 8), (1, 5), (2, 3, 4), (4, 4, 4), (5, 3, 2), (2, 2, 2, 3))
-Path = list[tuple[int, ...]]
 
 
 def shape_kind(of: tuple[int, ...]) -> Kind:
@@ -33,37 +30,18 @@ def shape_kind(of: tuple[int, ...]) -> Kind:
     return few(integer(1, 2**63 - 1), None, among(of, of, list(of), np.array(of)), LISTED, 2**41)
 
 
-def path_of(ordering: sfc.Ordering) -> Path:
-    """Its cells in turn."""
-    return [tuple(cell) for cell in ordering.traversal().tolist()]
+def ordered(call):
+    """Require that an ordering visits the cells of its box in turn, as that of plain arguments does."""
 
+    def check(found, plain):
+        sides = tuple(plain["shape"])
+        equal((found.shape, found.dim, found.size), (sides, len(sides), math.prod(sides)), "shape, dim, size")
+        require(all(type(side) is int for side in found.shape), "sides that are no Python integers")
+        if found.size <= COMPARED:
+            sfc.testing.check_ordering(found)
+            same(found.traversal(), call(**plain).traversal(), "path")
 
-def check_order(found: sfc.Ordering, plain: dict) -> None:
-    """An ordering visits the cells of its box once, as the reference of its name does."""
-    sides = tuple(plain["shape"])
-    equal((found.shape, found.dim, found.size), (sides, len(sides), math.prod(sides)), "shape, dim, size")
-    require(all(type(side) is int for side in found.shape), "sides that are no Python integers")
-    if found.size > COMPARED:
-        return
-    path, rows = path_of(found), references.tiled(sides, sides)
-    require(sorted(path) == sorted(rows), "a cell is missed or visited twice")
-    ranks, every = found.rank(np.array(path)).tolist(), list(range(len(path)))
-    require(ranks == sorted(set(ranks)), "ranks do not rise along the path")
-    if found.is_dense:
-        require(ranks == every, "ranks of an order without gaps")
-        require([*map(tuple, found.cells(np.arange(len(path))).tolist())] == path, "cells of ranks")
-    dense = found.dense_ranks()
-    require([int(dense[rows.index(cell)]) for cell in path] == every, "dense ranks")
-    tile = plain.get("tile", 4)
-    tile = (tile,) * len(sides) if isinstance(tile, int) else tile
-    known = {"row": rows, "zigzag": references.zigzag(sides), "tiled": references.tiled(sides, tile)}
-    require(path == known.get(found.name, path), "another path than the reference's")
-    if found.name == "gilbert" and any(side % 2 == 0 for side in sides):
-        steps = [sum(abs(a - b) for a, b in zip(p, q, strict=True)) for p, q in itertools.pairwise(path)]
-        require(max(steps, default=0) <= 2, "a long step")
-    elif found.curve is not None:
-        walk, order = automaton(found.curve[0].name, len(sides)), found.curve[1]
-        require(ranks == [walk.encode(cell, order) for cell in path], "other ranks than the curve's")
+    return check
 
 
 def orderings(draw) -> Cases:
@@ -77,28 +55,27 @@ def orderings(draw) -> Cases:
     kinds = {"order": order, "shape": shape_kind(sides)}
     kinds |= {name: kind for name, kind in more.items() if draw(chance(0.2))}
     call = draw(sampled_from((sfc.ordering, sfc.ordering, sfc.covering)))
-    return cases(call, kinds, check=check_order, calm=0.4)
+    return cases(call, kinds, check=ordered(call), calm=0.4)
 
 
 @functools.cache
-def made(name: str, sides: tuple[int, ...]) -> tuple[sfc.Ordering, Path]:
-    """An ordering, and its path."""
-    found = sfc.covering(name, sides)
-    return found, path_of(found)
+def made(name: str, sides: tuple[int, ...]) -> sfc.Ordering:
+    """An ordering."""
+    return sfc.covering(name, sides)
 
 
 @st.composite
-def some_orderings(draw, most: int = COMPARED) -> tuple[sfc.Ordering, Path]:
-    """One of a few orderings of boxes of so many cells, and its path."""
+def some_orderings(draw, most: int = COMPARED) -> sfc.Ordering:
+    """One of a few orderings of boxes of so many cells."""
     sides = draw(sampled_from([sides for sides in MADE if math.prod(sides) <= most]))
     return made(draw(sampled_from(sfc.orderings(len(sides)))), sides)
 
 
 def ranks(draw) -> Cases:
     """Ranks of cells."""
-    ordering, path = draw(some_orderings())
-    cells = draw(st.lists(sampled_from(path).map(list), max_size=5))
-    place = {cell: k for k, cell in enumerate(path)}
+    ordering = draw(some_orderings())
+    place = {tuple(cell): k for k, cell in enumerate(ordering.traversal().tolist())}
+    cells = draw(st.lists(sampled_from(list(place)).map(list), max_size=5))
     given = stored(cells, max(ordering.shape)) if cells else np.zeros((0, ordering.dim))
 
     def inside(plain):
@@ -108,54 +85,55 @@ def ranks(draw) -> Cases:
         require(inside(plain), "a cell outside the box was taken")
         along = [place[tuple(cell)] for cell in plain["cells"].tolist()]
         require(found.dtype == np.uint64, f"dtype {found.dtype}")
-        if ordering.is_dense:
-            equal(found.tolist(), along, "ranks")
-        else:
-            same(np.argsort(found, kind="stable"), np.argsort(along, kind="stable"), "order")
+        same(
+            *((of if ordering.is_dense else np.argsort(of, kind="stable")) for of in (found, along)), "ranks"
+        )
 
     kinds = {"cells": array(given, "iu", (None, ordering.dim))}
-    return cases(ordering.rank, kinds, name=f"{ordering!r}.rank", check=check, sure=inside)
+    return cases(ordering.rank, kinds, told=f"{ordering!r}.rank", check=check, sure=inside)
 
 
 def cells(draw) -> Cases:
     """Cells of ranks."""
-    ordering, path = draw(some_orderings())
-    given = stored(draw(st.lists(coordinate(len(path)), max_size=5)), len(path))
+    ordering = draw(some_orderings())
+    given = stored(draw(st.lists(coordinate(ordering.size), max_size=5)), ordering.size)
 
     def inside(plain):
-        return ordering.is_dense and all(0 <= rank < len(path) for rank in plain["ranks"].tolist())
+        return ordering.is_dense and all(0 <= rank < ordering.size for rank in plain["ranks"].tolist())
 
     def check(found, plain):
         require(inside(plain), "a rank past the end was taken")
-        equal(found.tolist(), [list(path[rank]) for rank in plain["ranks"].tolist()], "cells")
+        same(found, ordering.traversal()[plain["ranks"].astype(int)], "cells")
 
     kinds = {"ranks": array(given, "iu", (None,))}
-    return cases(ordering.cells, kinds, name=f"{ordering!r}.cells", check=check, sure=inside)
+    return cases(ordering.cells, kinds, told=f"{ordering!r}.cells", check=check, sure=inside)
 
 
 def pieces(draw) -> Cases:
     """The traversal in pieces."""
-    ordering, path = draw(some_orderings())
+    ordering = draw(some_orderings())
 
     def check(found, plain):
         found = list(found)
-        require(all(1 <= len(piece) <= plain["length"] for piece in found), "lengths of pieces")
-        require([tuple(cell) for piece in found for cell in piece.tolist()] == path, "another path")
+        require(
+            all(1 <= len(piece) <= plain.get("length", ordering.size) for piece in found), "lengths of pieces"
+        )
+        same(np.concatenate(found), ordering.traversal(), "path")
 
-    return cases(ordering.chunks, {"length": integer(1)}, name=f"{ordering!r}.chunks", check=check, sure=True)
+    return cases(ordering.chunks, {"length": integer(1)}, told=f"{ordering!r}.chunks", check=check, sure=True)
 
 
 def own(draw) -> Cases:
     """Orderings of one's own functions."""
     sides = draw(SHAPES)
-    rows = references.tiled(sides, sides)
+    rows = all_cells(sides).tolist()
 
     def rank(cells):
-        return np.array([rows.index(tuple(cell)) for cell in cells.tolist()], np.uint64)
+        return np.array([rows.index(cell) for cell in cells.tolist()], np.uint64)
 
     def check(found, plain):
         if tuple(plain["shape"]) == sides and plain["rank"] is rank:
-            require(path_of(found) == rows, "another path")
+            same(found.traversal(), rows, "path")
 
     kinds = {"name": text("mine"), "shape": shape_kind(sides), "rank": function(rank)}
     return cases(sfc.Ordering, kinds, check=check, calm=0.3)

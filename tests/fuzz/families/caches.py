@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import collections
-import math
-
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import booleans, integers, sampled_from
 
 import sfc
 from sfc.cache import AccessStream, HitRatio, StackDistances
-from tests.fuzz import references
 from tests.fuzz.drawing import RNG, among, stored
 from tests.fuzz.families import Family
 from tests.fuzz.judge import Cases, cases, equal, require, same
 from tests.fuzz.kinds import Kind, an, array, either, integer, maybe, number, word
-from tests.sfc.cache.test_models import brute_lru_hits
+from tests.sfc.cache.test_models import brute_lru_hits, brute_set_hits, plain_addresses
 
 TOP = 2**63 - 1
 
@@ -68,25 +64,26 @@ def streams(draw) -> Cases:
         for name in plain:
             if plain[name] is not None:
                 same(getattr(found, name), plain[name], name)
-        same(sfc.cache.block_hits(found, 3), references.block_hits(found, 3), "hits of blocks")
 
-    optional = {"readers": maybe(kinds.pop("readers"))}
-    return cases(AccessStream, kinds, optional, check=check, sure=fits)
+    kinds["readers"] = maybe(kinds["readers"])
+    return cases(AccessStream, kinds, check=check, sure=fits)
 
 
-def blocks(draw) -> Cases:
-    """Blocks."""
-    stream, call = draw(STREAMS), draw(sampled_from((sfc.cache.block, sfc.cache.block_hits)))
+def check_block(found: HitRatio | np.ndarray, plain: dict) -> None:
+    """Reads in the reader's own block of slots, reader by reader or of all."""
+    stream, capacity = plain["stream"], plain["capacity"]
+    row = np.repeat(np.arange(len(stream.readers)), np.diff(stream.offsets))
+    pairs = zip(stream.readers[row].tolist(), stream.reads.tolist(), strict=True)
+    right = np.bincount(row, [a // capacity == b // capacity for a, b in pairs], len(stream.readers))
+    if isinstance(found, HitRatio):
+        equal((found.hits, found.reads), (right.sum(), len(row)), "hits and reads")
+    else:
+        same(found, right, "hits")
 
-    def check(found, plain):
-        right = references.block_hits(stream, plain["capacity"])
-        if call is sfc.cache.block:
-            equal((found.hits, found.reads), (sum(right), len(stream.reads)), "hits and reads")
-        else:
-            same(found, right, "hits")
 
-    kinds = {"stream": an(AccessStream, stream), "capacity": integer(1)}
-    return cases(call, kinds, check=check, sure=True)
+BLOCKED = {"stream": an(AccessStream, STREAMS), "capacity": integer(1)}
+BLOCK = {"kinds": BLOCKED, "check": check_block, "sure": True}
+BLOCKS = among(*[cases(call, **BLOCK) for call in (sfc.cache.block, sfc.cache.block_hits)])
 
 
 def distances(draw) -> Cases:
@@ -106,21 +103,15 @@ def distances(draw) -> Cases:
 
 def at_capacities(draw) -> Cases:
     """Hits of stack distances, or their ratios, at some capacities."""
-    given = draw(items())
-    found = sfc.cache.lru(np.array(given, np.int64))
+    found = sfc.cache.lru(np.array(draw(items()), np.int64))
     if draw(booleans()):
+        return cases(found.hits, {"capacity": integer(1)}, told="lru(...).hits", sure=True)
 
-        def check(hits, plain):
-            equal(hits.hits, brute_lru_hits(given, plain["capacity"]), "hits")
-
-        return cases(found.hits, {"capacity": integer(1)}, name="lru(...).hits", check=check, sure=True)
-
-    def right(capacities):
-        require((capacities >= 1).all(), "a capacity below 1")
-        return [brute_lru_hits(given, c) / len(given) if given else math.nan for c in capacities.tolist()]
+    def check(ratios, plain):
+        same(ratios, [found.hits(c).ratio for c in plain["capacities"].tolist()], "ratios", 1e-12)
 
     kinds = {"capacities": integers_of(draw(st.lists(integers(1, 30), max_size=5)))}
-    return cases(found.ratios, kinds, name="lru(...).ratios", right=right, near=1e-12)
+    return cases(found.ratios, kinds, told="lru(...).ratios", check=check)
 
 
 def sets(draw) -> Cases:
@@ -128,15 +119,12 @@ def sets(draw) -> Cases:
     line, ways, count = (draw(sampled_from(of)) for of in ((1, 4, 32, 64), (1, 2, 3, 8), (1, 2, 5, 16)))
 
     def check(found, plain):
-        given = plain["addresses"].tolist()
-        size, line, ways = (plain[name] for name in ("size", "line", "ways"))
+        given, size, line, ways = plain["addresses"].tolist(), plain["size"], plain["line"], plain["ways"]
         require(all(address >= 0 for address in given), "a negative address")
         require(size % (line * ways) == 0, "an impossible cache")
-        held = collections.defaultdict(list)
-        for address in given:
-            held[address // line % (size // (line * ways))].append(address // line)
-        right = sum(brute_lru_hits(lines, ways) for lines in held.values())
-        equal((found.hits, found.reads), (right, len(given)), "hits and reads")
+        if (count := size // (line * ways)) < 10**4:
+            right = brute_set_hits([address // line for address in given], count, ways)
+            equal((found.hits, found.reads), (right, len(given)), "hits and reads")
 
     power = integer(1, usual=(line, line))
     kinds = {
@@ -155,7 +143,7 @@ def loads(draw) -> Cases:
     def check(found, plain):
         given = plain.pop("slots").tolist()
         require(all(0 <= slot < plain["n"] for slot in given), "a slot outside the array")
-        equal((found.dtype, found.tolist()), (np.int64, references.addresses(given, **plain)), "addresses")
+        equal((found.dtype, found.tolist()), (np.int64, plain_addresses(given, **plain)), "addresses")
 
     kinds = {
         "slots": array(stored(draw(st.lists(integers(0, n - 1), max_size=5)), n), "iu", (None,)),
@@ -167,24 +155,11 @@ def loads(draw) -> Cases:
     return cases(sfc.cache.addresses, kinds, check=check)
 
 
-def speed_ups(draw) -> Cases:
-    """What hits save."""
-    hits, reads = sorted((draw(integers(0, 99)), draw(integers(1, 100))))
-
-    def right(miss_cost=100.0):
-        return miss_cost / (hits / reads + (1 - hits / reads) * miss_cost)
-
-    return cases(HitRatio(hits, reads).speed_up, {}, {"miss_cost": number(above=0)}, right=right, near=1e-12)
-
-
-def check_ratio(found: HitRatio, plain: dict) -> None:
-    """A ratio is that of its numbers."""
-    same(found.ratio, plain["hits"] / plain["reads"] if plain["reads"] else math.nan, "ratio")
-
-
-COUNTS = {"hits": integer(0, usual=(0, 50)), "reads": integer(0, usual=(50, 99))}
-DISTANCES = {"histogram": array(np.array([1, 2, 3]), "iu", (None,)), "cold": integer(0, usual=(3, 3))}
-HISTOGRAMS = cases(StackDistances, DISTANCES | {"reads": integer(0, usual=(9, 9))})
-EQUAL = dict.fromkeys((streams, blocks, distances, sets, loads), 5)
-REST = {at_capacities: 4, speed_ups: 2, cases(HitRatio, COUNTS, check=check_ratio): 1, HISTOGRAMS: 1}
-FAMILY = Family(EQUAL | REST)
+COST, DISTANCES = {"miss_cost": number(above=0)}, array(np.array([1, 2, 3]), "iu", (None,))
+RATIO = cases(HitRatio, {"hits": integer(0, usual=(0, 50)), "reads": integer(0, usual=(50, 99))})
+SPEED_UPS = st.tuples(integers(0, 99), integers(100, 199)).flatmap(
+    lambda counts: cases(HitRatio(*counts).speed_up, COST, told="HitRatio.speed_up")
+)
+HISTOGRAM = {"histogram": DISTANCES, "cold": integer(0, usual=(3, 3)), "reads": integer(0, usual=(9, 9))}
+EQUAL = dict.fromkeys((streams, BLOCKS, distances, sets, loads), 5)
+FAMILY = Family(EQUAL | {at_capacities: 4, SPEED_UPS: 2, RATIO: 1, cases(StackDistances, HISTOGRAM): 1})

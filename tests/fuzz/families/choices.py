@@ -16,6 +16,7 @@ from tests.fuzz.drawing import RNG, among, some
 from tests.fuzz.families import Family
 from tests.fuzz.judge import Cases, cases, equal, require, same
 from tests.fuzz.kinds import (
+    Kind,
     an,
     array,
     either,
@@ -25,19 +26,53 @@ from tests.fuzz.kinds import (
     integer,
     maybe,
     number,
+    of,
+    on_cpu,
     path,
     text,
     word,
 )
 
-SHORTEST = 1e-150
-HILBERT = an(sfc.Curve, sfc.curve("hilbert", 3))
+HILBERT, s = an(sfc.Curve, sfc.curve("hilbert", 3)), md.search
 # A name that is not known is refused once the box is.
 ORDER = either(text(sampled_from(sfc.orderings(3))), HILBERT)
 CURVE = either(text(sampled_from(sfc.curves(3))), HILBERT)
 PROFILE = an(md.Profile, st.builds(md.Profile, integers(0, 2), integers(1, 9)))
-UNIT, TIME = number(above=0, high=1, usual=(0.1, 1.0)), number(above=SHORTEST, usual=(1e-3, 1.0))
-EVERY = integer()
+UNIT, TIME = number(above=0, high=1, usual=(0.1, 1.0)), number(above=1e-150, usual=(1e-3, 1.0))
+FROM_ZERO, EVERY = number(0), integer()
+SCHEDULE = either(an(md.Every, st.builds(md.Every, integers(1, 5))), function(lambda step: False))
+# Arguments by name, of all calls that have one of that name.
+ARGUMENTS: dict[str, Kind] = {
+    "stiffness": number(0, usual=(0.0, 1e4)), "damping": number(0, usual=(0.0, 5.0)), "friction": FROM_ZERO,
+    "tangential_damping": FROM_ZERO, "diameter": number(above=0, usual=(0.5, 1.5)), "restitution": UNIT,
+    "tangential_restitution": UNIT, "contact_time": TIME, "amplitude": FROM_ZERO,
+    "frequency": number(0, usual=(0.0, 50.0)), "wall_damping": word("relative", "absolute"),
+    "sides": maybe(few(integer(0, 2, (0, 2)), None, some((0, 1, 2)))), "interval": EVERY, "fraction": UNIT,
+    "loss": either(word("auto"), number(above=0)), "window": integer(usual=(1, 20), most=10**6),
+    "ordering": either(ORDER, an(sfc.Curve, sfc.curve("hilbert", 2))), "schedule": SCHEDULE,
+    "mode": word("data", "threads", "shadow"), "via": word("device", "host"), "cell_order": CURVE,
+    "stack": word("shared", "local"), "met": word("once", "twice"), "contacts": word("walked", "listed"),
+    "atomics": word("plain", "aggregated", "none"), "data": word("sorted", "unsorted", "shadow"),
+    "room": integer(usual=(1, 64)), "rebuild_every": EVERY, "skin": either(maybe(number(0)), word("auto")),
+    "division": maybe(integer(1, 4, (1, 4))), "width": maybe(integer(1, 94, (1, 8))),
+    "axis": integer(0, 2, (0, 2)), "bins": integer(1, 1000, (1, 30)), "append": flag(),
+    "cells": either(integer(), few(integer(), None)), "profiles": either(PROFILE, few(PROFILE, None)),
+    "layout": maybe(word("soa", "aos", "aos4")), "path": path("not-there"),
+    "time": number(),
+}  # fmt: skip
+# Those that mean something else there.
+OTHERS = {by: {"cell_order": ORDER} for by in (s.Coherent, s.Scattered, s.Tiles, s.Verlet)} | {
+    md.Walls: {"contact_time": maybe(TIME)},
+    md.ShakenWalls: {"contact_time": maybe(TIME), "axis": integer(-3, 2, (-3, 2))},
+    md.backend.get: {"choice": on_cpu()},
+    md.integrate.integrator: {"choice": word(*md.integrate.INTEGRATORS)},
+    s.search: {"choice": either(word(*s.SEARCHES), an(s.SearchConfig, st.builds(s.Linked)))},
+}
+
+
+def named(call: Callable, **rest: Any) -> Cases:
+    """Calls with arguments of the table."""
+    return cases(call, of(call, ARGUMENTS | OTHERS.get(call, {})), **rest)
 
 
 def kept(*names: str) -> Callable[[Any, dict], None]:
@@ -52,11 +87,6 @@ def kept(*names: str) -> Callable[[Any, dict], None]:
                 require(not narrow, f"{name} is {type(have)}")
 
     return check
-
-
-def is_a(kind: type) -> Callable[[Any, dict], None]:
-    """Require an object of a class."""
-    return lambda found, _: require(isinstance(found, kind), f"{found!r}")
 
 
 def usual_numbers(plain: dict) -> bool:
@@ -75,15 +105,6 @@ def check_law(found: Any, plain: dict) -> None:
         same(found.restitution, math.exp(-math.pi * mu / math.sqrt(w2)), "restitution", 1e-6)
 
 
-SPRING = {"stiffness": number(0, usual=(0.0, 1e4)), "damping": number(0, usual=(0.0, 5.0))}
-SLIDING = SPRING | {"friction": number(0), "tangential_damping": number(0)}
-DIAMETER, LAW = {"diameter": number(above=0, usual=(0.5, 1.5))}, {"check": check_law, "sure": usual_numbers}
-SPRINGS = [
-    *[cases(md.laws.SpringDashpot, SPRING, DIAMETER, **LAW)] * 2,
-    cases(md.laws.FrictionalSpringDashpot, SLIDING, DIAMETER, **LAW),
-]
-
-
 def near(plain: dict) -> bool:
     """Whether a law does what was asked for to nine digits."""
     return usual_numbers(plain) and plain["restitution"] > 1e-3
@@ -94,14 +115,6 @@ def check_restitution(found: Any, plain: dict) -> None:
     if near(plain):
         for name in ("contact_time", "restitution"):
             same(getattr(found, name), plain[name], name, 1e-9)
-
-
-DOES = {"restitution": UNIT, "contact_time": TIME}
-ALSO = DOES | {"friction": number(0), "tangential_restitution": UNIT}
-BY_RESTITUTION = [
-    cases(md.laws.SpringDashpot.from_restitution, DOES, check=check_restitution, sure=near),
-    cases(md.laws.FrictionalSpringDashpot.from_restitution, ALSO, check=check_restitution),
-]
 
 
 def potentials(draw) -> Cases:
@@ -130,31 +143,14 @@ def check_walls(found: md.Walls, plain: dict) -> None:
         require(type(found.duration(law)) is float, "a contact time of a narrow kind")
 
 
-SIDES = few(integer(0, 2, (0, 2)), None, some((0, 1, 2)))
-STANDING = {"restitution": UNIT, "contact_time": maybe(TIME), "sides": maybe(SIDES)}
-MOVING = {"amplitude": number(0), "frequency": number(0, usual=(0.0, 50.0))}
-SHAKEN = STANDING | {"axis": integer(-3, 2, (-3, 2)), "wall_damping": word("relative", "absolute")}
-WALLS = [
-    cases(md.Walls, {}, STANDING, check=check_walls),
-    cases(md.ShakenWalls, MOVING, SHAKEN, check=check_walls),
-]
-
-
-def motion(name: str, right: Callable[[float], float]) -> Cases:
-    """Where shaken walls are, or how fast."""
-    shaken = md.ShakenWalls(amplitude=1.5, frequency=3.0)
+def motion(call: Callable, right: Callable[[float], float]) -> Cases:
+    """Where shaken walls are, or how fast, at a phase."""
 
     def check(found, plain):
         if abs(plain["time"]) < 1e6:
-            same(found, right(6 * math.pi * plain["time"]), name, 1e-6)
+            same(found, right(6 * math.pi * plain["time"]), "motion", 1e-6)
 
-    return cases(getattr(shaken, name), {"time": number()}, check=check)
-
-
-MOTIONS = [
-    motion("displacement", lambda phase: -1.5 * math.cos(phase)),
-    motion("velocity", lambda phase: 9 * math.pi * math.sin(phase)),
-]
+    return named(call, check=check)
 
 
 def check_every(found: md.Every, plain: dict) -> None:
@@ -165,50 +161,32 @@ def check_every(found: md.Every, plain: dict) -> None:
         equal(bool(found(step)), step % interval == 0, f"at step {step}")
 
 
-LOSS = {"loss": either(word("auto"), number(above=0)), "window": integer(usual=(1, 20), most=10**6)}
+SPRING, SLIDING = md.laws.SpringDashpot, md.laws.FrictionalSpringDashpot
+LAWS = [named(law, check=check_law, sure=usual_numbers) for law in (SPRING, SPRING, SLIDING)]
+BY_RESTITUTION = [
+    named(SPRING.from_restitution, check=check_restitution, sure=near),
+    named(SLIDING.from_restitution, check=check_restitution),
+]
+WALLS = [named(walls, check=check_walls) for walls in (md.Walls, md.ShakenWalls)]
+SHAKEN = md.ShakenWalls(amplitude=1.5, frequency=3.0)
+MOTIONS = [
+    motion(SHAKEN.displacement, lambda phase: -1.5 * math.cos(phase)),
+    motion(SHAKEN.velocity, lambda phase: 9 * math.pi * math.sin(phase)),
+]
 SCHEDULES = [
-    cases(md.Every, {"interval": EVERY}, check=check_every, sure=True),
-    cases(md.Moved, {"fraction": UNIT}, {"interval": EVERY}, check=kept(), sure=True),
-    cases(md.Decayed, {}, LOSS, check=kept(), sure=True),
-    cases(md.Never, {}, check=lambda found, _: require(not found(0), "at step 0")),
+    named(md.Every, check=check_every, sure=True),
+    *[named(schedule, check=kept(), sure=True) for schedule in (md.Moved, md.Decayed)],
+    named(md.Never, check=lambda found, _: require(not found(0), "at step 0")),
 ]
-SCHEDULE = either(an(md.Every, st.builds(md.Every, integers(1, 5))), function(lambda step: False))
-ALONG = {"ordering": either(ORDER, an(sfc.Curve, sfc.curve("hilbert", 2))), "schedule": SCHEDULE}
-HOW = {"mode": word("data", "threads", "shadow"), "via": word("device", "host")}
-REFLEXIVE = {
-    "cell_order": CURVE, "stack": word("shared", "local"), "met": word("once", "twice"),
-    "atomics": word("plain", "aggregated", "none"), "data": word("sorted", "unsorted", "shadow"),
-    "contacts": word("walked", "listed"), "room": integer(usual=(1, 64)), "rebuild_every": EVERY,
+KEEPING = s.Coherent, s.Scattered, s.Tiles, s.VerletTree, s.Verlet, s.Lbvh, s.Reflexive, s.Reflexive
+SEARCHES = [named(search, check=kept()) for search in KEEPING]
+REPORTERS = md.Observer, md.observe.Fields, md.observe.EnergyBalance, md.Checkpoint, md.Trajectory
+CHOSEN = {
+    "law": (LAWS, 3), "by restitution": (BY_RESTITUTION, 2), "walls": (WALLS, 4),
+    "motion": (MOTIONS, 1), "schedule": (SCHEDULES, 4),
+    "search": ([*SEARCHES, named(s.search), named(md.integrate.integrator)], 6),
+    "reporter": ([named(reporter, check=kept("interval")) for reporter in REPORTERS], 5),
+    "other": ([named(md.Profile, check=kept(), sure=True), named(md.backend.get)], 1),
 }  # fmt: skip
-SKIN, DIVISION = either(maybe(number(0)), word("auto")), {"division": maybe(integer(1, 4, (1, 4)))}
-s = md.search
-SEARCH = either(word(*s.SEARCHES), an(s.SearchConfig, st.builds(s.Linked)))
-INTEGRATOR = word(*md.integrate.INTEGRATORS)
-SEARCHES = [
-    cases(s.search, {"choice": SEARCH}, check=is_a(s.SearchConfig)),
-    cases(s.Coherent, {"cell_order": ORDER}, DIVISION, check=kept()),
-    cases(s.Scattered, {"cell_order": ORDER}, DIVISION, check=kept()),
-    cases(s.Tiles, {}, {"cell_order": ORDER, "width": maybe(integer(1, 94, (1, 8)))}, check=kept()),
-    cases(s.VerletTree, {}, {"cell_order": CURVE, "skin": SKIN}, check=kept()),
-    cases(s.Verlet, {}, {"cell_order": ORDER, "skin": SKIN}, check=kept()),
-    cases(s.Lbvh, {}, {"cell_order": CURVE, "rebuild_every": EVERY}, check=kept()),
-    *[cases(s.Reflexive, {}, REFLEXIVE, check=kept())] * 2,
-    cases(md.integrate.integrator, {"choice": INTEGRATOR}, check=is_a(md.integrate.Integrator)),
-]
-INTERVAL, KEPT = {"interval": EVERY}, kept("interval")
-CELLS = {"cells": either(integer(), few(integer(), None))}
-SEEN = INTERVAL | CELLS | {"profiles": either(PROFILE, few(PROFILE, None))}
-BACKEND, LAYOUT = {"choice": word("cpu")}, {"layout": maybe(word("soa", "aos", "aos4"))}
-AXIS, BINS = {"axis": integer(0, 2, (0, 2))}, {"bins": integer(1, 1000, (1, 30))}
-REPORTERS = [
-    cases(md.Profile, AXIS, BINS, check=kept(), sure=True),
-    cases(md.Observer, {}, SEEN, check=KEPT),
-    cases(md.observe.Fields, INTERVAL | CELLS, check=KEPT),
-    cases(md.observe.EnergyBalance, {}, INTERVAL, check=kept()),
-    cases(md.Checkpoint, {"path": path("run.npz")} | INTERVAL, check=KEPT),
-    cases(md.Trajectory, {"path": path("not-there.gsd")} | INTERVAL, {"append": flag()}, check=KEPT),
-    cases(md.backend.get, BACKEND, LAYOUT, check=is_a(md.backend.Backend)),
-]
-PARTS = {among(*SPRINGS): 3, among(*BY_RESTITUTION): 2, potentials: 1, among(*WALLS): 4, among(*MOTIONS): 1}
-MORE = {among(*SCHEDULES): 4, cases(md.Reorder, ALONG, HOW, check=kept()): 3}
-FAMILY = Family(PARTS | MORE | {among(*SEARCHES): 6, among(*REPORTERS): 6})
+PARTS = {among(*parts): share for parts, share in CHOSEN.values()}
+FAMILY = Family(PARTS | {potentials: 1, named(md.Reorder, check=kept()): 3})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import booleans, integers, sampled_from
@@ -14,7 +12,7 @@ from tests.fuzz.drawing import RNG, among, chance, stored
 from tests.fuzz.families import Family
 from tests.fuzz.judge import Cases, cases, equal, require, same
 from tests.fuzz.kinds import Kind, an, array, integer, maybe, text
-from tests.fuzz.references import Automaton
+from tests.sfc.automaton.test_curve import walked
 from tests.strategies import CURVES
 
 LISTED = 4096  # cells of a traversal that is looked at
@@ -22,20 +20,15 @@ KNOWN = sampled_from(CURVES).map(lambda of: sfc.curve(*of))
 TRUTH = maybe(Kind(booleans()))
 
 
-@functools.cache
-def automaton(name: str, dim: int) -> Automaton:
-    """The reference of a curve of the catalogue."""
-    return reference(sfc.curve(name, dim))
-
-
-def reference(curve: sfc.Curve) -> Automaton:
-    """The walk of a curve's tables."""
-    return Automaton(curve.dim, curve.base, curve.rank.tolist(), curve.next.tolist(), curve.start)
-
-
 def coordinate(side: int) -> st.SearchStrategy[int]:
     """One of a grid, often at its ends."""
     return among(0, side - 1, integers(0, side - 1), integers(0, side - 1))
+
+
+def check_walk(curve: sfc.Curve, cells: np.ndarray, index: np.ndarray, order: int) -> None:
+    """Cells and indices belong together, as a walk along the tables has them."""
+    equal((cells.shape, index.shape), ((len(index), curve.dim), (len(cells),)), "shapes")
+    equal([walked(curve, cell, order) for cell in cells.tolist()], index.tolist(), "indices walked")
 
 
 def coded(name: str):
@@ -45,29 +38,28 @@ def coded(name: str):
         curve = draw(KNOWN)
         order = draw(among(0, 1, 2, 3, integers(0, curve.max_order), curve.max_order))
         encodes = name == "encode"
-        width, walk = curve.dim if encodes else None, automaton(curve.name, curve.dim)
+        width = curve.dim if encodes else None
+        argument, shape = ("cells", (None, width)) if encodes else ("index", (None,))
 
         def end(order: int) -> int:
             return curve.base ** (order if encodes else curve.dim * order)
-
-        entry = coordinate(end(order))
-        one = st.lists(entry, min_size=width, max_size=width) if encodes else entry
-        given = draw(st.lists(one, max_size=7))
 
         def inside(plain: dict) -> bool:
             return all(0 <= c < end(plain["order"]) for c in plain[argument].ravel().tolist())
 
         def check(found, plain):
             require(inside(plain), "what is outside the grid was taken")
-            right = [getattr(walk, name)(one, plain["order"]) for one in plain[argument].tolist()]
-            equal(found.tolist(), right, name)
-            shape = (len(right),) if encodes else (len(right), curve.dim)
-            equal((found.dtype, found.shape), (np.uint64 if encodes else np.int64, shape), "dtype and shape")
+            require(found.dtype == (np.uint64 if encodes else np.int64), f"dtype {found.dtype}")
+            require(encodes or ((0 <= found).all() and (found < curve.base ** plain["order"]).all()), "cells")
+            pair = (plain[argument], found) if encodes else (found, plain[argument])
+            check_walk(curve, *pair, plain["order"])
 
-        argument, shape = ("cells", (None, width)) if encodes else ("index", (None,))
+        entry = coordinate(end(order))
+        one = st.lists(entry, min_size=width, max_size=width) if encodes else entry
+        given = draw(st.lists(one, max_size=7))
         valid = stored(given, end(order), width) if given or encodes else np.zeros(0)
         kinds = {argument: array(valid, "iu", shape), "order": integer(0, curve.max_order, (order, order))}
-        return cases(getattr(curve, name), kinds, name=f"{curve!r}.{name}", check=check, sure=inside)
+        return cases(getattr(curve, name), kinds, told=f"{curve!r}.{name}", check=check, sure=inside)
 
     return part
 
@@ -76,30 +68,25 @@ def traversal(draw) -> Cases:
     """All cells in turn."""
     curve = draw(KNOWN)
     most = max(k for k in range(8) if curve.base ** (curve.dim * k) <= LISTED)
-    walk, order = automaton(curve.name, curve.dim), integer(0, 10**9, (0, most))
-
-    def right(order):
-        return [walk.decode(i, order) for i in range(curve.base ** (curve.dim * order))]
+    order = integer(0, 10**9, (0, most))
 
     def too_large(value):
         return order.admits(value) and most < int(value) and curve.base ** (curve.dim * int(value)) < 2**41
 
+    def check(found, plain):
+        check_walk(curve, found, np.arange(curve.base ** (curve.dim * plain["order"])), plain["order"])
+
     kinds = {"order": order.but(too_large=too_large)}
-    return cases(curve.traversal, kinds, name=f"{curve!r}.traversal", right=right)
+    return cases(curve.traversal, kinds, told=f"{curve!r}.traversal", check=check)
 
 
 def side(draw) -> Cases:
     """Sides of grids."""
     curve = draw(KNOWN)
-    kinds = {"order": integer(0, curve.max_order)}
-    return cases(curve.side, kinds, name=f"{curve!r}.side", right=lambda order: curve.base**order, sure=True)
+    return cases(curve.side, {"order": integer(0, curve.max_order)}, told=f"{curve!r}.side", sure=True)
 
 
-def names(draw) -> Cases:
-    """Names of what is known."""
-    named = draw(sampled_from((sfc.curves, sfc.orderings)))
-    optional = {"dim": maybe(Kind(integers(1, 5)))}
-    return cases(named, {}, optional, check=lambda found, _: require(isinstance(found, tuple), "no tuple"))
+NAMES = among(*[cases(names, {"dim": maybe(Kind(integers(1, 5)))}) for names in (sfc.curves, sfc.orderings)])
 
 
 def by_name(draw) -> Cases:
@@ -107,7 +94,6 @@ def by_name(draw) -> Cases:
     curve = draw(KNOWN)
 
     def check(found, plain):
-        require(isinstance(found, sfc.AnyCurve), "no curve")
         own = plain["name"] in sfc.curves(plain["dim"])
         named = plain["name"] if own else ALIASES.get(plain["name"])
         equal((found.name, found.dim), (named, plain["dim"]), "name and dimension")
@@ -117,7 +103,8 @@ def by_name(draw) -> Cases:
 
     name = text(curve.name).but(admits=lambda value: isinstance(value, str))
     kinds = {"name": name, "dim": integer(1, 10**9, (curve.dim, curve.dim))}
-    return cases(sfc.curve, kinds, {"axiom": text("A")} if draw(chance(0.3)) else {}, check=check, sure=there)
+    kinds |= {"axiom": text("A")} if draw(chance(0.15)) else {}
+    return cases(sfc.curve, kinds, check=check, sure=there)
 
 
 @st.composite
@@ -132,34 +119,28 @@ def automata(draw) -> Cases:
     dim, base, states = draw(st.tuples(sampled_from((1, 2, 2, 3)), sampled_from((2, 2, 3)), integers(1, 5)))
     rank, following = draw(tables(states, base**dim))
     kinds = {
-        "name": text("mine"),
-        "dim": integer(1, 10**9, (dim, dim)),
-        "base": integer(2, 10**9, (base, base)),
-        "rank": array(rank, "iu", (None, None)),
-        "next": array(following, "iu", (None, None)),
-    }
+        "name": text("mine"), "dim": integer(1, 10**9, (dim, dim)), "base": integer(2, 10**9, (base, base)),
+        "rank": array(rank, "iu", (None, None)), "next": array(following, "iu", (None, None)),
+        "start": integer(0, states - 1, (0, states - 1)),
+    }  # fmt: skip
 
     def check(curve, plain):
-        given = [np.asarray(plain[name]).tolist() for name in ("rank", "next")]
-        walk = Automaton(plain["dim"], plain["base"], *given, plain.get("start", 0))
-        same(curve.rank, given[0], "rank")
-        same(curve.next, given[1], "next")
+        for name, given in plain.items():
+            same(getattr(curve, name), given, name)
         for order in (1, 2):
             cells = np.random.default_rng(0).integers(0, plain["base"] ** order, (9, plain["dim"]))
-            found = curve.encode(cells, order).tolist()
-            equal(found, [walk.encode(cell, order) for cell in cells.tolist()], "it encodes")
-            equal(curve.decode(found, order).tolist(), cells.tolist(), "decoded again")
+            found = curve.encode(cells, order)
+            check_walk(curve, cells, found, order)
+            same(curve.decode(found, order), cells, "decoded again")
 
-    return cases(sfc.Curve, kinds, {"start": integer(0, states - 1, (0, states - 1))}, check=check)
+    return cases(sfc.Curve, kinds, check=check)
 
 
-SIZES = {"cells": integer(0, usual=(1, 64), most=10**4), "samples": integer(0, usual=(1, 20), most=10**4)}
-CHECKS = cases(
-    sfc.testing.check_curve,
-    {"curve": an(sfc.Curve, KNOWN)},
-    SIZES | {"seed": integer(0), "continuous": TRUTH, "closed": TRUTH},
-    documented=(AssertionError,),
-)
+CHECKED = {
+    "curve": an(sfc.Curve, KNOWN), "seed": integer(0), "continuous": TRUTH, "closed": TRUTH,
+    "cells": integer(0, usual=(1, 64), most=10**4), "samples": integer(0, usual=(1, 20), most=10**4),
+}  # fmt: skip
+CHECKS = cases(sfc.testing.check_curve, CHECKED, documented=(AssertionError,))
 
 
 def registered(draw) -> Cases:
@@ -174,5 +155,5 @@ def registered(draw) -> Cases:
     return cases(sfc.register, {"curve": an(sfc.Curve, among(mine, mine, KNOWN))}, check=check)
 
 
-PARTS = {coded("encode"): 10, coded("decode"): 10, traversal: 4, side: 1, names: 1, by_name: 4, automata: 6}
+PARTS = {coded("encode"): 10, coded("decode"): 10, traversal: 4, side: 1, NAMES: 1, by_name: 4, automata: 6}
 FAMILY = Family(PARTS | {CHECKS: 2, registered: 2})

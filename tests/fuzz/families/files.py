@@ -146,7 +146,7 @@ def loaded(name: str, raw: bytes, check: Any) -> Cases:
     file.write_bytes(raw)
     told = f"Simulation.load of a {name} file"
     kinds = {"path": path(just(file))}
-    return cases(md.Simulation.load, kinds, name=told, calm=1.0, says=REASON, check=check)
+    return cases(md.Simulation.load, kinds, told=told, calm=1.0, says=REASON, check=check)
 
 
 def flipped(draw) -> Cases:
@@ -203,7 +203,7 @@ def trajectories(draw) -> Cases:
             near = np.allclose(last.particles.velocity[:, :dim], now.vel, atol=1e-4)
             require(near, "other velocities")
 
-    return cases(call, kinds, name="a run with Trajectory", calm=0.7, check=check)
+    return cases(call, kinds, told="a run with Trajectory", calm=0.7, check=check)
 
 
 FAMILY = Family({flipped: 4, crafted: 5, trajectories: 4}, saved)

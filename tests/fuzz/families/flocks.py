@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy as np
 from hypothesis.strategies import just, sampled_from
@@ -12,7 +11,7 @@ import md
 from tests.fuzz.drawing import RNG
 from tests.fuzz.families import Family
 from tests.fuzz.families.choices import kept
-from tests.fuzz.families.simulations import both, outcome, reorders
+from tests.fuzz.families.simulations import both, by_naive, outcome, reorders
 from tests.fuzz.families.states import boxes, cloud
 from tests.fuzz.judge import Cases, cases, equal, require, same
 from tests.fuzz.kinds import Kind, an, flag, integer, maybe, number, on_cpu, word
@@ -33,31 +32,27 @@ def check_law(found: md.laws.Boids, plain: dict) -> None:
 
 RULES: dict[str, Kind] = {name: number(above=0, high=MOST, usual=(0.5, 5.0)) for name in RADII}
 RULES |= {name: number(0, MOST, usual=(0.0, 0.2)) for name in RATES}
-LAWS = cases(md.laws.Boids, {}, RULES, check=check_law, sure=True)
-FLIGHTS = cases(md.integrate.Flight, {}, {"max_speed": number(above=0, high=1e150)}, check=kept(), sure=True)
+LAWS = cases(md.laws.Boids, RULES, check=check_law, sure=True)
+FLIGHTS = cases(md.integrate.Flight, {"max_speed": number(above=0, high=1e150)}, check=kept(), sure=True)
 
 
-def scenes(draw) -> Cases:
-    """Uniform flocks and clusters."""
-    within = draw(boxes())
-    optional = {
-        "box": maybe(an(md.Box, just(within))), "speed": number(0, 1e150), "seed": integer(0),
-        "clusters": integer(0, 2**31 - 1, (0, 4), most=10**5),
-        "cluster_radius": number(above=0, usual=(0.01, min(within.lengths) / 2)),
-    }  # fmt: skip
+def check_flock(found: md.State, plain: dict) -> None:
+    """As many boids as asked for, inside the box, as fast, with a heading for each cluster."""
+    equal(len(found), plain["n"], "boids")
+    require(not found.box.outside(found.pos).any() and np.isfinite(found.vel).all(), "outside")
+    speed = plain.get("speed", 1.0)
+    headings = found.vel / max(speed, 1e-150)
+    same(np.linalg.norm(headings, axis=1), np.full(len(found), speed / max(speed, 1e-150)), "speeds", 1e-9)
+    several = len(np.unique(np.round(headings, 9), axis=0))
+    require(several <= (plain.get("clusters") or several), f"{several} headings")
 
-    def check(found, plain):
-        equal(len(found), plain["n"], "boids")
-        require(not found.box.outside(found.pos).any() and np.isfinite(found.vel).all(), "outside")
-        speed = plain.get("speed", 1.0)
-        headings = found.vel / max(speed, 1e-150)
-        right = np.full(len(found), speed / max(speed, 1e-150))
-        same(np.linalg.norm(headings, axis=1), right, "speeds", 1e-9)
-        several = len(np.unique(np.round(headings, 9), axis=0))
-        require(several <= (plain.get("clusters") or several), f"{several} headings")
 
-    kinds = {"n": integer(1, usual=(1, 40), most=10**5)}
-    return cases(md.scenes.flock, kinds, optional, check=check)
+FLOCK = {
+    "n": integer(1, usual=(1, 40), most=10**5), "box": maybe(an(md.Box, boxes())), "speed": number(0, 1e150),
+    "clusters": integer(0, 2**31 - 1, (0, 4), most=10**5), "seed": integer(0),
+    "cluster_radius": number(above=0, usual=(0.01, 1.0)),
+}  # fmt: skip
+SCENES = cases(md.scenes.flock, FLOCK, check=check_flock)
 
 
 def runs(draw) -> Cases:
@@ -70,14 +65,12 @@ def runs(draw) -> Cases:
     kinds = {
         "state": an(md.State, just(start)), "law": an(md.laws.Boids, just(law)), "backend": on_cpu(),
         "integrator": word("flight"), "dt": maybe(number(above=0, usual=(0.05, 0.2)), 0.0),
-        "walls": maybe(an(md.Walls, just(walls)), 0.0 if walls else 1.0),
+        "walls": maybe(an(md.Walls, just(walls)), 0.0 if walls else 1.0), "search": word(*SEARCHES),
+        "fused": flag(), "reorder": maybe(an(md.Reorder, reorders())),
     }  # fmt: skip
-    optional = {"search": word(*SEARCHES), "fused": flag(), "reorder": maybe(an(md.Reorder, reorders()))}
 
     def check(sim, plain):
-        given: dict[str, Any] = {k: v for k, v in plain.items() if k not in optional}
-        found = outcome(lambda: sim, STEPS)
-        right = outcome(lambda: md.Simulation(**given | {"search": "naive"}), STEPS)
+        found, right = outcome(lambda: sim, STEPS), outcome(lambda: by_naive(plain), STEPS)
         r = np.linalg.norm(differences(start.pos, within), axis=-1)
         close = min(np.abs(r - getattr(law, name)).min(initial=1) for name in RADII) < 1e-6
         if both(found, right, strictly=True) or close:
@@ -89,7 +82,7 @@ def runs(draw) -> Cases:
         same(found[2], right[2], "increments", 1e-7)
         same(found[4:], right[4:], "time and step", 1e-12)
 
-    return cases(md.Simulation, kinds, optional, check=check)
+    return cases(md.Simulation, kinds, check=check, always=("backend", "integrator", "dt", "walls"))
 
 
 def prepare() -> None:
@@ -103,4 +96,4 @@ def prepare() -> None:
         sim.run(2), sim.pairs()
 
 
-FAMILY = Family({LAWS: 3, FLIGHTS: 1, scenes: 4, runs: 4}, prepare)
+FAMILY = Family({LAWS: 3, FLIGHTS: 1, SCENES: 4, runs: 4}, prepare)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import booleans, integers, sampled_from
 
 import sfc
-from sfc.automaton.lsystem import expand
+from sfc.automaton.lsystem import expand, walk
 from tests.fuzz.drawing import chance
 from tests.fuzz.families import Family
-from tests.fuzz.families.curves import reference
-from tests.fuzz.judge import SAYS, Cases, cases, equal, require
+from tests.fuzz.judge import SAYS, Cases, cases, equal, same
 from tests.fuzz.kinds import Kind, integer, path, text
-from tests.fuzz.references import turtle
+from tests.sfc.automaton.test_curve import walked
 
 REASON = re.compile(f"{SAYS.pattern}|, rule ")  # a message names the rule and the reason
 # fmt: off
@@ -54,17 +54,12 @@ def grammars(draw) -> tuple[int, str, dict[str, str]]:
 
 def check_walk(curve: sfc.Curve, axiom: str, rules: dict[str, str]) -> None:
     """A curve walks as its turtle does, mirrored along some axes."""
-    walk, length = reference(curve), curve.base ** (curve.dim * 2)
-    found = [tuple(walk.decode(i, 2)) for i in range(length)]
-    equal(len(set(found)), length, "cells visited")
-    depth = 2 if axiom in rules else 1
-    right = turtle(axiom, rules, depth, curve.dim)
-    text = expand(axiom, rules, depth)
-    equal(text.count("F") + text.count("#"), length - 1, "steps")
-    top = curve.base**2 - 1
-    mirrored = [c != 0 for c in right[0]]
-    right = [tuple(top - c if m else c for m, c in zip(mirrored, cell, strict=True)) for cell in right]
-    require(found == right, "another path than the turtle's")
+    side, depth = curve.base**2, 2 if axiom in rules else 1
+    index = np.arange(side**curve.dim)
+    found, right = curve.decode(index, 2), walk(expand(axiom, rules, depth), curve.dim)
+    equal([walked(curve, cell, 2) for cell in found.tolist()], index.tolist(), "indices walked")
+    right = right - right.min(axis=0)
+    same(found, np.where(right[0] > 0, side - 1 - right, right), "path")
 
 
 def check_of_file(curve: sfc.Curve, _: dict) -> None:
@@ -75,12 +70,16 @@ def check_of_file(curve: sfc.Curve, _: dict) -> None:
 def given(draw) -> Cases:
     """Grammars as arguments."""
     dim, axiom, rules = draw(grammars())
-    kinds = {"name": text("mine"), "dim": integer(2, 3, (dim, dim)), "axiom": text(axiom)}
+    kinds = {
+        "name": text("mine"),
+        "dim": integer(2, 3, (dim, dim)),
+        "axiom": text(axiom),
+        "rules": Kind(rules),
+    }
 
     def check(found, plain):
         check_walk(found, plain["axiom"], dict(plain["rules"]))
 
-    kinds["rules"] = Kind(rules)
     return cases(sfc.curve_from_grammar, kinds, calm=0.6, says=REASON, check=check)
 
 
@@ -119,6 +118,6 @@ def files(draw) -> str:
 
 
 SHARED = {"calm": 0.8, "says": REASON, "check": check_of_file}
-PARSED = cases(sfc.parse_curve, {"text": text(texts())}, {"where": text("my file")}, **SHARED)
+PARSED = cases(sfc.parse_curve, {"text": text(texts()), "where": text("my file")}, **SHARED)
 READ = cases(sfc.read_curve, {"path": path(files())}, **SHARED)
 FAMILY = Family({given: 1, PARSED: 2, READ: 1})

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from hypothesis.strategies import builds, integers, just, sampled_from
+from hypothesis.strategies import booleans, builds, integers, just, sampled_from
 
 import md
 import sfc
 from tests.fuzz.drawing import RNG, among, chance, some
 from tests.fuzz.families import Family
 from tests.fuzz.families.states import boxes, cloud
-from tests.fuzz.judge import Cases, WrongError, cases, equal, require, same
+from tests.fuzz.judge import Cases, WrongError, cases, contents, equal, require, same
 from tests.fuzz.kinds import Kind, an, either, few, flag, integer, maybe, number, on_cpu, path, word
 from tests.md.simulation.test_simulation import same_bits
 
@@ -120,6 +120,12 @@ def both(found: Any, right: Any, strictly: bool) -> bool:
     return any(faults)
 
 
+def by_naive(plain: dict) -> md.Simulation:
+    """The same simulation in double precision by the naive search."""
+    given = {k: v for k, v in plain.items() if k not in FREE}
+    return md.Simulation(**given | {"search": "naive", "backend": "cpu"})
+
+
 def compare(found: Any, right: Any, start: md.State, near: float) -> None:
     """Two runs give the same, or end with the same fault."""
     if both(found, right, near < 1e-6):
@@ -164,13 +170,16 @@ def made(draw) -> Cases:
     def check(sim, plain):
         require(type(sim.dt) is float, f"dt of class {type(sim.dt).__name__}")
         found = outcome(lambda: sim, STEPS)
-        given = {k: v for k, v in plain.items() if k not in FREE} | {"search": "naive", "backend": "cpu"}
-        right = outcome(lambda: md.Simulation(**given), STEPS)
-        compare(found, right, plain["state"], NEAR[plain.get("precision", "float64")])
+        compare(
+            found,
+            outcome(lambda: by_naive(plain), STEPS),
+            plain["state"],
+            NEAR[plain.get("precision", "float64")],
+        )
         if not isinstance(found, Exception) and saved:
             saved_and_loaded(sim)
 
-    return cases(md.Simulation, kinds, check=check)
+    return cases(md.Simulation, kinds, check=check, always=kinds)
 
 
 def saved_and_loaded(sim: md.Simulation) -> None:
@@ -180,16 +189,10 @@ def saved_and_loaded(sim: md.Simulation) -> None:
         other = md.Simulation.load("made.npz")
     except Exception as error:
         raise WrongError(f"what was saved cannot be loaded: {error!r}") from error
-    ends = []
-    for one in (sim, other):
-        try:
-            one.run(2)
-            now = one.state
-            ends.append((one.step, now.pos.tobytes(), now.vel.tobytes(), now.id.tobytes()))
-        except md.SimulationFault as fault:
-            ends.append(type(fault))
-    by_times = isinstance(getattr(sim.config.reorder, "schedule", None), md.Decayed)
-    require(by_times or ends[0] == ends[1], "it goes on otherwise than what was saved")
+    ends = [outcome(lambda one=one: one, 2) for one in (sim, other)]
+    if not isinstance(getattr(sim.config.reorder, "schedule", None), md.Decayed):  # which goes by times
+        ends = [type(end) if isinstance(end, Exception) else contents(end) for end in ends]
+        require(ends[0] == ends[1], "it goes on otherwise than what was saved")
 
 
 @st.composite
@@ -213,8 +216,8 @@ def runs(draw) -> Cases:
     """Steps taken."""
     sim = draw(simulations())
     first, reporter = sim.step, an(md.Observer, builds(md.Observer, integers(1, 5)))
-    kinds = {"steps": integer(0, 2**62, (0, 6), most=200)}
-    optional = {"phases": flag(), "progress": flag(), "reporters": few(reporter, None)}
+    kinds = {"steps": integer(0, 2**62, (0, 6), most=200), "reporters": few(reporter, None)}
+    kinds |= {"phases": flag(), "progress": flag()}
 
     def check(_, plain):
         equal(sim.step, first + plain["steps"], "at step")
@@ -223,7 +226,7 @@ def runs(draw) -> Cases:
             steps = [seen.step for seen in observer.observations]
             equal(steps, due(observer.interval, first, sim.step), "looked at")
 
-    return cases(sim.run, kinds, optional, check=check)
+    return cases(sim.run, kinds, check=check)
 
 
 def pairs(draw) -> Cases:
@@ -232,7 +235,6 @@ def pairs(draw) -> Cases:
     now = sim.state.by_id()
     radius = np.full(len(now), 0.5) if now.radius is None else now.radius.astype(float)
     most = 2 * float(radius.max(initial=0)) or 1.0
-    optional = {"distance": maybe(number(above=0, high=most, usual=(0.1 * most, most)))}
 
     def check(found, plain):
         distance = plain.get("distance")
@@ -244,48 +246,42 @@ def pairs(draw) -> Cases:
             right = zip(now.id[i][near].tolist(), now.id[j][near].tolist(), strict=True)
             equal(set(map(tuple, found.tolist())), set(right), "pairs")
 
-    return cases(sim.pairs, {}, optional, check=check)
+    distances = maybe(number(above=0, high=most, usual=(0.1 * most, most)))
+    return cases(sim.pairs, {"distance": distances}, check=check)
 
 
-def writes(draw) -> Cases:
-    """Written somewhere."""
-    sim = draw(simulations())
+def kept(draw) -> Cases:
+    """Saved somewhere, over another file or not; or written to a trajectory."""
+    sim, saves = draw(simulations()), draw(booleans())
+    file = Path(f"{draw(sampled_from('abc'))}.npz" if saves else "run.gsd")
     Path("run.gsd").unlink(missing_ok=True)
-    return cases(sim.write, {"path": path(just(Path("run.gsd")))}, calm=0.4)
-
-
-def saves(draw) -> Cases:
-    """Saved somewhere, over another file or not."""
-    sim, file = draw(simulations()), Path(f"{draw(sampled_from('abc'))}.npz")
 
     def check(_, plain):
-        other = md.Simulation.load(plain["path"])
-        require(same_bits(other.state, sim.state) and other.step == sim.step, "another state")
+        if saves:
+            other = md.Simulation.load(plain["path"])
+            require(same_bits(other.state, sim.state) and other.step == sim.step, "another state")
 
-    return cases(sim.save, {"path": path(just(file))}, check=check)
+    return cases(sim.save if saves else sim.write, {"path": path(just(file))}, check=check)
 
 
 def loads(draw) -> Cases:
     """Loaded with other arguments than were saved."""
-    sim = draw(simulations(draw(states(2, "p", True))))
-    file = Path("whole.npz")
+    sim, file = draw(simulations(draw(states(2, "p", True)))), Path("whole.npz")
     sim.save(file)
     every = {
         **{k: optional_kinds(2)[k] for k in ("search", "reorder", "gravity", "fused", "post_mortem")},
         "backend": maybe(on_cpu()), "law": Kind(sampled_from(LAWS)), "integrator": word("velocity_verlet"),
         "walls": maybe(WALLS, 0.9),
     }  # fmt: skip
-    optional = {name: every[name] for name in draw(some(list(every)))}
+    kinds = {"path": path(just(file))} | {name: every[name] for name in draw(some(list(every)))}
 
     def check(found, plain):
-        if Path(plain["path"]) != file:  # the file of another input
-            return
-        same(np.sort(found.state.id), np.sort(sim.state.id), "ids")
-        equal(found.step, sim.step, "at step")
-        outcome(lambda: found, 2)
+        if Path(plain["path"]) == file:  # else it is the file of another input
+            same(np.sort(found.state.id), np.sort(sim.state.id), "ids")
+            equal(found.step, sim.step, "at step")
+            outcome(lambda: found, 2)
 
-    kinds = {"path": path(just(file))}
-    return cases(md.Simulation.load, kinds, optional, name="Simulation.load", check=check)
+    return cases(md.Simulation.load, kinds, told="Simulation.load", check=check)
 
 
 def prepare() -> None:
@@ -301,5 +297,4 @@ def prepare() -> None:
                 sim.pairs(), sim.forces(), md.observe.look(sim)
 
 
-PARTS = {made: 9, runs: 3, pairs: 2, writes: 1, saves: 1, loads: 3}
-FAMILY = Family(PARTS, prepare)
+FAMILY = Family({made: 9, runs: 3, pairs: 2, kept: 2, loads: 3}, prepare)

@@ -14,7 +14,20 @@ from tests.fuzz.drawing import RNG, among, chance, laid
 from tests.fuzz.drawing import stored as stored_integers
 from tests.fuzz.families import Family
 from tests.fuzz.judge import Cases, cases, equal, require, same
-from tests.fuzz.kinds import LARGE, Kind, an, array, as_array, either, few, flag, integer, maybe, number
+from tests.fuzz.kinds import (
+    LARGE,
+    Kind,
+    an,
+    array,
+    as_array,
+    either,
+    few,
+    flag,
+    integer,
+    maybe,
+    number,
+    usual,
+)
 
 FARTHEST = 1000.0  # from an open side, in lengths
 MAX_ID = 2**31 - 1
@@ -42,27 +55,23 @@ def stored(values: np.ndarray) -> SearchStrategy:
     return among(values.tolist() if len(values) else values, values.astype(np.float32), others, *[values] * 3)
 
 
+def check_box(found: md.Box, plain: dict) -> None:
+    """A box has the sides that were given, for each axis or for all."""
+    lengths, dim = plain["lengths"], len(plain["lengths"])
+    require(found.lengths == lengths and all(type(x) is float for x in found.lengths), f"{found!r}")
+    flags = np.broadcast_to(plain.get("periodic", True), dim), np.broadcast_to(plain.get("open", False), dim)
+    same((found.periodic, found.open), flags, "sides")
+    require(not (flags[0] & flags[1]).any(), "both periodic and open")
+    same(found.volume, math.prod(lengths), "volume", 1e-12)
+
+
 def made(draw) -> Cases:
     """Boxes."""
     dim = draw(DIMS)
     flags = either(flag(), few(flag(), (1, dim)))
-    optional = {"periodic": flags, "open": flags if draw(chance(0.3)) else Kind(False)}
-    kinds = {"lengths": few(number(above=0), (2, 3), st.tuples(*[LENGTHS] * dim))}
-
-    def all_flags(plain: Any, dim: int) -> tuple[bool, ...]:
-        given = (plain,) if isinstance(plain, (bool, np.bool_)) else tuple(plain)
-        return given * dim if len(given) == 1 else given
-
-    def check(found, plain):
-        lengths = plain["lengths"]
-        require(found.lengths == lengths and all(type(x) is float for x in found.lengths), f"{found!r}")
-        periodic = all_flags(plain.get("periodic", True), len(lengths))
-        open_ = all_flags(plain.get("open", False), len(lengths))
-        equal((found.periodic, found.open), (periodic, open_), "sides")
-        require(not any(p and o for p, o in zip(periodic, open_, strict=True)), "both periodic and open")
-        same(found.volume, math.prod(lengths), "volume", 1e-12)
-
-    return cases(md.Box, kinds, optional, check=check)
+    kinds = {"lengths": few(number(above=0), (2, 3), st.tuples(*[LENGTHS] * dim)), "periodic": flags}
+    kinds["open"] = flags if draw(chance(0.3)) else Kind(False)
+    return cases(md.Box, kinds, check=check_box)
 
 
 def in_boxes(draw) -> Cases:
@@ -71,26 +80,25 @@ def in_boxes(draw) -> Cases:
     n, spread = draw(sampled_from((0, 1, 2, 5, 20))), draw(sampled_from((1, 1, 3)))
     pos = (cloud(rng, within, n) - 0.5) * spread
     sides, periodic = np.array(within.lengths), np.array(within.periodic)
-    low = np.where(within.open, -FARTHEST * sides, 0)
-    high = np.where(within.open, (1 + FARTHEST) * sides, sides)
+    low, high = np.where(within.open, [-FARTHEST * sides, (1 + FARTHEST) * sides], [0 * sides, sides])
     argument = "apart" if name == "nearest" else "pos"
 
     def check(found, plain):
-        given = np.asarray(plain[argument])
-        good = given.astype(np.float64)
+        good = plain[argument].astype(np.float64)
+        require(len(found) == len(good), "another number")
         if name == "outside":
             right = (good < low) | (good > high) | (periodic & (good >= high))
             same(found, right.any(axis=-1), "outside")
         elif np.isfinite(good).all() and (np.abs(good) <= 1e6).all():
-            count = np.floor(good / sides) if name == "wrap" else np.round(good / sides)
-            apart = np.abs(np.asarray(found, np.float64) - good + np.where(periodic, sides * count, 0))
-            off = np.minimum(apart, np.where(periodic, np.abs(apart - sides), np.inf))
-            require(found.shape == given.shape and (off <= 1e-4).all(), f"{found}, {off} off the reference")
-            inside = (found >= 0) & (found < sides) | ~periodic
-            require(name != "wrap" or inside.all(), "a position that is not folded back")
+            turns = (good - found) / sides
+            whole = np.abs(turns - np.where(periodic, np.round(turns), 0)) * sides
+            require((whole <= 1e-4).all(), f"{found}, not by whole lengths from {good}")
+            first, last = (0, sides) if name == "wrap" else (-sides / 2 - 1e-4, sides / 2 + 1e-4)
+            inside = (found >= first) & (found < last) | ~periodic
+            require(inside.all(), f"{found}, which is not folded back")
 
     kinds = {argument: array(stored(pos), "fiu", (None, within.dim))}
-    return cases(getattr(within, name), kinds, name=f"{within!r}.{name}", check=check)
+    return cases(getattr(within, name), kinds, told=f"{within!r}.{name}", check=check)
 
 
 def ids(valid: Any, n: int) -> Kind:
@@ -114,10 +122,8 @@ def floats(valid: Any, shape: tuple[int | None, ...], low: Any = -np.inf, high: 
         return True if (found < high - slack).all() and np.abs(found).max(initial=0) < 1e30 else None
 
     def plain(value):
-        found = np.asarray(value)
-        if found.size > LARGE:
-            return found
-        return found.astype(np.float32 if found.dtype.newbyteorder("=") == np.float32 else np.float64)
+        found = usual(value)
+        return found if found.dtype == np.float32 or found.size > LARGE else found.astype(np.float64)
 
     return array(valid, "fiu", shape, entries).but(plain=plain)
 
@@ -131,8 +137,6 @@ def given(draw) -> Cases:
         "pos": floats(stored(pos), (None, within.dim), low, high),
         "vel": floats(stored(rng.normal(size=pos.shape)), (None, within.dim)),
         "box": an(md.Box, just(within)),
-    }
-    optional: dict[str, Kind] = {
         "id": maybe(ids(stored_integers(names, 61) if n else np.zeros(0, np.int64), n), 0.2),
         "radius": maybe(floats(stored(rng.random(n) + 0.2), (n,), 1e-9, 1e9), 0.2),
     }
@@ -154,7 +158,7 @@ def given(draw) -> Cases:
         else:
             same(found.radius, plain["radius"], "radius")
 
-    return cases(md.State, kinds, optional, check=check, sure=together)
+    return cases(md.State, kinds, check=check, sure=together)
 
 
 @st.composite
@@ -192,7 +196,7 @@ def taken(draw) -> Cases:
     whole = np.array(order, np.int64)
     kind = array(among(whole, whole, order or whole), "iu", (None,), entries)
     kinds = {"order": kind.but(admits=admits)}
-    return cases(state.take, kinds, name=f"{state!r}.take", check=check)
+    return cases(state.take, kinds, told=f"{state!r}.take", check=check)
 
 
 def sections(draw) -> Cases:
@@ -209,20 +213,23 @@ def sections(draw) -> Cases:
         near = np.abs(away) < (0.5 if state.radius is None else state.radius)
         equal(found.id.tolist(), sorted(state.id[near].tolist()), "ids")
 
-    optional = {"axis": integer(0, 2, (0, 2)), "at": maybe(number(0, usual=(0.0, min(sides))))}
-    return cases(md.observe.section, {"state": an(md.State, just(state))}, optional, check=check)
+    kinds = {"state": an(md.State, just(state)), "axis": integer(0, 2, (0, 2))}
+    kinds["at"] = maybe(number(0, usual=(0.0, min(sides))))
+    return cases(md.observe.section, kinds, check=check)
 
 
 def seen(draw) -> Cases:
     """Sums over a state on the host."""
-    state, name = draw(states()), draw(sampled_from(("kinetic_energy", "temperature", "momentum")))
-
-    def right(state):
-        mean2 = math.fsum((state.vel**2).ravel().tolist()) / len(state) if len(state) else math.nan
-        momentum = [math.fsum(column) for column in state.vel.T.tolist()]
-        return {"kinetic_energy": mean2 / 2, "temperature": mean2 / state.box.dim, "momentum": momentum}[name]
-
-    return cases(getattr(md.observe, name), {"state": an(md.State, just(state))}, right=right, near=1e-10)
+    state = draw(states())
+    mean2 = np.square(state.vel).sum() / len(state) if len(state) else math.nan
+    sums = {
+        "kinetic_energy": mean2 / 2,
+        "temperature": mean2 / state.box.dim,
+        "momentum": state.vel.sum(axis=0),
+    }
+    name, right = draw(sampled_from(list(sums.items())))
+    kinds = {"state": an(md.State, just(state))}
+    return cases(getattr(md.observe, name), kinds, check=lambda found, _: same(found, right, name, 1e-10))
 
 
 FAMILY = Family({made: 12, in_boxes: 6, given: 21, taken: 3, sections: 2, seen: 4})

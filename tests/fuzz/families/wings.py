@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import booleans, integers, just, sampled_from
 
 import md
-from tests.fuzz.drawing import RNG, chance
+from tests.fuzz.drawing import RNG, among, chance
 from tests.fuzz.families import Family
 from tests.fuzz.families.choices import kept
 from tests.fuzz.families.simulations import OPTIONS
@@ -26,7 +26,7 @@ TRIANGLE = md.Airfoil("triangle", np.array([[1.0, 0.0], [0.5, 0.2], [0.0, 0.0]])
 AIRFOILS = md.naca("0012", 5), md.naca("2412", 8), TRIANGLE
 AIRFOIL = an(md.Airfoil, sampled_from(AIRFOILS))
 SEARCHES = "linked", "lbvh", "verlet", "naive", "reflexive"
-ANGLE, MINE = number(usual=(-20.0, 20.0)), Path("mine.dat")
+FILE = Path("mine.dat")
 
 
 def check_wing(found: md.Wing, plain: dict) -> None:
@@ -38,9 +38,40 @@ def check_wing(found: md.Wing, plain: dict) -> None:
     require(found.outline.shape == plain["airfoil"].outline.shape, "another outline")
 
 
-WHERE = {"chord": number(above=0, usual=(1.0, 20.0)), "at": few(number(), (2,))}
-WING = WHERE | {"airfoil": AIRFOIL, "stiffness": number(0, usual=(0.0, 1e4))}
-WINGS = cases(md.Wing, WING, {"angle": ANGLE, "damping": number(0), "depth": number(0)}, check=check_wing)
+def check_naca(found: md.Airfoil, plain: dict) -> None:
+    """An airfoil of as many points as were asked for."""
+    want = 2 * plain.get("points", 100) - (2 if plain.get("closed", True) else 1)
+    require(found.outline.shape == (want, 2), f"{found.outline.shape}, and {want} points by the count")
+    require(found.area > 0 and not found.outline.flags.writeable, "area")
+
+
+def check_outline(found: md.Airfoil, plain: dict) -> None:
+    """An airfoil of the points given, anticlockwise."""
+    same(
+        *(np.sort(np.asarray(of, np.float64), axis=0) for of in (found.outline, plain["outline"])), "outline"
+    )
+    require(found.area > 0, "clockwise")
+
+
+DIGITS = st.tuples(*map(sampled_from, (("00", "24", "44", "11", "02", "20"), ("12", "01", "99", "00", "15"))))
+TURNS = st.tuples(RNG, sampled_from((3, 4, 6))).map(lambda of: np.sort(of[0].random(of[1])) * 2 * np.pi)
+OUTLINES = TURNS.map(lambda turns: np.column_stack([0.5 + 0.5 * np.cos(turns), 0.2 * np.sin(turns)]))
+PLACED = {
+    "chord": number(above=0, usual=(1.0, 20.0)),
+    "at": few(number(), (2,)),
+    "angle": number(usual=(-20, 20)),
+}
+WING = PLACED | {
+    "airfoil": AIRFOIL, "stiffness": number(0, usual=(0.0, 1e4)), "damping": number(0), "depth": number(0),
+}  # fmt: skip
+NACA = {"digits": text(DIGITS.map("".join)), "points": integer(3, usual=(3, 30), most=300), "closed": flag()}
+MINE = {"name": text("mine"), "outline": floats(OUTLINES.flatmap(stored), (None, 2))}
+MADE = {
+    cases(md.Wing, WING, check=check_wing): 6,
+    cases(md.naca, NACA, check=check_naca): 3,
+    cases(md.Airfoil, MINE, check=check_outline): 2,
+    among(*[cases(section.placed, PLACED, told="Airfoil.placed") for section in AIRFOILS]): 1,
+}
 
 
 def distances(draw) -> Cases:
@@ -56,52 +87,17 @@ def distances(draw) -> Cases:
 
     points = rng.random((draw(integers(0, 4)), 2)) * 20 - 5
     kinds = {"pos": floats(stored(points), (None, 2))}
-    return cases(wing.distance, kinds, name="Wing.distance", check=check, sure=True)
+    return cases(wing.distance, kinds, told="Wing.distance", check=check, sure=True)
 
 
 def inflows(draw) -> Cases:
     """Streams."""
     dim = draw(integers(2, 3))
-    kinds = {"velocity": few(number(), (2, 3), (1.0, 2.0, 3.0)[:dim])}
-    axis, seed = integer(0, dim - 1, (0, dim - 1)), integer(0, 2**63 - 1)
-    return cases(md.Inflow, kinds, {"axis": axis, "temperature": number(0), "seed": seed}, check=kept())
-
-
-def check_naca(found: md.Airfoil, plain: dict) -> None:
-    """An airfoil of as many points as were asked for."""
-    want = 2 * plain.get("points", 100) - (2 if plain.get("closed", True) else 1)
-    require(found.outline.shape == (want, 2), f"{found.outline.shape}, and {want} points by the count")
-    require(found.area > 0 and not found.outline.flags.writeable, "area")
-
-
-DIGITS = ("00", "24", "44", "11", "02", "20"), ("12", "01", "99", "00", "15")
-POINTS = {"points": integer(3, usual=(3, 30), most=300), "closed": flag()}
-NAME = text(st.tuples(*map(sampled_from, DIGITS)).map("".join))
-NACA = cases(md.naca, {"digits": NAME}, POINTS, check=check_naca)
-
-
-def placed(draw) -> Cases:
-    """Outlines where a wing is."""
-    section = draw(sampled_from(AIRFOILS))
-
-    def check(found, _):
-        require(found.shape == section.outline.shape, "another outline")
-
-    return cases(section.placed, WHERE | {"angle": ANGLE}, name="Airfoil.placed", check=check)
-
-
-def outlines(draw) -> Cases:
-    """Airfoils by their points."""
-    turns = np.sort(draw(RNG).random(draw(sampled_from((3, 4, 6))))) * 2 * np.pi
-    outline = np.column_stack([0.5 + 0.5 * np.cos(turns), 0.2 * np.sin(turns)])
-
-    def check(found, plain):
-        given = np.asarray(plain["outline"], np.float64)
-        same(np.sort(found.outline, axis=0), np.sort(given, axis=0), "outline")
-        require(found.area > 0, "clockwise")
-
-    kinds = {"name": text("mine"), "outline": floats(stored(outline), (None, 2))}
-    return cases(md.Airfoil, kinds, check=check)
+    kinds = {
+        "velocity": few(number(), (2, 3), (1.0, 2.0, 3.0)[:dim]), "axis": integer(0, dim - 1, (0, dim - 1)),
+        "temperature": number(0), "seed": integer(0, 2**63 - 1),
+    }  # fmt: skip
+    return cases(md.Inflow, kinds, check=kept())
 
 
 @st.composite
@@ -121,13 +117,13 @@ def files(draw) -> Cases:
     section = md.naca("2412", draw(sampled_from((4, 8))))
     written, whole = draw(sampled_from((selig, selig, lednicer))), draw(chance(0.2))
     raw = "\n".join(["NACA 2412", *written(section)]).encode()
-    MINE.write_bytes(raw if whole else draw(spoilt(raw)))
+    FILE.write_bytes(raw if whole else draw(spoilt(raw)))
 
     def check(found, plain):
         require(np.isfinite(found.outline).all() and found.area > 0, "no outline")
         require(not whole or len(found.outline) == len(section.outline), f"{len(found.outline)} points")
 
-    return cases(md.read_airfoil, {"path": path(just(MINE))}, calm=0.85, check=check)
+    return cases(md.read_airfoil, {"path": path(just(FILE))}, calm=0.85, check=check)
 
 
 def flown(start: md.State, surroundings: Any, search: str) -> md.State:
@@ -159,7 +155,7 @@ def streams(draw) -> Cases:
             same(found.vel, right.vel, "velocities", 1e-6)
 
     kinds = {"surroundings": few(an((md.Wing, md.Inflow), just(wing)), None, just(around))}
-    return cases(call, kinds, name=f"a run by {search}", check=check, documented=(md.SimulationFault,))
+    return cases(call, kinds, told=f"a run by {search}", check=check, documented=(md.SimulationFault,))
 
 
 def prepare() -> None:
@@ -170,5 +166,4 @@ def prepare() -> None:
         flown(md.State([[2.0, 2.0]], [[1.0, 1.0]], md.Box((16.0, 12.0), (True, periodic))), around, search)
 
 
-PARTS = {WINGS: 6, distances: 4, inflows: 4, NACA: 3, placed: 1, outlines: 2, files: 8, streams: 4}
-FAMILY = Family(PARTS, prepare)
+FAMILY = Family(MADE | {distances: 4, inflows: 4, files: 8, streams: 4}, prepare)

@@ -203,6 +203,19 @@ def test_addresses_of_the_upper_half_are_lines_of_their_own():
     assert set_associative(top, 1, 1, 1) == HitRatio(0, 4)
 
 
+def plain_addresses(slots, layout, dim, itemsize, n):
+    """Of each load of each row."""
+    expected = []
+    for slot in slots:
+        if layout == "soa":
+            expected += [(slot + n * axis) * itemsize for axis in range(dim)]
+        elif layout == "aos":
+            expected += [(dim * slot + axis) * itemsize for axis in range(dim)]
+        else:
+            expected += range(slot * 4 * itemsize, (slot + 1) * 4 * itemsize, 16)
+    return expected
+
+
 @pytest.mark.quick
 @given(data=st.data(), layout=st.sampled_from(["soa", "aos", "aos4"]), itemsize=st.sampled_from([4, 8]))
 def test_addresses_equal_a_plain_loop(data, layout, itemsize):
@@ -210,15 +223,7 @@ def test_addresses_equal_a_plain_loop(data, layout, itemsize):
     dim = data.draw(st.integers(1, 4 if layout == "aos4" else 6))
     dtype = data.draw(st.sampled_from(INTEGER_DTYPES))
     slots = data.draw(hnp.arrays(dtype, st.integers(0, 20), elements=st.integers(0, n - 1)))
-    expected = []
-    for slot in slots.tolist():
-        if layout == "soa":
-            expected += [(slot + n * axis) * itemsize for axis in range(dim)]
-        elif layout == "aos":
-            expected += [(dim * slot + axis) * itemsize for axis in range(dim)]
-        else:
-            row = slot * 4 * itemsize
-            expected += {4: [row], 8: [row, row + 16]}[itemsize]
+    expected = plain_addresses(slots.tolist(), layout, dim, itemsize, n)
     found = addresses(slots, layout, dim, itemsize, n)
     assert found.dtype == np.int64
     assert found.tolist() == expected
