@@ -1,12 +1,12 @@
 """Signed distance of points from a closed polygon."""
 
-import numba
 import numpy as np
 
-from sfc.compile import callee, kernel
+from sfc.compile import callee, in_parts, kernel
 
 COLUMNS = 8  # of a segment: start, end, outward normal, turn of the outline at the start, length^2
 CHUNK = 8  # consecutive segments with a common bounding box, which is tested first
+FEW = 2**10  # points for which threads are not worth their start
 SURELY = 1e-5  # relative margin for rounding in the test of a bounding box
 
 
@@ -66,8 +66,21 @@ def from_outline(count, segments, within2, x, y):
     return best, sign, nx, ny
 
 
-@kernel(parallel=True)
-def distances(n, count, pos, segments, found):
-    """Store the signed distance of point i from the polygon in found[i]; `segments` are packed."""
-    for i in numba.prange(n):
+def distances(count, pos, segments):
+    """Return the signed distance of each point from a polygon: (n,), of the dtype of `pos`.
+
+    Args:
+        count: number of segments.
+        pos: (n, 2) points in d.
+        segments: `packed`.
+    """
+    found = np.empty(len(pos), pos.dtype)
+    in_parts(lambda part: _distances(count, pos[part], segments, found[part]), len(pos), FEW)
+    return found
+
+
+@kernel
+def _distances(count, pos, segments, found):
+    """Store the signed distance of point i from the polygon in found[i]."""
+    for i in range(len(pos)):
         found[i] = from_outline(count, segments, np.inf, pos[i, 0], pos[i, 1])[1]

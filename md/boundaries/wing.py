@@ -108,9 +108,8 @@ class Wing(Boundary):
             low=-LONGEST, high=LONGEST, finite=True, outside="they are in d",
         )  # fmt: skip
         pos = np.ascontiguousarray(pos, np.float64)
-        found, segments = np.empty(len(pos)), self.segments()
-        distances(len(pos), len(segments), pos, packed(segments), found)
-        return found
+        segments = self.segments()
+        return distances(len(segments), pos, packed(segments))
 
     def build(self, system: System, search: Search) -> WingContact:
         """Make the wing that acts on the particles of a system.

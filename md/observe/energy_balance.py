@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numba
 import numpy as np
 
 from md import checks
@@ -13,7 +12,7 @@ from md.laws import SpringDashpot
 from md.observe.pair_tally import PairTally
 from md.observe.sums import total
 from md.simulation import Simulation
-from sfc.compile import kernel
+from sfc.compile import in_parts, kernel
 
 COLUMNS = ("kinetic", "wall_energy", "pair_loss", "wall_loss", "power_in")
 
@@ -105,16 +104,23 @@ class EnergyBalance:
         return sums | {"energy_missing": missing}
 
 
-@kernel(parallel=True)
 def flows(n, pos, vel, vel_now, lost, radius, grid, field, now, parts, sums):
     """Add to the sums of `COLUMNS`: energies, and powers of external forces and of dashpots.
 
     `vel` are the velocities with which forces were computed, `vel_now` those at the time of the positions,
     `lost` the dashpot forces of the pairs.
     """
-    partial = np.zeros((parts, 5))
-    for p in numba.prange(parts):
-        g, o = grid[0], field[0]
+    partial, given = np.zeros((parts, 5)), (pos, vel, vel_now, lost, radius, grid, field, now)
+    in_parts(lambda part: _flows(part.start, part.stop, n, *given, partial), parts, rows=n)
+    for one in partial:
+        sums += one
+
+
+@kernel
+def _flows(first, last, n, pos, vel, vel_now, lost, radius, grid, field, now, partial):
+    """Add the particles of parts first .. last - 1 to their sums of `flows`."""
+    parts, g, o = len(partial), grid[0], field[0]
+    for p in range(first, last):
         for i in range(p * n // parts, (p + 1) * n // parts):
             for axis in range(pos.shape[1]):
                 v = np.float64(vel_now[i, axis])  # float() leaves a float32 as it is
@@ -131,5 +137,3 @@ def flows(n, pos, vel, vel_now, lost, radius, grid, field, now, parts, sums):
                         if overlap > 0:
                             partial[p, 1] += np.float64(o.spring[axis]) * overlap * overlap / 2
                             partial[p, 3] += o.damping[axis] * (vel[i, axis] + carried) * v
-    for p in range(parts):
-        sums += partial[p]

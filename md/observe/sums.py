@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
 
 from md import checks
@@ -13,7 +12,7 @@ from md.backend.base import Backend
 from md.backend.prelude import cell_number, home_cell, load
 from md.observe.pair_tally import PairTally
 from md.simulation.device_view import DeviceView
-from sfc.compile import kernel
+from sfc.compile import in_parts, kernel
 
 MOST_BINS = 1000  # as in sums.cu
 THREADS = 2**17  # at most, on a device, in whole blocks; each sums several particles
@@ -97,16 +96,22 @@ def _threads(n: int) -> int:
     return min(-(-n // 256) * 256, THREADS)
 
 
-@kernel(parallel=True)
 def tally(threads, n, pos, vel, grid, parts, sums):
     """Add to the sums of each bin, a cell of `grid`: count, speed, its square, components of the velocity.
 
     `threads` is the number of threads on a device; here each part sums a range of the particles.
     """
-    columns = 3 + pos.shape[1]
     partial = np.zeros((parts, len(sums)))
-    for p in numba.prange(parts):
-        g = grid[0]
+    in_parts(lambda part: _tally(part.start, part.stop, n, pos, vel, grid, partial), parts, rows=n)
+    for one in partial:
+        sums += one
+
+
+@kernel
+def _tally(first, last, n, pos, vel, grid, partial):
+    """Add the particles of parts first .. last - 1 to their sums of `tally`."""
+    columns, parts, g = 3 + pos.shape[1], len(partial), grid[0]
+    for p in range(first, last):
         for i in range(p * n // parts, (p + 1) * n // parts):
             r, out = load(pos, i, g), False
             for axis in range(pos.shape[1]):
@@ -122,18 +127,22 @@ def tally(threads, n, pos, vel, grid, parts, sums):
             partial[p, at] += 1
             partial[p, at + 1] += math.sqrt(v2)
             partial[p, at + 2] += v2
-    for p in range(parts):
-        sums += partial[p]
 
 
-@kernel(parallel=True)
 def add_up(threads, n, energy, touching, started, parts, sums):
-    """Add the sums of three arrays to three sums."""
-    partial = np.zeros((parts, 3))
-    for p in numba.prange(parts):
+    """Add the sums of three arrays to three sums; `threads` is the number of threads on a device."""
+    partial, given = np.zeros((parts, 3)), (energy, touching, started)
+    in_parts(lambda part: _add_up(part.start, part.stop, n, *given, partial), parts, rows=n)
+    for one in partial:
+        sums += one
+
+
+@kernel
+def _add_up(first, last, n, energy, touching, started, partial):
+    """Add the entries of parts first .. last - 1 to their sums of `add_up`."""
+    parts = len(partial)
+    for p in range(first, last):
         for i in range(p * n // parts, (p + 1) * n // parts):
             partial[p, 0] += energy[i]
             partial[p, 1] += touching[i]
             partial[p, 2] += started[i]
-    for p in range(parts):
-        sums += partial[p]

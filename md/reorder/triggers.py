@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from md import checks
 from md.backend.prelude import cell_number, home_cell, load
 from md.particles.system import System
 from md.reorder.base import ActiveTrigger, RunTrigger, Trigger
-from sfc.compile import kernel
+from sfc.compile import in_parts, kernel
 
 
 class StepTrigger(ActiveTrigger):
@@ -157,11 +156,15 @@ class MovedTrigger(ActiveTrigger):
         return int(backend.download(self._away)[0]) >= self._config.fraction * max(particles.n, 1)
 
 
-@kernel(parallel=True)
 def stray(n, pos, home, grid, away):
     """Count the particles that are not in cell home[i], a row-major number, in away[0]."""
-    found = 0
-    for i in numba.prange(n):
-        g = grid[0]
+    away[0] = sum(in_parts(lambda part: _stray(part.start, part.stop, pos, home, grid), n))
+
+
+@kernel
+def _stray(first, last, pos, home, grid):
+    """Return the number of particles first .. last - 1 that are not in cell home[i]."""
+    found, g = 0, grid[0]
+    for i in range(first, last):
         found += cell_number(g, home_cell(g, load(pos, i, g))) != home[i]
-    away[0] = found
+    return found

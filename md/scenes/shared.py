@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
 
 from md import checks
@@ -27,11 +26,12 @@ from md.scenes.deviates import JITTER, LOW, VELOCITY, WORD, normal, uniforms
 from md.scenes.granular import MEMORY_ORDERS, SHARED_TEMPERATURE, box_for, checked_seed
 from md.scenes.lattice import require_room
 from md.scenes.permutation import ROUNDS, bits_of, permuted
-from sfc.compile import inlined, kernel
+from sfc.compile import in_parts, inlined, kernel
 
 STEPS = 2.0**28  # of a deviate of 1; deviates below 7.4 are then less than 2^31
 THREADS = 2**17  # at most, on a device, in whole blocks; each sums several particles
 FEWEST_ON_DEVICE = 2**16  # for fewer particles "auto" does not start a device
+FEW = 2**10  # particles for which threads of the CPU are not worth their start
 NARROWEST, WIDEST = 28, 52  # bytes of position, velocity and id of a particle in float32 and in float64
 RECORD = np.dtype(
     [
@@ -194,33 +194,41 @@ def whole(deviate):
     return np.int64(math.floor(deviate * STEPS + 0.5))
 
 
-@kernel(parallel=True)
 def add_up(threads, n, gas, parts, sums):
     """Sum the deviates along each axis into sums[0] to sums[2], and their squares into sums[3] and sums[4].
 
     sums[3] gets the lower 32 bits of the squares of each particle, sums[4] the upper ones. `threads` is the
-    number of threads on a device.
+    number of threads on a device, and `parts` is for other kernels: sums of integers are the same in any.
     """
-    partial = np.zeros((parts, 5), np.int64)
-    for p in numba.prange(parts):
-        g = gas[0]
-        t0, t1, t2, low, high = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
-        for site in range(p * n // parts, (p + 1) * n // parts):
-            q0, q1, q2 = whole_deviates(g, site)
-            square = np.uint64(q0 * q0) + np.uint64(q1 * q1) + np.uint64(q2 * q2)
-            t0, t1, t2 = t0 + q0, t1 + q1, t2 + q2
-            low += np.int64(square & LOW)
-            high += np.int64(square >> WORD)
-        partial[p, 0], partial[p, 1], partial[p, 2], partial[p, 3], partial[p, 4] = t0, t1, t2, low, high
-    for p in range(parts):
-        sums += partial[p]
+    for part in in_parts(lambda part: _sums_of(part.start, part.stop, gas), n, FEW):
+        sums += part
 
 
-@kernel(parallel=True)
+@kernel
+def _sums_of(first, last, gas):
+    """Return the sums of `add_up` over the sites first .. last - 1."""
+    sums, g = np.zeros(5, np.int64), gas[0]
+    for site in range(first, last):
+        q0, q1, q2 = whole_deviates(g, site)
+        square = np.uint64(q0 * q0) + np.uint64(q1 * q1) + np.uint64(q2 * q2)
+        sums[0] += q0
+        sums[1] += q1
+        sums[2] += q2
+        sums[3] += np.int64(square & LOW)
+        sums[4] += np.int64(square >> WORD)
+    return sums
+
+
 def make(n, gas, pos, vel, id):
     """Make position, velocity and id of each particle: slot i has the site of entry i of the permutation."""
+    in_parts(lambda part: _make(part.start, part.stop, n, gas, pos, vel, id), n, FEW)
+
+
+@kernel
+def _make(first, last, n, gas, pos, vel, id):
+    """Make the particles of the slots first .. last - 1."""
     real = pos.dtype.type
-    for i in numba.prange(n):
+    for i in range(first, last):
         g = gas[0]
         site = np.int64(permuted(i, n, g.bits, g.round_keys)) if g.shuffled else i
         key_0, key_1 = np.uint64(g.key[0]), np.uint64(g.key[1])

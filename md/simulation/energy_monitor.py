@@ -14,7 +14,6 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
-import numba
 import numpy as np
 
 from md.boundaries.base import RADIUS
@@ -29,7 +28,7 @@ from md.search import Reflexive, Scattered, SearchConfig
 from md.search.bvh.base import TreeConfig
 from md.search.rebuild import MANY_STEPS
 from md.search.verlet_tree import VerletTree
-from sfc.compile import kernel
+from sfc.compile import in_parts, kernel
 
 GROWTH = 4.0  # allowed ratio to the energy of the start; long but stable steps change it by a third
 SLOW = 0.01  # d per step; slower particles do not explode, though rounding may have set them in motion
@@ -262,7 +261,6 @@ class EnergyMonitor:
         )
 
 
-@kernel(parallel=True)
 def motion(threads, n, vel, id, parts, energy, fastest):
     """Compute energy[0], the sum of v^2 / 2 (m = 1), and fastest[0]; `threads` are those of a device.
 
@@ -270,7 +268,17 @@ def motion(threads, n, vel, id, parts, energy, fastest):
     lower. Numbers that are not negative are ordered as their bits, with NaN above them all.
     """
     sums, most = np.zeros(parts), np.zeros(parts, np.uint64)
-    for p in numba.prange(parts):
+    in_parts(lambda part: _motion(part.start, part.stop, n, vel, id, sums, most), parts, rows=n)
+    energy[0], fastest[0] = 0.0, most.max()
+    for one in sums:  # in order: `sum` rounds in another way
+        energy[0] += one
+
+
+@kernel
+def _motion(first, last, n, vel, id, sums, most):
+    """Store the energy of each of the parts first .. last - 1, and its word of `motion`."""
+    parts = len(sums)
+    for p in range(first, last):
         total, top = 0.0, np.uint64(0)
         for i in range(p * n // parts, (p + 1) * n // parts):
             v2 = 0.0
@@ -280,6 +288,3 @@ def motion(threads, n, vel, id, parts, energy, fastest):
             word = np.uint64(np.float32(v2).view(np.uint32)) << np.uint64(32) | np.uint64(id[i])
             top = max(top, word)
         sums[p], most[p] = total / 2, top
-    energy[0], fastest[0] = 0.0, most.max()
-    for p in range(parts):
-        energy[0] += sums[p]

@@ -52,13 +52,16 @@ def _pool(process: int, threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, initializer=numba.set_num_threads, initargs=(1,))
 
 
-def in_parts(work: Callable[[slice], Result], n: int, many: int = MANY) -> list[Result]:
+def in_parts(
+    work: Callable[[slice], Result], n: int, many: int | None = None, rows: int | None = None
+) -> list[Result]:
     """Call a function with each part of a range, on `numba.get_num_threads()` threads, one part for each.
 
     Args:
         work: takes a slice with a start and a stop; it may be called on several threads at once.
         n: length of the range.
-        many: length from which there is a part for each thread; a shorter range is one part.
+        many: rows from which there is a part for each thread, None for `MANY`; a range of fewer is one part.
+        rows: of the range in all; None for n.
 
     Returns:
         What `work` returned for each part, in order.
@@ -66,7 +69,8 @@ def in_parts(work: Callable[[slice], Result], n: int, many: int = MANY) -> list[
     Raises:
         Exception: as `in_threads`.
     """
-    parts = numba.get_num_threads() if n >= many else 1
+    is_long = (n if rows is None else rows) >= (MANY if many is None else many)
+    parts = numba.get_num_threads() if is_long else 1
     return in_threads(work, [slice(p * n // parts, (p + 1) * n // parts) for p in range(parts)])
 
 

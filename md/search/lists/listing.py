@@ -14,7 +14,6 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from md.backend import Backend
@@ -36,8 +35,9 @@ from md.particles.cell_sort import CellSort
 from md.search.lists.blocks import BLOCK
 from md.search.lists.lister import Lister, Lists
 from sfc import Curve
-from sfc.compile import kernel
+from sfc.compile import in_parts, kernel
 
+FEW = 2**9  # particles for which threads of the CPU are not worth their start
 WIDTH = 8  # numbers written at once
 at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
 UNITS = 80  # of the reach: an offset of two cells, up to 1.08 reaches wide, is more than a reach modulo 256
@@ -204,7 +204,6 @@ class ListBuilder:
         self._kernels.list_partners(n, pos, *cells, self._units, self._reach2, reference_pos, *lists, *room)
 
 
-@kernel(parallel=True)
 def build_lists(
     n, pos, start, rank, grid, reach2, reference_pos, first, count, partners, owners, room, needed, parts
 ):
@@ -227,8 +226,22 @@ def build_lists(
         needed: (1,) int64, filled: the room that is needed.
         parts: ranges of blocks, each of which fills an equal share of `partners`.
     """
-    lengths, blocks = np.zeros(parts, np.int64), -(-n // BLOCK)
-    for p in numba.prange(parts):
+    lengths = np.zeros(parts, np.int64)
+    given = pos, start, rank, grid, reach2, reference_pos, first, count, partners, owners, room
+    in_parts(lambda part: _build_lists((part.start, part.stop), n, *given, lengths), parts, FEW, n)
+    needed[0] = parts * (lengths.max() + 1)
+
+
+@kernel
+def _build_lists(
+    ranges, n, pos, start, rank, grid, reach2, reference_pos, first, count, partners, owners, room, lengths
+):
+    """Build the lists of the particles in some of the ranges, from the first one to before the last.
+
+    lengths[p] gets the entries of range p; the other arguments are those of `build_lists`.
+    """
+    parts, blocks = len(lengths), -(-n // BLOCK)
+    for p in range(*ranges):
         g = grid[0]
         begin, last = p * room // parts, (p + 1) * room // parts - 1
         here = begin
@@ -277,4 +290,3 @@ def build_lists(
             for a in range(min(begin_of_list, last + 1), min(here, last + 1)):
                 owners[at(a)] = i % BLOCK
         lengths[p] = here - begin
-    needed[0] = parts * (lengths.max() + 1)

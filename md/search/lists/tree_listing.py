@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numba
 import numpy as np
 
 from md.backend import Backend
@@ -35,9 +34,10 @@ from md.search.bvh.wide_boxes import (
 from md.search.lists.blocks import BLOCK
 from md.search.lists.lister import Lister, Lists, mean_power
 from sfc import Curve
-from sfc.compile import kernel
+from sfc.compile import in_parts, kernel
 
 at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
+FEW = 2**9  # particles for which threads of the CPU are not worth their start
 SAMPLE = LEAF * LEAVES  # consecutive particles along the curve of which the density is measured
 
 
@@ -145,7 +145,6 @@ class TreeLister(Lister):
         return LEAF * int(half.prod(axis=1).argmin()) if leaves else 0
 
 
-@kernel(parallel=True)
 def build_lists(
     n, pos, boxes, levels, radius, reach, grid, reference_pos, first, count, partners, owners, room, needed,
     parts,
@@ -171,7 +170,22 @@ def build_lists(
         parts: ranges of nodes of level 1, each of which fills an equal share of `partners`.
     """
     lengths = np.zeros(parts, np.int64)
-    for p in numba.prange(parts):
+    given = pos, boxes, levels, radius, reach, grid, reference_pos, first, count, partners, owners, room
+    in_parts(lambda part: _build_lists((part.start, part.stop), n, *given, lengths), parts, FEW, n)
+    needed[0] = parts * (lengths.max() + 1)
+
+
+@kernel
+def _build_lists(
+    ranges, n, pos, boxes, levels, radius, reach, grid, reference_pos, first, count, partners, owners, room,
+    lengths,
+):  # fmt: skip
+    """Build the lists of the particles in some of the ranges, from the first one to before the last.
+
+    lengths[p] gets the entries of range p; the other arguments are those of `build_lists`.
+    """
+    parts = len(lengths)
+    for p in range(*ranges):
         g, lv, rc, dim = grid[0], levels[0], reach[0], pos.shape[1]
         leaves, blocks = lv.number[0], lv.number[1]
         found, spare = np.empty(leaves, np.int32), np.empty(leaves, np.int32)
@@ -216,4 +230,3 @@ def build_lists(
                     for a in range(min(begin_of_list, last + 1), min(here, last + 1)):
                         owners[at(a)] = i % BLOCK
         lengths[p] = here - begin
-    needed[0] = parts * (lengths.max() + 1)

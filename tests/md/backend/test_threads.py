@@ -30,6 +30,11 @@ INTEGRATORS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def short_ranges_are_in_parts(monkeypatch):
+    monkeypatch.setattr("sfc.compile.threads.MANY", 1)
+
+
 def crowd(box: md.Box = BOX, n: int = 3000, seed: int = 0) -> md.State:
     """Make random particles that overlap, in random order."""
     generator = np.random.default_rng(seed)

@@ -39,6 +39,7 @@ from md.search.lists.listing import units_of
 from md.search.partners import CollectPartners
 from md.search.sorted_copy import ScatterOutput
 from tests.nvrtc import compile_cubin, compiled, local_bytes
+from tests.shared_kernels import functions_in_parts
 from tests.tiers import full
 from tests.tiers import product as crossed
 
@@ -294,7 +295,7 @@ def test_a_kernel_has_one_parameter_list_on_both_backends():
     assert len(both) > 50
     for stem, kernel in both:
         numba_kernel = getattr(import_module(stem), kernel)
-        required = list(inspect.signature(numba_kernel.py_func).parameters)
+        required = list(inspect.signature(getattr(numba_kernel, "py_func", numba_kernel)).parameters)
         found = [p.name for p in parameters(file_of(stem, ".cu").read_text())[kernel]]
         assert found == required, (stem, kernel)
 
@@ -305,8 +306,8 @@ def test_every_numba_kernel_of_a_stem_with_cuda_has_its_cuda_kernel():
         compiled = {
             name
             for name, value in vars(module).items()
-            if hasattr(value, "py_func") and value.py_func.__module__ == stem
-        }
+            if hasattr(value, "py_func") and value.py_func.__module__ == stem and not name.startswith("_")
+        } | functions_in_parts(stem)
         of_both = compiled - {name for on, name in ON_CPU if on == stem}
         in_cuda = set(parameters(file_of(stem, ".cu").read_text()))
         assert of_both == in_cuda - {name for on, name in ON_DEVICE if on == stem}, stem
