@@ -224,13 +224,14 @@ class TestFaults:
 TWICE = Reflexive(met="twice", atomics="none")
 RUNS = [  # search, fused, reorder
     ("linked", False, md.Reorder("hilbert", md.Every(7), "shadow")),
-    ("verlet", True, None),
+    ("linked", True, None),
+    full("verlet", True, None),
     full("lbvh", False, None),
     full(TWICE, True, None),
 ]
 
 
-@pytest.mark.parametrize(("search", "fused", "reorder"), RUNS, ids=["linked", "verlet", "lbvh", "reflexive"])
+@pytest.mark.parametrize(("search", "fused", "reorder"), RUNS, ids=["linked", "fused", "verlet", "lbvh", "reflexive"])
 class TestFiles:
     def made(self, search, fused, reorder, backend) -> md.Simulation:
         box = md.Box((9.1, 7.3, 8.2), (True, True, False))

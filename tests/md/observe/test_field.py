@@ -17,7 +17,7 @@ WAYS = {name: {"search": name} for name in sorted(md.search.SEARCHES)} | {
         "reorder": md.Reorder("hilbert", md.Every(1), mode="shadow"),
     },
 }
-KEPT = {"search": "lbvh", "dt": 1e-4, "backend": "cpu", "allow_overlap": True}
+KEPT = {"search": "linked", "dt": 1e-4, "backend": "cpu", "allow_overlap": True}
 OF_CELLS = "particles", "number_density", "velocity", "temperature", "contact_pressure", "pressure"
 
 
@@ -69,7 +69,7 @@ class TestVirial:
     @pytest.mark.quick
     @pytest.mark.parametrize("damping", [0.0, 2.0])
     def test_of_two_discs_is_that_computed_by_hand(self, damping, backend):
-        run = simulated(overlapping(), md.laws.SpringDashpot(100.0, damping), search="lbvh", backend=backend)
+        run = simulated(overlapping(), md.laws.SpringDashpot(100.0, damping), backend=backend)
         virial = md.observe.virial(run)
         assert virial.dtype == np.float64
         assert virial == pytest.approx([(100.0 * 0.2 + damping * 3.0) * 0.8 / 2] * 2)
@@ -77,7 +77,7 @@ class TestVirial:
     def test_is_by_id_and_0_without_contacts(self, backend):
         state = overlapping()
         pos, vel = np.vstack([[[6.0, 4.0]], state.pos]), np.vstack([[[1.0, 1.0]], state.vel])
-        run = simulated(md.State(pos, vel, OPEN, id=[5, 7, 3]), search="lbvh", backend=backend)
+        run = simulated(md.State(pos, vel, OPEN, id=[5, 7, 3]), backend=backend)
         virial = by_id_of(md.observe.virial(run), run)
         assert virial[5] == 0
         assert virial[3] == pytest.approx(virial[7])
@@ -85,13 +85,18 @@ class TestVirial:
 
     def test_is_right_by_the_definition(self, backend):
         state = cloud()
-        found = md.observe.virial(simulated(state, search="lbvh", backend=backend))
+        found = md.observe.virial(simulated(state, backend=backend))
         expected = plain_virial(state)
         assert np.count_nonzero(expected) > 100
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
     @pytest.mark.parametrize(
-        "way", tiers.by_default(WAYS, lambda way: way.split()[0] in ("naive", *tiers.BY_DEFAULT))
+        "way",
+        tiers.by_default(
+            WAYS,
+            lambda way: way.split()[0] in ("naive", "linked"),
+            lambda way: (tiers.full if way in tiers.BY_DEFAULT else tiers.nightly)(way),
+        ),
     )
     def test_is_the_same_for_each_particle_and_cell_under_every_search(self, way, backend):
         """Compare after two steps, when memory and copies are sorted."""
@@ -109,7 +114,7 @@ class TestField:
     @pytest.mark.quick
     def test_equals_numpy(self, backend):
         state, cells = cloud(), (3, 20)
-        seen = field(simulated(state, search="lbvh", backend=backend), cells)
+        seen = field(simulated(state, backend=backend), cells)
         expected = plain_field(state, cells)
         assert (expected["particles"] == 0).any()
         for name in OF_CELLS:
@@ -122,8 +127,8 @@ class TestField:
     def test_excludes_particles_beyond_an_open_side(self, backend):
         states = [overlapping(at=at) for at in ((1.0, 1.0), (-2.0, 1.0), (8.2, 3.0), (4003.0, 1.0))]
         pos, vel = (np.concatenate([getattr(s, name) for s in states]) for name in ("pos", "vel"))
-        both = simulated(md.State(pos, vel, OPEN), search="lbvh", backend=backend)
-        alone = simulated(states[0], search="lbvh", backend=backend)
+        both = simulated(md.State(pos, vel, OPEN), backend=backend)
+        alone = simulated(states[0], backend=backend)
         seen, expected = (field(run, (4, 3)) for run in (both, alone))
         assert seen.particles.sum() == 2
         for name in OF_CELLS:
@@ -207,7 +212,7 @@ class TestFields:
     def test_have_the_mean_of_all_particles_of_a_cell(self, backend):
         state, cells = cloud((True, True)), (2, 5)
         fields, looks = Fields(5, cells), EachReport(5, cells)
-        run = simulated(state, search="lbvh", backend=backend)
+        run = simulated(state, backend=backend)
         run.run(20, reporters=[fields, looks])
         assert len(looks.seen) >= 4
         counts, velocities = (
@@ -246,7 +251,7 @@ class TestNewtonianLift:
         neighbours = []
         for n in (2**13, 2**15):
             case = md.scenes.newtonian_lift(n)
-            run = md.Simulation(case.state, case.law, search="lbvh", backend=backend, **case.options)
+            run = md.Simulation(case.state, case.law, search="linked", backend=backend, **case.options)
             neighbours.append(2 * len(run.pairs()) / n)
             chord, box = case.wing.chord, case.state.box
             assert len(case.state) == n
@@ -280,7 +285,7 @@ class TestWingTunnel:
         n, full = len(state), 0.3 * box.volume / (np.pi / 4)
         assert 0.9 * full < n < full
         assert wing.distance(state.pos).min() > 0.5
-        assert not len(simulated(state, search="lbvh", backend=backend).pairs())
+        assert not len(simulated(state, backend=backend).pairs())
         assert state.vel.mean(axis=0) == pytest.approx(velocity, abs=4 * np.sqrt(temperature / n))
         assert state.vel.var(axis=0).mean() == pytest.approx(temperature, rel=5 / np.sqrt(n))
 
@@ -304,7 +309,7 @@ class TestWithLargeSpheres:
         large = mixed.radius == diameter / 2
         assert np.array_equal(large, mixed.radius != 0.5)
         assert large.sum() > 10
-        assert not len(simulated(mixed, IDEAL, search="lbvh", backend=backend).pairs())
+        assert not len(simulated(mixed, IDEAL, backend=backend).pairs())
 
     def test_only_overlapping_spheres_are_removed(self, backend):
         gas = md.scenes.shared_gas(1000, 0.2)

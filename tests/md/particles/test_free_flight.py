@@ -9,7 +9,7 @@ import pytest
 
 import md
 from md.laws.pair import kernel_law, pair_function
-from md.laws.polydisperse import ScaledLaw
+from md.laws.polydisperse import PolydisperseLaw, ScaledLaw
 from md.laws.spring_dashpot import FIELDS, interact, spring_energy
 from md.particles.free_flight import FreeFlight, fastest_of, fly, free_flight
 from tests import tiers
@@ -94,26 +94,32 @@ def unchanged(law, ri, vi, acc):
 
 
 pair_function(Springs, fields=FIELDS, potential=spring_energy, result=unchanged)(interact)
+PLAIN = md.laws.SpringDashpot(500.0, 0.0)
 
 
 @pytest.mark.parametrize(
-    ("dim", "precision", "is_open"),
-    tiers.by_default(
-        list(itertools.product((2, 3), ("float32", "float64"), (False, True))),
-        lambda *case: case == (3, "float64", True),
-        lambda *case: (tiers.full if case == (2, "float64", True) else tiers.nightly)(*case),
-    ),
+    ("dim", "precision", "is_open", "fused"),
+    [
+        (3, "float64", True, False),
+        *(
+            (tiers.full if case[1:] == ("float64", True) else tiers.nightly)(*case, True)
+            for case in itertools.product((2, 3), ("float32", "float64"), (False, True))
+        ),
+    ],
+    ids=str,
 )
-def test_steps_with_free_flights_are_those_of_particles_one_by_one(dim, precision, is_open):
+def test_steps_with_free_flights_are_those_of_particles_one_by_one(dim, precision, is_open, fused):
+    """Those of fused steps under a law with a result, or those that are not fused."""
     generator, n, side = np.random.default_rng(2), 900, 1.4
     cells = int(np.ceil(n ** (1 / dim)))
     sites = np.stack(np.meshgrid(*dim * [np.arange(cells)], indexing="ij"), -1).reshape(-1, dim)[:n]
     pos = (sites + 0.5 + generator.uniform(-0.1, 0.1, sites.shape)) * side
     box = md.Box((cells * side,) * dim, periodic=not is_open, open=is_open)
     state, ends = md.State(pos, generator.normal(scale=2, size=pos.shape), box), []
-    for law in (Springs(500.0, 0.0), md.laws.SpringDashpot(500.0, 0.0)):
-        run = md.Simulation(state, law, "verlet", dt=2e-3, backend="cpu", precision=precision, fused=True)
-        assert flies(run, law) == (type(law) is md.laws.SpringDashpot)
+    reference = (Springs(500.0, 0.0), {"fused": True}) if fused else (PLAIN, {"fused": False})
+    for law, options in (reference, (PLAIN, {"fused": True})):
+        run = md.Simulation(state, law, "verlet", dt=2e-3, backend="cpu", precision=precision, **options)
+        assert not options["fused"] or flies(run, law) == (law is PLAIN)
         run.run(300, phases=False)
         ends.append((run.state.by_id(), run.builds))
     (one, builds), (other, same) = ends
@@ -125,10 +131,18 @@ def test_steps_with_free_flights_are_those_of_particles_one_by_one(dim, precisio
     assert builds == same
 
 
+def test_a_law_with_a_result_and_one_scaled_to_radii_have_no_free_flight():
+    pos, vel, box, law = np.full((1, 3), 2.0), np.ones((1, 3)), md.Box((4.0,) * 3), PLAIN
+    plain = md.Simulation(md.State(pos, vel, box), law, "verlet", dt=0.1, backend="cpu", fused=True)
+    assert flies(plain, law)
+    assert not flies(plain, Springs(500.0, 0.0))
+    assert not flies(plain, PolydisperseLaw(law, np.array([0.3])))
+    assert not ScaledLaw.zero_alone
+
+
+@pytest.mark.full
 def test_a_law_scaled_to_radii_moves_particles_one_by_one():
     state = md.State(np.full((1, 3), 2.0), np.ones((1, 3)), md.Box((4.0,) * 3), radius=np.array([0.3]))
-    law = md.laws.SpringDashpot(500.0, 0.0)
-    run = md.Simulation(state, law, "verlet", dt=0.1, backend="cpu", fused=True)
+    run = md.Simulation(state, PLAIN, "verlet", dt=0.1, backend="cpu", fused=True)
     run.run(3, phases=False)
     np.testing.assert_allclose(run.state.pos, 2.3)
-    assert not ScaledLaw.zero_alone

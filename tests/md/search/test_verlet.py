@@ -317,7 +317,9 @@ def fused_on_the_cpu(law, precision: str) -> md.Simulation:
     options = {"search": "verlet", "backend": "cpu", "precision": precision, "fused": True}
     if law is BOIDS:
         flock = md.scenes.flock(500, md.Box((40.0, 40.0, 40.0)))
-        return md.Simulation(flock, law, integrator="flight", dt=0.01, **options)
+        walled = md.State(flock.pos, flock.vel, md.Box((40.0, 40.0, 40.0), (True, True, False)))
+        walls = md.Walls(contact_time=0.5)
+        return md.Simulation(walled, law, integrator="flight", dt=0.01, walls=walls, **options)
     gas = md.scenes.shared_gas(2000, 0.2)
     return md.Simulation(gas, law, dt=md.scenes.SHARED_DT, **options)
 
