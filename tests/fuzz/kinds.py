@@ -110,11 +110,6 @@ def an(classes: type | tuple[type, ...], valid: Any) -> Kind:
     return Kind(valid, lambda value: None if isinstance(value, classes) else False)
 
 
-def function(valid: Callable) -> Kind:
-    """A function; of another one nothing is said."""
-    return Kind(just(valid), lambda value: None if callable(value) else False)
-
-
 def path(valid: Any) -> Kind:
     """A path: str or `os.PathLike`; nothing more is said of it."""
     return Kind(valid, lambda value: None if isinstance(value, (str, os.PathLike)) else False, Path)

@@ -31,7 +31,6 @@ FAILURES = ("weak", "obscure", "wrong", "crash", "hang")
 MEMORY = 6 * 2**30  # bytes of address space; beyond it an input gets a MemoryError
 DRAWN = 8192  # bytes that an input is drawn from
 FAR = 600  # a file descriptor that no input opens or closes by chance
-_PREPARED: set[tuple[str, bool]] = set()
 PERTURB, PATTERN = -6, 0xA5  # of mallopt: memory that was never written holds no zeros
 
 
@@ -57,11 +56,14 @@ class FailedError(Exception):
     """An input that failed, so that Hypothesis sees it; its argument is what became of it."""
 
 
+@functools.cache
+def _prepared(name: str, planted: bool) -> None:
+    family(name, planted).prepare()
+
+
 def ready(task: Task) -> None:
     """Have the family make what its inputs share, once."""
-    if (task.family, task.planted) not in _PREPARED:
-        family(task.family, task.planted).prepare()
-        _PREPARED.add((task.family, task.planted))
+    _prepared(task.family, task.planted)
 
 
 def told(task: Task) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from hypothesis.strategies import integers, sampled_from
+from hypothesis.strategies import integers, just, sampled_from
 
 import md
 import sfc
@@ -22,7 +22,6 @@ from tests.fuzz.kinds import (
     either,
     few,
     flag,
-    function,
     integer,
     maybe,
     number,
@@ -40,7 +39,7 @@ CURVE = either(text(sampled_from(sfc.curves(3))), HILBERT)
 PROFILE = an(md.Profile, st.builds(md.Profile, integers(0, 2), integers(1, 9)))
 UNIT, TIME = number(above=0, high=1, usual=(0.1, 1.0)), number(above=1e-150, usual=(1e-3, 1.0))
 FROM_ZERO, EVERY = number(0), integer()
-SCHEDULE = either(an(md.Every, st.builds(md.Every, integers(1, 5))), function(lambda step: False))
+SCHEDULE = either(an(md.Every, st.builds(md.Every, integers(1, 5))), an(Callable, just(lambda step: False)))
 # Arguments by name, of all calls that have one of that name.
 ARGUMENTS: dict[str, Kind] = {
     "stiffness": number(0, usual=(0.0, 1e4)), "damping": number(0, usual=(0.0, 5.0)), "friction": FROM_ZERO,
@@ -94,42 +93,23 @@ def usual_numbers(plain: dict) -> bool:
     return all(v == 0 or 1e-30 < abs(v) < 1e30 for v in plain.values() if isinstance(v, (int, float)))
 
 
-def check_law(found: Any, plain: dict) -> None:
-    """A law keeps its constants, and the closed form of a contact holds."""
-    kept()(found, plain)
-    k, mu, d = plain["stiffness"], plain["damping"], plain.get("diameter", 1.0)
-    equal((found.cutoff, found.closest_start), (d, d / 2 if k else 0), "cutoff and closest start")
-    w2 = 2 * k / d - mu * mu
-    if k and math.isfinite(w2) and w2 > 1e-12 * (2 * k / d):
-        same(found.contact_time, math.pi / math.sqrt(w2), "contact time", 1e-6)
-        same(found.restitution, math.exp(-math.pi * mu / math.sqrt(w2)), "restitution", 1e-6)
-
-
 def near(plain: dict) -> bool:
-    """Whether a law does what was asked for to nine digits."""
+    """Whether there has to be a law that does what was asked for."""
     return usual_numbers(plain) and plain["restitution"] > 1e-3
 
 
-def check_restitution(found: Any, plain: dict) -> None:
-    """A law does what was asked for."""
-    if near(plain):
-        for name in ("contact_time", "restitution"):
-            same(getattr(found, name), plain[name], name, 1e-9)
+def check_law(found: Any, plain: dict) -> None:
+    """A law keeps its constants."""
+    kept()(found, plain)
+    d = plain.get("diameter", 1.0)
+    equal((found.cutoff, found.closest_start), (d, d / 2 if plain["stiffness"] else 0), "cutoff and start")
 
 
 def potentials(draw) -> Cases:
     """Energies of pairs."""
     law = md.laws.SpringDashpot(draw(sampled_from((0.0, 1e3))), 1.0, draw(sampled_from((1.0, 1.2))))
-
-    @np.errstate(all="ignore")
-    def check(found, plain):
-        r = np.asarray(plain["distance"], np.float64)
-        if np.isfinite(r).all():
-            overlap = np.where(r < law.diameter, law.diameter - r, 0)
-            same(found, law.stiffness * overlap**2 / (2 * law.diameter), "potential", 1e-3)
-
     given = draw(RNG).random(draw(integers(0, 4))) * 2
-    return cases(law.potential, {"distance": array(given, "fiu", (None,))}, check=check)
+    return cases(law.potential, {"distance": array(given, "fiu", (None,))})
 
 
 def check_walls(found: md.Walls, plain: dict) -> None:
@@ -163,10 +143,7 @@ def check_every(found: md.Every, plain: dict) -> None:
 
 SPRING, SLIDING = md.laws.SpringDashpot, md.laws.FrictionalSpringDashpot
 LAWS = [named(law, check=check_law, sure=usual_numbers) for law in (SPRING, SPRING, SLIDING)]
-BY_RESTITUTION = [
-    named(SPRING.from_restitution, check=check_restitution, sure=near),
-    named(SLIDING.from_restitution, check=check_restitution),
-]
+BY_RESTITUTION = [named(SPRING.from_restitution, sure=near), named(SLIDING.from_restitution)]
 WALLS = [named(walls, check=check_walls) for walls in (md.Walls, md.ShakenWalls)]
 SHAKEN = md.ShakenWalls(amplitude=1.5, frequency=3.0)
 MOTIONS = [

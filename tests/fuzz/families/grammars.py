@@ -52,19 +52,16 @@ def grammars(draw) -> tuple[int, str, dict[str, str]]:
     return dim, axiom, rules
 
 
-def check_walk(curve: sfc.Curve, axiom: str, rules: dict[str, str]) -> None:
-    """A curve walks as its turtle does, mirrored along some axes."""
+def check_walk(curve: sfc.Curve, plain: dict) -> None:
+    """A curve walks as the turtle of its own grammar does, mirrored along some axes."""
+    axiom, rules = curve.grammar.axiom, dict(curve.grammar.rules)
+    equal((axiom, rules), (plain.get("axiom", axiom), dict(plain.get("rules", rules))), "axiom and rules")
     side, depth = curve.base**2, 2 if axiom in rules else 1
     index = np.arange(side**curve.dim)
     found, right = curve.decode(index, 2), walk(expand(axiom, rules, depth), curve.dim)
     equal([walked(curve, cell, 2) for cell in found.tolist()], index.tolist(), "indices walked")
     right = right - right.min(axis=0)
     same(found, np.where(right[0] > 0, side - 1 - right, right), "path")
-
-
-def check_of_file(curve: sfc.Curve, _: dict) -> None:
-    """A curve of a file walks as the turtle of its own grammar."""
-    check_walk(curve, curve.grammar.axiom, dict(curve.grammar.rules))
 
 
 def given(draw) -> Cases:
@@ -77,10 +74,7 @@ def given(draw) -> Cases:
         "rules": Kind(rules),
     }
 
-    def check(found, plain):
-        check_walk(found, plain["axiom"], dict(plain["rules"]))
-
-    return cases(sfc.curve_from_grammar, kinds, calm=0.6, says=REASON, check=check)
+    return cases(sfc.curve_from_grammar, kinds, calm=0.6, says=REASON, check=check_walk)
 
 
 @st.composite
@@ -117,7 +111,7 @@ def files(draw) -> str:
     return draw(sampled_from((Path("mine.toml"), Path("mine.toml"), "mine.toml")))
 
 
-SHARED = {"calm": 0.8, "says": REASON, "check": check_of_file}
+SHARED = {"calm": 0.8, "says": REASON, "check": check_walk}
 PARSED = cases(sfc.parse_curve, {"text": text(texts()), "where": text("my file")}, **SHARED)
 READ = cases(sfc.read_curve, {"path": path(files())}, **SHARED)
 FAMILY = Family({given: 1, PARSED: 2, READ: 1})

@@ -18,15 +18,12 @@ MEASURES = "edge_stretch", "dilation", "bounding_box", "clusters", "partition_cu
 def measures(draw) -> Cases:
     """A measure of an ordering."""
     ordering, call = draw(some_orderings(64)), getattr(sfc.locality, draw(sampled_from(MEASURES)))
-    windows = few(integer(1, 8, (1, 3)), (ordering.dim,))
+    along, size = integer(1, min(ordering.shape), (1, 2)), ordering.size
     table = {
-        "ordering": an(sfc.Ordering, ordering),
-        "window": either(integer(1, min(ordering.shape), (1, 2)), windows),
-        "pieces": integer(1, ordering.size, (1, min(8, ordering.size))),
-        "samples": maybe(integer(1, usual=(1, 40), most=10**5)),
-        "seed": integer(0),
-        "norm": Kind(sampled_from((1, 2, math.inf))),
-    }
+        "ordering": an(sfc.Ordering, ordering), "pieces": integer(1, size, (1, min(8, size))),
+        "window": either(along, few(integer(1, 8, (1, 3)), (ordering.dim,))), "seed": integer(0),
+        "samples": maybe(integer(1, usual=(1, 40), most=10**5)), "norm": Kind(sampled_from((1, 2, math.inf))),
+    }  # fmt: skip
     return cases(call, of(call, table))
 
 
