@@ -430,7 +430,7 @@ class ListSearch(Search):
     def _take_steps(self, parameters: Any, outputs: Sequence[Any], step: int, most: int) -> int:
         p, lists, grid = self.particles, self._block_lists, self.grid.record
         pruned = lists
-        if self.policy.prunes:
+        if self.policy.prunes and p.n:  # without particles no lists were made
             first, count, partners, owners = self._pruned_blocks
             pruned = lists._replace(first=first, count=count, partners=partners, owners=owners)
         since_build, since_pruning, rounding = self.policy.travel()

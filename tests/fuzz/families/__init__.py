@@ -1,4 +1,7 @@
-"""What is fuzzed: families of inputs, each with a share of all inputs, in a module of its name."""
+"""What is fuzzed: families of inputs, each with a share of all inputs, in a module of its name.
+
+Those of `sfc` are in a folder of their own.
+"""
 
 from __future__ import annotations
 
@@ -42,5 +45,6 @@ class Family:
 
 def family(name: str, planted: bool = False) -> Family:
     """A family by its name; or one of those that fail, for the tests of the harness."""
-    module = importlib.import_module(f"{__name__}.{'planted' if planted else name}")
+    room = "sfc." if name in ("boxes", "caches", "curves", "grammars", "locality") else ""
+    module = importlib.import_module(f"{__name__}.{'planted' if planted else room + name}")
     return module.FAMILIES[name] if planted else module.FAMILY

@@ -352,6 +352,16 @@ class TestFusedStepsOnTheCpu:
         assert looks[found].call_count < 60
 
 
+@pytest.mark.parametrize("search", ["verlet", "verlet_tree"])
+def test_a_fused_run_without_particles_takes_its_steps(search, backend):
+    nothing = md.State(np.empty((0, 3)), np.empty((0, 3)), md.Box((5, 5, 5)))
+    simulation = md.Simulation(
+        nothing, md.scenes.SHARED_LAW, search=search, fused=True, dt=1e-4, backend=backend
+    )
+    simulation.run(3)
+    assert simulation.step == 3
+
+
 @pytest.mark.full  # the only fused step of lists in float32
 def test_lists_far_beyond_an_open_side_are_not_too_old():
     """There a step of half the spacing of float32 moves a particle by the whole spacing."""

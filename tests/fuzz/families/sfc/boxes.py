@@ -13,7 +13,7 @@ from hypothesis.strategies import just, sampled_from
 import sfc
 from tests.fuzz.drawing import among, chance, stored
 from tests.fuzz.families import Family
-from tests.fuzz.families.curves import coordinate
+from tests.fuzz.families.sfc.curves import coordinate
 from tests.fuzz.judge import Cases, cases, equal, require, same
 from tests.fuzz.kinds import Kind, an, array, either, few, integer, text, word
 from tests.strategies import CURVES, all_cells

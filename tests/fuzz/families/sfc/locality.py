@@ -8,7 +8,7 @@ from hypothesis.strategies import sampled_from
 
 import sfc
 from tests.fuzz.families import Family
-from tests.fuzz.families.boxes import some_orderings
+from tests.fuzz.families.sfc.boxes import some_orderings
 from tests.fuzz.judge import Cases, cases
 from tests.fuzz.kinds import Kind, an, either, few, integer, maybe, of
 

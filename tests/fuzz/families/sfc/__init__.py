@@ -1,0 +1,1 @@
+"""Families of curves, orderings, models of a cache and measures of locality."""
