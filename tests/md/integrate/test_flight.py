@@ -231,7 +231,9 @@ RUNS = [  # search, fused, reorder
 ]
 
 
-@pytest.mark.parametrize(("search", "fused", "reorder"), RUNS, ids=["linked", "fused", "verlet", "lbvh", "reflexive"])
+@pytest.mark.parametrize(
+    ("search", "fused", "reorder"), RUNS, ids=["linked", "fused", "verlet", "lbvh", "reflexive"]
+)
 class TestFiles:
     def made(self, search, fused, reorder, backend) -> md.Simulation:
         box = md.Box((9.1, 7.3, 8.2), (True, True, False))

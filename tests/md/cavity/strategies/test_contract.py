@@ -135,10 +135,10 @@ def test_rows_of_any_length(strategy, precision):
 @pytest.mark.parametrize(
     ("name", "layout"),
     [
-        ("serial", "structs"),
+        ("serial", "arrays"),
+        full("serial", "structs"),
         full("threads", "arrays"),
         full("blocked", "arrays"),
-        nightly("serial", "arrays"),
     ],
 )
 def test_float32(name, layout):
