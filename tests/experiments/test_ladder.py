@@ -102,10 +102,10 @@ def test_tables_of_before_are_drawn(tmp_path, columns):
 
 @pytest.mark.parametrize(("room", "overflows"), [(2, True), (200, False)])
 def test_the_share_of_lists_that_overflow_is_recorded_and_summed_up(room, overflows):
-    rungs = "shared stack", "contacts in lists"
+    rungs = "grid", "contacts in lists"
     table = pd.DataFrame(all_rows(ladder.measure(case(rung=rungs, room=room))))
     found = ladder.summary(table.assign(n=600, run=0)).set_index("rung")["crowded_share"]
-    assert np.isnan(found["shared stack"])
+    assert np.isnan(found["grid"])
     assert (0 < found["contacts in lists"] <= 1) if overflows else found["contacts in lists"] == 0
 
 

@@ -5,13 +5,13 @@ import pytest
 
 import md
 from experiments.peers.numpy_flock import numpy_flock_step
-from tests.tiers import nightly
+from tests.tiers import full, nightly
 
 LAW = md.laws.Boids()
 RADII = md.laws.Boids(cohesion_radius=2.5, separation_radius=4.0, alignment_radius=3.0, separation=0.02)
 
 
-@pytest.mark.parametrize(("law", "dim"), [nightly(LAW, 3), (RADII, 3), (LAW, 2)])
+@pytest.mark.parametrize(("law", "dim"), [nightly(LAW, 3), (RADII, 3), full(LAW, 2)])
 def test_ten_steps_are_those_of_md(law, dim):
     state = md.scenes.flock(2000, md.Box((25.0, 27.0, 23.0)[:dim]), clusters=0 if dim == 3 else 8)
     flock = md.Simulation(

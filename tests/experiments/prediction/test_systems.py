@@ -6,8 +6,7 @@ import pytest
 import md
 import sfc
 from experiments.prediction.systems import GEOMETRIES, own_side
-
-every_geometry = pytest.mark.parametrize("name", list(GEOMETRIES))
+from tests import tiers
 
 
 @pytest.mark.parametrize(("name", "order"), [("squares", "hilbert"), ("cubes", "morton"), ("cubes", "peano")])
@@ -21,7 +20,7 @@ def test_the_memory_order_is_that_of_a_reorder(name, order):
     assert np.array_equal(simulation.state.id, geometry.in_order(state, order, 0).id)
 
 
-@every_geometry
+@pytest.mark.parametrize("name", tiers.by_default(GEOMETRIES, lambda name: "squares" not in name, tiers.full))
 def test_a_gas_has_the_filling_fraction_of_volume_and_no_overlaps(name):
     geometry = GEOMETRIES[name]
     state = geometry.gas(8, 5, 0.3, "granular", 1.0, 0, "cpu")

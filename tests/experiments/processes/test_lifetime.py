@@ -123,7 +123,8 @@ def test_a_process_that_multiprocessing_did_not_start_is_refused():
 
 
 def running(command: list[str], folder, message) -> None:
-    """A process that waits for a program, with a temporary folder."""
+    """A process that waits for a program, with a temporary folder, and gives it less time to end."""
+    lifetime._WATCH = lifetime._WATCH.replace("sleep 2", "sleep 0.2")
     with lifetime.terminable(), TemporaryDirectory(dir=folder):
         lifetime.run_program(command)
 
@@ -147,8 +148,7 @@ def told_by(process: psutil.Process) -> str:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_programs_and_what_they_begin_end_with_the_process_that_began_them(how, tmp_path, monkeypatch):
-    monkeypatch.setattr(lifetime, "_WATCH", lifetime._WATCH.replace("sleep 2", "sleep 0.5"))
+def test_programs_and_what_they_begin_end_with_the_process_that_began_them(how, tmp_path):
     process, _ = started(running, ["sh", "-c", "trap '' INT; sleep 63 & sleep 62"], tmp_path)
     found = started_processes(psutil.Process(process.pid), "sleep 62")
     assert len(found) == 4  # the shell that watches, the program, and two of it

@@ -13,11 +13,11 @@ from tests import tiers
 from tests.md.io.lives import RUNS, live, repeats
 from tests.processes import all_heard, started
 
-KILLS = {"three times": 3, "ten times": 10}
+KILLS = {"once": 1, "three times": 3, "ten times": 10}
 LONGEST = 0.3  # s from the first turn of a life to its end
 
 
-@pytest.fixture(scope="module", params=["three times", tiers.nightly("ten times")])
+@pytest.fixture(scope="module", params=["once", tiers.full("three times"), tiers.nightly("ten times")])
 def folders(request, backend, tmp_path_factory):
     """Of runs that were killed so often and then let go on to their end, and of runs that were not."""
     names = [name for name in RUNS if repeats(name, backend)]

@@ -69,7 +69,7 @@ def plain(state: md.State, law) -> dict:
     ("search", "dim", "precision", "periodic"),
     [
         *((search, 3, "float64", (True, False, True)) for search in tiers.BY_DEFAULT),
-        *(("linked", *case) for case in CASES[2:]),
+        *(tiers.full("linked", *case) for case in CASES[2:]),
         *(tiers.nightly(search, *case) for search, case in zip(SEARCHES, cycle(CASES), strict=False)),
     ],
 )

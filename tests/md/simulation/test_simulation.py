@@ -292,7 +292,8 @@ def look_after_a_fault(search: str, backend: str, axis: int, pipe: Connection) -
     ("search", "axis", "threads"),
     tiers.by_default(
         product(sorted(md.search.SEARCHES), (0, 1), (1, 2)),
-        lambda search, axis, threads: axis == 0 and threads == 1,
+        lambda search, axis, threads: (axis, threads) == (0, 1) and search in tiers.BY_DEFAULT,
+        lambda *case: (tiers.full if case[1:] == (0, 1) else tiers.nightly)(*case),
     ),
 )
 def test_looking_after_a_fault_does_not_end_the_process(search, axis, threads, backend):

@@ -109,9 +109,9 @@ BY_DEFAULT = {  # tables of 1, 2 and 16 registers; indices of 4 and of 8 bytes
     (registers.VBMI, "hilbert", 3, 11, np.uint64),
     (registers.VBMI, "hilbert", 4, 9, np.uint16),
     (registers.AVX2, "hilbert", 2, 9, np.uint16),
-    (registers.AVX2, "butz", 3, 11, np.int64),
 }
 IN_FULL = {
+    (registers.AVX2, "butz", 3, 11, np.int64),
     (registers.VBMI, "hilbert", 2, 16, np.uint16),
     (registers.VBMI, "hilbert", 3, 21, np.uint32),
     (registers.VBMI, "butz", 3, 8, np.int16),
