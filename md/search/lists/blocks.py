@@ -108,11 +108,58 @@ def fold_near(lowest, highest, near, found, begin, pos, vel, lists, grid, law, o
 
 
 @inlined
-def fold_share(p, n, pos, vel, lists, grid, law, out):
+def near_of(lowest, begin, entries, near, pos, lists, grid):
+    """Store the entries of a block within the cutoff in `near`, counted from `begin`; return their number."""
+    found = 0
+    for k in range(entries):
+        owner, partner = lists.owners[at(begin + k)], lists.partners[at(begin + k)]
+        dr = sub(load(pos, at(lowest + owner), grid), load(pos, at(partner), grid))
+        r2 = dot(dr, dr)
+        near[at(found)] = k  # overwritten by the next, unless this one counts
+        # Longer ones may be across a periodic side; one that is not a number counts.
+        found += not ((r2 >= lists.within2) & (r2 < grid.nearest2))
+    return found
+
+
+@inlined
+def near_and_pruned(lowest, highest, begin, near, pos, lists, pruned, grid):
+    """Do as `near_of`, and store the entries within `pruned.reach2` in the lists of `pruned`."""
+    found, kept, k = 0, begin, 0
+    for i in range(lowest, highest):
+        pruned.first[at(i)] = kept
+        ri, last = load(pos, at(i), grid), lists.first[at(i)] + lists.count[at(i)] - begin
+        while k < last:
+            owner, partner = lists.owners[at(begin + k)], lists.partners[at(begin + k)]
+            dr = displacement(grid, ri, load(pos, at(partner), grid))
+            r2 = dot(dr, dr)
+            near[at(found)] = k
+            found += not (r2 >= lists.within2)
+            pruned.owners[at(kept)], pruned.partners[at(kept)] = owner, partner
+            kept += not (r2 >= pruned.reach2)
+            k += 1
+        pruned.count[at(i)] = kept - pruned.first[at(i)]
+    return found
+
+
+@inlined
+def fold_share(p, n, pos, vel, lists, pruned, prunes, grid, law, out):
     """Fold the law over the partners of the particles of share p; return the square of the largest speed.
 
     The partners are those that `md.search.lists.list_search.force` takes, in the same order, except for those
-    too far away for a force.
+    too far away for a force. The law is folded in one place, whether lists are pruned or not, because each
+    call is inlined and adds to the compile time.
+
+    Args:
+        p: number of the share.
+        n: number of particles.
+        pos: (n, dim) positions.
+        vel: (n, dim) velocities.
+        lists: `BlockLists` that are read.
+        pruned: those that are filled if the lists are pruned; None if they never are.
+        prunes: whether they are.
+        grid: record of the cells.
+        law: parameters of the law.
+        out: of `finish`.
     """
     g, blocks = grid[0], -(-n // BLOCK)
     near, largest = np.empty(8 * BLOCK, np.uint32), 0.0
@@ -121,45 +168,10 @@ def fold_share(p, n, pos, vel, lists, grid, law, out):
         lowest, highest, begin, entries = block_of(b, n, lists)
         if entries > len(near):
             near = np.empty(2 * entries, np.uint32)
-        found = 0
-        for k in range(entries):
-            owner, partner = lists.owners[at(begin + k)], lists.partners[at(begin + k)]
-            dr = sub(load(pos, at(lowest + owner), g), load(pos, at(partner), g))
-            r2 = dot(dr, dr)
-            near[at(found)] = k  # overwritten by the next, unless this one counts
-            # Longer ones may be across a periodic side; one that is not a number counts.
-            found += not ((r2 >= lists.within2) & (r2 < g.nearest2))
-        for k in range(found):
-            prefetch(vel, lists.partners[at(begin + near[at(k)])])
-        own = fold_near(lowest, highest, near, found, begin, pos, vel, lists, grid, law, out, flight)
-        largest = max(largest, own)
-    return max(largest, fastest_of(flight))
-
-
-@inlined
-def prune_share(p, n, pos, vel, lists, pruned, grid, law, out):
-    """Do as `fold_share`, and store the entries within `pruned.reach2` in the lists of `pruned`."""
-    g, blocks = grid[0], -(-n // BLOCK)
-    near, largest = np.empty(8 * BLOCK, np.uint32), 0.0
-    flight = free_flight(out, g, law, pos, vel, BLOCK)
-    for b in range(p * blocks // lists.shares, (p + 1) * blocks // lists.shares):
-        lowest, highest, begin, entries = block_of(b, n, lists)
-        if entries > len(near):
-            near = np.empty(2 * entries, np.uint32)
-        found, kept, k = 0, begin, 0
-        for i in range(lowest, highest):
-            pruned.first[at(i)] = kept
-            ri, last = load(pos, at(i), g), lists.first[at(i)] + lists.count[at(i)] - begin
-            while k < last:
-                owner, partner = lists.owners[at(begin + k)], lists.partners[at(begin + k)]
-                dr = displacement(g, ri, load(pos, at(partner), g))
-                r2 = dot(dr, dr)
-                near[at(found)] = k
-                found += not (r2 >= lists.within2)
-                pruned.owners[at(kept)], pruned.partners[at(kept)] = owner, partner
-                kept += not (r2 >= pruned.reach2)
-                k += 1
-            pruned.count[at(i)] = kept - pruned.first[at(i)]
+        if pruned is None or not prunes:
+            found = near_of(lowest, begin, entries, near, pos, lists, g)
+        else:
+            found = near_and_pruned(lowest, highest, begin, near, pos, lists, pruned, g)
         for k in range(found):
             prefetch(vel, lists.partners[at(begin + near[at(k)])])
         own = fold_near(lowest, highest, near, found, begin, pos, vel, lists, grid, law, out, flight)
@@ -172,16 +184,14 @@ def step_share(p, prunes, returns, n, pos, vel, lists, pruned, grid, law, out, b
     """Take a fused step of the particles of share p; return the square of the largest speed.
 
     Chosen here: a named tuple that a `prange` reads must be an argument of its kernel, so a choice between
-    two fails to compile for threads. Each function has one call for both directions, because each call is
-    inlined and adds to the compile time.
+    two fails to compile for threads. There is one call for both directions, because each call is inlined and
+    adds to the compile time.
 
     A step that `returns` moves the particles from the arrays of `out` to `pos` and `vel`, by `back`. The
     other arguments are those of `steps_of_blocks`.
     """
     now, x, v = (back, out.pos, out.vel) if returns else (out, pos, vel)
-    if prunes:
-        return prune_share(p, n, x, v, lists, pruned, grid, law, now)
-    return fold_share(p, n, x, v, pruned, grid, law, now)
+    return fold_share(p, n, x, v, lists if prunes else pruned, pruned, prunes, grid, law, now)
 
 
 @kernel(parallel=True)
@@ -198,7 +208,7 @@ def force_of_blocks(n, pos, vel, lists, grid, law, out):
         out: array of `finish`.
     """
     for p in numba.prange(lists.shares):
-        fold_share(p, n, pos, vel, lists, grid, law, out)
+        fold_share(p, n, pos, vel, lists, None, False, grid, law, out)
 
 
 @kernel(parallel=True)
