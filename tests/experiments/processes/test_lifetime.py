@@ -177,7 +177,7 @@ def test_what_a_program_tells_is_told():
 def working(message) -> None:
     """A worker that sends what it would leave behind, and what it and its programs do at Ctrl-C."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    os.kill(os.getpid(), signal.SIGINT)
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)  # another thread may take one of the process
     lifetime.prepare_worker()
     multiprocessing.set_start_method("spawn", force=True)
     left = []

@@ -88,7 +88,7 @@ class Looks:
 
 @pytest.mark.parametrize(
     "case",
-    [*map(tiers.quick, QUICK), *tiers.first(CASES), *map(tiers.nightly, BY_NIGHT)],
+    [*map(tiers.quick, QUICK), CASES[0], *map(tiers.full, CASES[1:]), *map(tiers.nightly, BY_NIGHT)],
     ids=lambda c: f"{getattr(c[0], 'name', c[0])}-{c[1:6]}",
 )
 def test_a_run_goes_on_from_every_checkpoint_as_it_did(case, backend, tmp_path):
