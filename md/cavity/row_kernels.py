@@ -10,7 +10,7 @@ import numpy as np
 from md.cavity.scheme import Scheme
 from md.cavity.sides import NAMES
 from md.cavity.vector_rows import sweep_row
-from sfc.compile import inlined, kernel
+from sfc.compile import callee, inlined, kernel
 
 
 class Edges(NamedTuple):
@@ -113,7 +113,7 @@ def tentative(centre, west, east, south, north, u, v, factors):
     return centre + (factors.diffusion * laplacian - factors.advection * carried)
 
 
-@inlined
+@callee
 def copy_edges(field, copied):
     """Copy the boundary values of a field to another."""
     ny, nx = field.shape
@@ -141,7 +141,7 @@ def sweep_rows(first, last, p, q, b, quarter, given):
         q[r, 0] = q[r, 1] if given.copies_left else given.left[r]
 
 
-@inlined
+@callee
 def set_bottom_and_top(field, given):
     """Set the boundary values at bottom and top, corners included."""
     ny, nx = field.shape
@@ -181,7 +181,7 @@ def not_finite(value):
     return 0 if value - value == 0 else 1
 
 
-@inlined
+@callee
 def set_velocity_edges(field, given):
     """Set the boundary values of a velocity: bottom, top, left, right."""
     ny, nx = field.shape
