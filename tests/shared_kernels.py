@@ -27,6 +27,24 @@ def assert_two_threads_end_with_the_bits_of_one(work: Work) -> None:
         assert one.tobytes() == two.tobytes()
 
 
+def in_parallel_only(stem: str, work: Work) -> Work:
+    """The work, with parallel kernels of one module; those of other modules run their version for one thread.
+
+    So no version is compiled that another work tests.
+    """
+
+    def call(kernel: Shared, *arguments):
+        is_shared = kernel.__module__ == stem and numba.get_num_threads() > 1
+        return (kernel.shared if is_shared else kernel.alone)(*arguments)
+
+    def limited() -> Iterable[np.ndarray]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Shared, "__call__", call)
+            return list(work())
+
+    return limited
+
+
 def not_called_by(works: Iterable[Work], package: str) -> set[str]:
     """Parallel kernels of a package, and functions that call one in parts, that no such work shares.
 

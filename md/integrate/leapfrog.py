@@ -4,7 +4,7 @@ import numba
 
 from md.backend.prelude import add_scaled, load, store
 from md.integrate.fused import Placing, place
-from sfc.compile import kernel
+from sfc.compile import in_parts, kernel
 
 
 @kernel(parallel=True)
@@ -27,9 +27,14 @@ def drifted(n, pos, vel, id, drift, clock, turn, grid, fault):
         place(Placing(pos, id, fault, clock, turn), g, i, r, add_scaled(r, drift, load(vel, i, g)))
 
 
-@kernel(parallel=True)
 def kicked(n, vel, force, kick, grid, out):
     """Compute the kicked velocities only, out = vel + kick * force."""
-    for i in numba.prange(n):
+    in_parts(lambda part: _kicked(part.start, part.stop, vel, force, kick, grid, out), n)
+
+
+@kernel
+def _kicked(first, last, vel, force, kick, grid, out):
+    """Compute the kicked velocities of the particles first .. last - 1."""
+    for i in range(first, last):
         g = grid[0]
         store(out, i, add_scaled(load(vel, i, g), kick, load(force, i, g)))

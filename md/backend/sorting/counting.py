@@ -2,7 +2,7 @@
 
 import numba
 
-from sfc.compile import kernel
+from sfc.compile import in_parts, kernel
 
 MAX_PARTS = 8  # each part has a count per bin
 
@@ -38,8 +38,6 @@ def counting_sort(n, keys, count, start, order):
             count[p, key] += 1
 
 
-@kernel(parallel=True)
 def fill(array, value):
     """Set every entry of an array to a value."""
-    for i in numba.prange(len(array)):
-        array[i] = value
+    in_parts(lambda part: array[part].fill(value), len(array))

@@ -27,7 +27,7 @@ from md.search.bvh.pair_forces import gather_part, push_part, reach_of, sum_part
 from md.search.sorted_copy import ScatterOutput
 from sfc import Curve
 from sfc.cache import AccessStream
-from sfc.compile import kernel
+from sfc.compile import in_parts, kernel
 
 CHOICES = {
     "stack": ("local", "shared", "none"),
@@ -326,12 +326,9 @@ gather_shared, push_shared = gather_local, push_local
 sum_none, sum_local, sum_shared = push_none, push_local, push_local
 
 
-@kernel(parallel=True)
 def clear(n, out):
     """Set the force on every particle to zero."""
-    for i in numba.prange(n):
-        for axis in range(out.shape[1]):
-            out[i, axis] = 0
+    in_parts(lambda part: out[part].fill(0), n)
 
 
 @kernel(parallel=True)

@@ -10,7 +10,11 @@ import pytest
 
 import md
 from md.search import Coherent, Lbvh, Reflexive, Scattered
-from tests.shared_kernels import assert_two_threads_end_with_the_bits_of_one, not_called_by
+from tests.shared_kernels import (
+    assert_two_threads_end_with_the_bits_of_one,
+    in_parallel_only,
+    not_called_by,
+)
 
 pytestmark = pytest.mark.split  # work is cut for two threads in both runs
 LAW = md.laws.SpringDashpot(stiffness=1e4, damping=5.0)
@@ -225,6 +229,8 @@ ONCE = {
     "pairs of lists": listed_pairs,
     "wide tree": many_levels(search="wide_bvh"),
     "scattered": once(search="scattered"),
+    "coherent": once(search="coherent"),
+    "binary tree": once(search="lbvh"),
     "rows of cells": once(search=Coherent(division=2)),
     "rows of cells, scattered": once(search=Scattered(division=2)),
     "each pair twice": once(search=SEARCHES["each pair twice"]),
@@ -233,14 +239,17 @@ ONCE = {
     "contact lists": once(search=SEARCHES["lists"]),
     "position_verlet": once(integrator="position_verlet"),
     **{
-        name: once(integrator=name, walls=md.Walls(contact_time=0.02))
-        for name in ("adaptive_euler", "steepest_descent")
+        name: in_parallel_only(stem, once(integrator=name, walls=md.Walls(contact_time=0.02)))
+        for name, stem in (
+            ("adaptive_euler", "md.integrate.euler"),
+            ("steepest_descent", "md.integrate.descent"),
+        )
     },
-    "flight": in_flight,
+    "flight": in_parallel_only("md.integrate.flight", in_flight),
     "reorder": once(reorder=md.Reorder("hilbert", md.Moved(0.001, interval=2), mode="threads")),
-    "a wing, every particle": through_a_wing("linked"),
-    "a wing, through the tree": through_a_wing("lbvh"),
-    "observables": looked_at,
+    "a wing, every particle": in_parallel_only("md.boundaries.wing", through_a_wing("linked")),
+    "a wing, through the tree": in_parallel_only("md.boundaries.wing", through_a_wing("lbvh")),
+    "observables": in_parallel_only("md.observe", looked_at),  # functions that call kernels in parts
     "shared gas": shared_gas,
     **{name: work for name, work in WORKS.items() if name.startswith("cavity")},
 }
