@@ -9,8 +9,8 @@ import md
 from experiments import flock_decay
 from tests.experiments.runs import run
 
-FLAGS = "--quick --n 1000 --predicted-n 2500 --precision float64 --age 4 --last 30 --ages 3 --steps 2".split()
-FLAGS += "--rounds 2 --cache 64 512 --model block --search scattered".split()
+FLAGS = "--quick --n 1000 --predicted-n 1250 --precision float64 --age 4 --last 30 --ages 3 --steps 2".split()
+FLAGS += "--rounds 2 --cache 64 256 --model block --search scattered".split()
 
 
 def test_ages_are_in_growing_distances_of_at_least_a_sample():
@@ -48,14 +48,14 @@ def test_every_round_has_each_age_in_both_memories(folder, systems):
 
 def test_an_order_loses_predicted_hits_as_particles_move(folder):
     table = pd.read_parquet(folder / "table.parquet")
-    guess = table[(table["what"] == "predicted") & (table["cache_particles"] == 512)]
+    guess = table[(table["what"] == "predicted") & (table["cache_particles"] == 256)]
     first, last = (guess[guess["age"] == age].set_index("system") for age in (1, guess["age"].max()))
     assert (first["hit_ratio"] > 1.5 * first["hit_ratio_shuffled"]).all()
     assert (last["hit_ratio"] < first["hit_ratio"] - 0.01).all()
     assert (first["displacement_cutoffs"] < 0.1).all()
     assert (last["displacement_cutoffs"] > 0.1).all()
     halves = pd.read_csv(folder / "half_ages.csv")
-    assert set(halves["kind"]) == {"measured", "block, 64 particles", "block, 512 particles"}
+    assert set(halves["kind"]) == {"measured", "block, 64 particles", "block, 256 particles"}
     assert (halves["age_first"] == 1).all()
     assert (folder / "left.png").stat().st_size > 0
 

@@ -21,7 +21,7 @@ SMALLER = {
     "cache_hit": "--geometry cubes --size 8 --filling-fraction 0.2 --ordering hilbert row shuffled",
     "cache_map": "--size 16 --tiles 8 --cache 40",
     "cavity": "--n 9 --strategy numpy serial --layout arrays --order row hilbert --rounds 2 --updates 81",
-    "cavity_flow": "--n 9 17 --drawn 17 --film-n 9 --film-time 0.2 --pictures 2 --settled 1e-2",
+    "cavity_flow": "--n 9 17 --drawn 17 --film-n 9 --film-time 0.1 --pictures 2 --settled 5e-2",
     "cooling": "--n 200 --decades 0.1 --observations 6 --softness 0.02 --steps-per-contact 10",
     "contacts": "--n 500 --curve morton --step 1 3 --room 4 8",
     "counters": "--n 1024 --rounds 2 --ordering hilbert row morton zigzag shuffled --precision float64",

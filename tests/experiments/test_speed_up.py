@@ -15,7 +15,7 @@ class TestSpeedUp:
     @pytest.fixture(scope="class")
     @classmethod
     def folder(cls, tmp_path_factory):
-        flags = "--quick --length 16 --rounds 2 --steps 4 --contact-time 4e-4 8e-4 --precision float64"
+        flags = "--quick --length 12 --rounds 2 --steps 4 --contact-time 4e-4 8e-4 --precision float64"
         return run(speed_up, tmp_path_factory.mktemp("speed_up"), *flags.split())
 
     def test_parts_add_up_and_a_fused_step_has_one(self, folder):
@@ -37,7 +37,7 @@ class TestSpeedUp:
         assert (reorder[is_reordered] > 0).all()
         assert (table.loc[table["ordering"] == "pancake", "reorder_ms"] > 0).all()
         assert (table.loc[table["ordering"] == "aged", "reorder_ms"] == 0).all()
-        assert set(table["particles"]) == {round(phi * 16 * 16 * 10 / (np.pi / 6)) for phi in (0.05, 0.2)}
+        assert set(table["particles"]) == {round(phi * 12 * 12 * 10 / (np.pi / 6)) for phi in (0.05, 0.2)}
         assert (table.loc[~table["fused"], "phases_over_step"] > 0).all()
 
     def test_every_order_s_age_is_told(self, folder):
@@ -192,7 +192,7 @@ class TestSpeedUp:
     @classmethod
     def at_intervals(cls, tmp_path_factory):
         flags = (
-            "--quick --length 16 --rounds 2 --steps 12 --reorder-every 3 12 --fused True --precision float64"
+            "--quick --length 12 --rounds 2 --steps 12 --reorder-every 3 12 --fused True --precision float64"
         )
         return run(speed_up, tmp_path_factory.mktemp("speed_up"), *flags.split())
 
