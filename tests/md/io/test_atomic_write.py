@@ -16,7 +16,7 @@ from md.io.checkpoint import SavedRun
 from tests.md.io.test_checkpoint_file import simulated
 from tests.processes import all_heard, started
 
-SAVES = 100
+SAVES = 50
 
 
 def save_often(path: Path, n: int, pipe: Connection) -> None:
