@@ -1,5 +1,6 @@
 """The tiers, the backends every test of `md` runs on, the threads it has, and the Hypothesis profiles."""
 
+import gc
 import itertools
 import os
 import re
@@ -35,6 +36,9 @@ settings.load_profile("suite")
 
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite begun in the background ignores it
+
+# Collection makes a million objects that stay, through which the garbage collector would go again and again.
+gc.disable()
 
 # While workers share the cores two threads wait for each other most of the time, and kernels for one compile
 # in less than half the time.
@@ -131,6 +135,13 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
                 item.add_marker(pytest.mark.nightly)
+
+
+def pytest_collection_finish():
+    """Let the garbage collector go, more seldom than by default, through what the tests make alone."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,9 +10,10 @@ two is compiled at its first call.
 
 from __future__ import annotations
 
+import gc
 import inspect
 from collections.abc import Callable, Iterable
-from functools import cached_property, update_wrapper
+from functools import cached_property, update_wrapper, wraps
 from threading import RLock
 from typing import Any, TypeVar
 
@@ -57,6 +58,7 @@ class Kernel:
         dispatcher._cache = KernelCache(
             self.py_func, self.options, lambda kinds: _dependencies(self.py_func, kinds)
         )
+        dispatcher._compiler.compile = _without_collection(dispatcher._compiler.compile)
         vars(self)["dispatcher"] = dispatcher
         return dispatcher
 
@@ -226,6 +228,22 @@ def implementations(kind: type) -> list[tuple[str, Callable]]:
     )
     parts = [one for part in getattr(kind, "parts", ()) for one in implementations(part)]
     return [(name, given[kind]) for name, given in own] + parts
+
+
+def _without_collection(work: Function) -> Function:
+    """Return a function that works without cyclic garbage collection, a sixth of the time of a compilation."""
+
+    @wraps(work)
+    def done(*arguments: Any, **named: Any) -> Any:
+        if not gc.isenabled():
+            return work(*arguments, **named)
+        gc.disable()
+        try:
+            return work(*arguments, **named)
+        finally:
+            gc.enable()
+
+    return done  # type: ignore[return-value]  # of the same signature
 
 
 def _dependencies(function: Callable, kinds: Iterable[type]) -> str:
