@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 HEADERS = Path(__file__).parent
-KEPT = HEADERS.parent / ".pytest_cache" / "on_host"  # what was built, by all that it is made of
+KEPT = HEADERS.parents[1] / ".pytest_cache" / "on_host"  # what was built, by all that it is made of
 FLAGS = ["-std=c++17", "-Og", "-fno-exceptions", "-fPIC", "-pthread", "-w"]
 FLAGS += ["-ffp-contract=off"]  # so that __dmul_rn and __dadd_rn round one by one
 
