@@ -231,7 +231,7 @@ def implementations(kind: type) -> list[tuple[str, Callable]]:
 
 
 def _without_collection(work: Function) -> Function:
-    """Return a function that works without cyclic garbage collection, a sixth of the time of a compilation."""
+    """Return a function that works without garbage collection, a sixth of the time of a compilation."""
 
     @wraps(work)
     def done(*arguments: Any, **named: Any) -> Any:

@@ -5,7 +5,7 @@ import subprocess
 import numpy as np
 
 from tests.md.backend.kernels.test_source import source_of
-from tests.on_host import built
+from tests.on_host.build import built
 
 GRID = """
 template <class Grid> Grid box(float x, float y, float z, int nx, int ny, int nz) {

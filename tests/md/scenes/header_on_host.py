@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import md
-from tests.on_host import built
+from tests.on_host.build import built
 
 MAIN = """
 int main() {{

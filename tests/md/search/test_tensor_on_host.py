@@ -12,7 +12,7 @@ from md.backend.kernels.launcher import _struct, functor_of
 from md.backend.kernels.source import STORE, assemble, struct_of_dtype
 from md.laws.pair import kernel_law
 from md.search.tensor import PARTS
-from tests.on_host import built
+from tests.on_host.build import built
 from tests.tiers import full
 
 PROGRAM = """

@@ -10,7 +10,7 @@ from sfc.automaton import device
 from sfc.automaton.shared_tables import shared_tables
 from sfc.curves.gray import gray
 from tests.nvrtc import compiled, local_bytes
-from tests.on_host import built
+from tests.on_host.build import built
 from tests.tiers import full, nightly
 
 ROOM = 227 * 2**10 - 8 * 4 * 1024  # of an H100, for a table beside the chunks in 4D

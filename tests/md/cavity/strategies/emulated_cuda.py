@@ -12,7 +12,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from md.backend import Cpu
 from md.backend.kernels.launcher import Launcher
 from md.backend.kernels.source import file_of, parameters
-from tests.on_host import built
+from tests.on_host.build import built
 
 ON_HOST = {  # headers with instructions of the device, and what stands for their first part on the host
     "exchanged_words.cuh": """
