@@ -31,7 +31,6 @@ print(json.dumps([md.__file__, found, sorted(counts.compiled), sorted(counts.fou
 """
 FORCES = {"naive": [-25.0, 25.0], "linked": [-25.0, 25.0]}
 KERNELS = [
-    "md.backend.sorting.counting.fill",
     "md.search.linked.force",
     "md.search.linked.link",
     "md.search.naive.force",
