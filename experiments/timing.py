@@ -118,7 +118,7 @@ def plan(config: Config) -> str:
     others = [tuple(values(getattr(config, name))) for name in ("search", "precision", "fused")]
     job = main_job.Job(
         sizes, fillings, len(config.ordering) + 1, math.prod(map(len, others)), config.runs, config.rounds,
-        config.steps, config.scene,
+        config.steps, config.scene, others == [("linked",), ("float64",), (False,)],
     )  # fmt: skip
     backend = md.backend.get(config.backend)
     runs = "one run" if config.runs == 1 else f"{config.runs} runs"

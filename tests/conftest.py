@@ -60,13 +60,16 @@ def pytest_configure(config):
     """
     asked = config.option.markexpr
     config.option.cuda |= asks_for(asked, "gpu")
-    _left_out.update(
-        tier for tier, others in APART.items() if not any(mark in asked for mark in (tier, *others))
-    )
-    parts = [*([f"({asked})"] if asked else []), *(f"not {tier}" for tier in sorted(_left_out))]
+    words = re.findall(r"\w+", asked)
+    without = [
+        tier
+        for tier, others in APART.items()
+        if tier not in words and not any(asks_for(asked, mark) for mark in others)
+    ]
+    parts = [*([f"({asked})"] if asked else []), *(f"not {tier}" for tier in without)]
     config.option.markexpr = " and ".join(parts)
-    if not config.option.cuda:
-        _left_out.add("gpu")
+    if not any("::" in argument for argument in config.args):  # such a test is made, and then deselected
+        _left_out.update(without, [] if config.option.cuda else ["gpu"])
     if asks_for(asked, "nightly"):
         settings.load_profile("nightly")
 

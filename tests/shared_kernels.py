@@ -1,24 +1,27 @@
 """Work on kernels whose loops threads share: the same for two threads as for one, and on all of them."""
 
 import importlib
+import inspect
 import pkgutil
 import sys
-from collections.abc import Callable, Iterable
-from types import FunctionType
+from collections.abc import Callable, Iterable, Sequence
+from threading import local
+from types import CodeType, FunctionType
 
 import numba
 import numpy as np
 import pytest
 
-from sfc.compile import Shared
+from sfc.compile import Shared, threads
 
 Work = Callable[[], Iterable[np.ndarray]]
+SHARING = {"in_parts", "first_in_parts", "in_threads"}  # functions of `sfc.compile.threads`
 
 
 def assert_two_threads_end_with_the_bits_of_one(work: Work) -> None:
     ends = []
-    for threads in (1, 2):
-        numba.set_num_threads(threads)
+    for count in (1, 2):
+        numba.set_num_threads(count)
         ends.append(list(work()))
     assert len(ends[0]) == len(ends[1]) > 0
     for one, two in zip(*ends, strict=True):
@@ -46,7 +49,7 @@ def in_parallel_only(stem: str, work: Work) -> Work:
 
 
 def not_called_by(works: Iterable[Work], package: str) -> set[str]:
-    """Parallel kernels of a package, and functions that call one in parts, that no such work shares.
+    """Parallel kernels of a package, and functions that share work among threads, that no such work shares.
 
     The works run the versions for one thread: no parallel version is compiled once more, in another process
     of the suite.
@@ -55,6 +58,7 @@ def not_called_by(works: Iterable[Work], package: str) -> set[str]:
     for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
         importlib.import_module(module.name)
     modules = {name: of for name, of in list(sys.modules.items()) if name.split(".")[0] == package}
+    modules.pop(threads.__name__, None)
     kernels = {
         f"{name}.{kernel.__name__}": kernel
         for name, module in modules.items()
@@ -63,27 +67,31 @@ def not_called_by(works: Iterable[Work], package: str) -> set[str]:
     }
     in_parts = {f"{name}.{function}" for name in modules for function in functions_in_parts(name)}
     assert kernels
-    assert in_parts
+    assert len(in_parts) > 5
     called: set[str] = set()
     with pytest.MonkeyPatch.context() as patch:
         for name, kernel in kernels.items():
             patch.setattr(kernel, "shared", _noting(name, kernel.alone, called))
-        for name in {function.rpartition(".")[0] for function in in_parts}:
-            patch.setattr(modules[name], "in_parts", _noting_parts(name, modules[name].in_parts, called))
+        shared = _Shared(threads.in_threads)
+        patch.setattr(threads, "in_threads", shared)
+        for name, module in modules.items():
+            for sharing in SHARING & vars(module).keys():
+                call = shared if sharing == "in_threads" else getattr(threads, sharing)
+                patch.setattr(module, sharing, _noting_parts(name, call, shared, called))
         for work in works:
             list(work())
     return (set(kernels) | in_parts) - called
 
 
 def functions_in_parts(stem: str) -> set[str]:
-    """Names of the functions of a module that call a kernel in parts (`sfc.compile.in_parts`)."""
-    return {
-        name
-        for name, value in vars(sys.modules[stem]).items()
-        if isinstance(value, FunctionType)
-        and value.__module__ == stem
-        and "in_parts" in value.__code__.co_names
-    }
+    """Qualified names of the functions and methods of a module that share work among threads."""
+    values = list(vars(sys.modules[stem]).values())
+    values += [one for kind in values if isinstance(kind, type) for one in vars(kind).values()]
+    functions = [inspect.unwrap(one) for one in values if isinstance(inspect.unwrap(one), FunctionType)]
+    waiting = [function.__code__ for function in functions if function.__module__ == stem]
+    for code in waiting:  # grows during the loop
+        waiting += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+    return {code.co_qualname for code in waiting if SHARING & set(code.co_names)}
 
 
 def _noting(name: str, call: Callable, called: set[str]) -> Callable:
@@ -94,11 +102,23 @@ def _noting(name: str, call: Callable, called: set[str]) -> Callable:
     return noted
 
 
-def _noting_parts(stem: str, call: Callable, called: set[str]) -> Callable:
+class _Shared(local):
+    """`in_threads` that says whether the last call of a thread had several items."""
+
+    def __init__(self, call: Callable):
+        self.call, self.seen = call, False
+
+    def __call__(self, work: Callable, items: Sequence) -> list:
+        self.seen |= len(items) > 1
+        return self.call(work, items)
+
+
+def _noting_parts(stem: str, call: Callable, shared: _Shared, called: set[str]) -> Callable:
     def noted(*arguments, **named):
-        results = call(*arguments, **named)
-        if len(results) > 1:
-            called.add(f"{stem}.{sys._getframe(1).f_code.co_name}")
-        return results
+        shared.seen = False
+        result = call(*arguments, **named)
+        if shared.seen:
+            called.add(f"{stem}.{sys._getframe(1).f_code.co_qualname}")
+        return result
 
     return noted

@@ -106,7 +106,8 @@ def main(
         spreads: whether rows are the same on any machine and beside any other work; rows of times are not.
         answer: answer of a table; None for a toy of a test.
         quick_limit: sentence about what the size of `--quick` cannot show.
-        minutes: that the defaults take on the machine of `experiments.core.plan.BASIS`; None for a toy.
+        minutes: that the defaults take on the machine of `experiments.core.plan.BASIS`; None if that is not
+            known.
         plan: sentences about what any settings measure, for how long, and what that cannot show; None for
             the number of cases and `minutes`.
 
@@ -228,7 +229,7 @@ def _run(
             )
         executor.check(measure, config)
         own = {"grammars": grammars, "executor": options.executor}
-        origin = provenance(experiment, config, arguments) | own
+        origin, plan = provenance(experiment, config, arguments) | own, announced(config)
         record, origin = _opened(options, experiment, origin, spreads)
     except (ValueError, BackendUnavailableError) as error:
         _fail(error, 2)
@@ -236,7 +237,7 @@ def _run(
     if config.CHANCE == "run":
         record.finish = partial(reliability.warned, quick=is_quick)
     place = f"{experiment} on {origin['backend']['device']}; results in {record.folder}"
-    _announce(*announced(config), *notes, place)
+    _announce(*plan, *notes, place)
     summary = f"the finished cases are in {record.folder}; --resume {record.folder} continues"
     complete, failure = False, None
     progress.message = summary

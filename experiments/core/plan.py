@@ -30,7 +30,10 @@ def plan_lines(config: Settings, minutes: float | None, plan: Plan | None = None
     count = _counted(len(cases(config)))
     if minutes is None:
         return [f"{count}; how long they take was not measured; the progress shows the time left"]
-    default = replace(type(config)(), backend=config.backend, seed=config.seed)
+    try:
+        default = replace(type(config)(), backend=config.backend, seed=config.seed)
+    except ValueError:  # this machine has not the memory for the defaults
+        return [f"{count}; how long they take is known for the defaults only"]
     takes = f"{duration(60 * minutes)} on {BASIS}"
     if config == default:
         return textwrap.wrap(f"{count}: {takes}", COLUMNS)

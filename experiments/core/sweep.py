@@ -110,7 +110,7 @@ def _so_far(every: list[Case], finished: set[int]) -> str:
         return ""
     if not cases_more:
         return f"{('one run', 'two runs', 'three runs')[whole - 1] if whole < 4 else f'{whole} runs'} so far"
-    return f"one run so far, of which 1 of {size} cases" if len(finished) == 1 else ""
+    return f"1 of {size} cases of the first run so far" if len(finished) == 1 else ""
 
 
 def _now() -> str:

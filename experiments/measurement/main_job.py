@@ -31,6 +31,7 @@ class Job(NamedTuple):
         rounds: number of rounds of a run.
         steps: number of steps of a sample.
         scene: start of the gas.
+        is_timed: whether all searches are linked cells in float64 without fused steps, whose times are known.
     """
 
     sizes: tuple[int, ...]
@@ -41,6 +42,7 @@ class Job(NamedTuple):
     rounds: int
     steps: int
     scene: str
+    is_timed: bool = True
 
 
 def seconds(job: Job) -> float:
@@ -70,11 +72,12 @@ def limit(job: Job, precision: str, backend: md.backend.Backend) -> str:
     if cache is None:
         return f"Working set: {held:.0f} MB; the last cache is not known here."
     times = held / cache
-    size = f"Working set: {held:.0f} MB, {times:.1f} times the last cache ({cache:.0f} MB)"
+    size = f"Working set in {precision}: {held:.0f} MB, {times:.1f} times the last cache ({cache:.0f} MB)"
     if times > 1:
         return f"{size}. Memory order is worth more at larger sizes, which this does not show."
     larger = 2 ** math.ceil(math.log2(n * MORE_THAN_CACHE / times))
-    length = duration(seconds(job._replace(sizes=(larger,)))) if backend.name == "cpu" else ""
+    is_known = backend.name == "cpu" and job.is_timed
+    length = duration(seconds(job._replace(sizes=(larger,)))) if is_known else ""
     return (
         f"{size}. It fits, so that memory order is worth little, and the answer does not carry over to "
         f"larger systems; --n {larger} does not fit{f' ({length})' if length else ''}."
@@ -82,7 +85,7 @@ def limit(job: Job, precision: str, backend: md.backend.Backend) -> str:
 
 
 def time_in_words(job: Job, backend: md.backend.Backend) -> str:
-    """Say how long a job takes, or that it is not known on a device."""
-    if backend.name != "cpu":
-        return "how long is known for a CPU only"
+    """Say how long a job takes, or for which settings alone that is known."""
+    if backend.name != "cpu" or not job.is_timed:
+        return "how long is known for linked cells on a CPU in float64 only"
     return f"{duration(seconds(job))} on {BASIS}, the first time half a minute more to compile"

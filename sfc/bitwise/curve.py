@@ -33,12 +33,13 @@ class BitwiseCurve(AnyCurve):
         refines: whether each order refines the one before.
 
     Both kernels are functions of a module, so that the curve can be pickled. They are called with parts of
-    the points, on several threads at once if these are many.
+    the points, on several threads at once if these are many: they have no parallel loops, they count rows
+    from the start of their part, and a row depends on no other.
 
     Raises:
         TypeError: a name that is no str, a dim that is no integer, a kernel that is no function, or a flag of
             another class.
-        ValueError: a dim out of range.
+        ValueError: a dim out of range, or a kernel compiled with parallel loops.
     """
 
     is_continuous: bool = False  # attributes of each curve, in place of the properties of `AnyCurve`
@@ -59,6 +60,12 @@ class BitwiseCurve(AnyCurve):
         self.dim, self.base = checks.integer("dim", dim, 1, KEY_BITS), 2
         self._encode = checks.function("encode", encode, "a function of (cells, order, masks, index)")
         self._decode = checks.function("decode", decode, "a function of (index, order, masks, cells)")
+        for which, function in (("encode", encode), ("decode", decode)):
+            if getattr(function, "targetoptions", {}).get("parallel"):  # of a dispatcher of Numba
+                raise ValueError(
+                    f"{which} = {function} of curve {name!r} has parallel loops; allowed: plain loops, since "
+                    "threads call it with parts of the points; compile it without parallel=True"
+                )
         self.is_continuous = checks.flag("is_continuous", is_continuous)
         self.is_closed = checks.flag("is_closed", is_closed)
         self.refines = checks.flag("refines", refines)

@@ -8,7 +8,7 @@ kernels release the GIL.
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from functools import cache
+from functools import lru_cache
 from typing import TypeVar
 
 from sfc.compile.lazy_module import numba
@@ -33,12 +33,16 @@ def in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Re
     Raises:
         Exception: what `work` raised for the first of the items for which it raised something.
     """
-    threads = min(len(items), numba.get_num_threads()) if len(items) > 1 else 1
+    threads = numba.get_num_threads() if len(items) > 1 else 1
     if threads == 1:
         return [work(item) for item in items]
-    pool = _pool(os.getpid(), threads)
-    calls = [pool.submit(work, item) for item in items]
+    pool, calls = _pool(os.getpid(), threads), []
     try:
+        try:
+            for item in items:
+                calls.append(pool.submit(_alone, work, item))
+        except RuntimeError:  # Python is ending, and no pool takes calls any more
+            return [call.result() for call in calls] + [work(item) for item in items[len(calls) :]]
         return [call.result() for call in calls]
     finally:  # after an exception too, nothing writes to the arguments of a call that has ended
         for call in calls:
@@ -46,10 +50,16 @@ def in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Re
         wait(calls)
 
 
-@cache
+@lru_cache(maxsize=1)
 def _pool(process: int, threads: int) -> ThreadPoolExecutor:
     """Start threads for the kernels of a process; after a fork, the child has none of those of its parent."""
-    return ThreadPoolExecutor(threads, initializer=numba.set_num_threads, initargs=(1,))
+    return ThreadPoolExecutor(threads)
+
+
+def _alone(work: Callable[[Item], Result], item: Item) -> Result:
+    """Call a function on a thread of a pool, where its kernels run on this thread alone."""
+    numba.set_num_threads(1)
+    return work(item)
 
 
 def in_parts(

@@ -86,7 +86,8 @@ def block_hits():
 
 def sorted_points():
     points = np.random.default_rng(0).random((max(3 * CHUNK, MANY), 2))
-    return [sfc.argsort(points), sfc.keys(points, "peano")]
+    cells = np.random.default_rng(1).integers(0, 2**8, points.shape)
+    return [sfc.argsort(points), sfc.keys(points, "peano"), sfc.keys(cells, "hilbert")]
 
 
 def many_cells():

@@ -75,7 +75,7 @@ def said(tmp_path, kept: int = 0, **fields) -> list[tuple[str, int, int]]:
 
 
 def test_an_answer_is_due_after_the_first_case_and_after_each_run_but_the_last(tmp_path):
-    first, one = ("one run so far, of which 1 of 2 cases", 1, 1), ("one run so far", 1, 2)
+    first, one = ("1 of 2 cases of the first run so far", 1, 1), ("one run so far", 1, 2)
     assert said(tmp_path, runs=3) == [first, one, ("two runs so far", 2, 4)]
     assert said(tmp_path, runs=3, kept=2) == [("two runs so far", 2, 4)]  # resumed
     assert said(tmp_path, runs=2, size=(1,)) == [("one run so far", 1, 1)]

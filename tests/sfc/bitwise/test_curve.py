@@ -2,6 +2,7 @@
 
 import pickle
 
+import numba
 import numpy as np
 import pytest
 
@@ -22,6 +23,7 @@ from tests.tiers import full
         ({"dim": 65}, ValueError, "dim = 65; allowed: an integer of at least 1, up to 64"),
         ({"encode": "encode"}, TypeError, r"encode = .*a function of \(cells, order, masks, index\)"),
         ({"decode": None}, TypeError, r"decode = .*a function of \(index, order, masks, cells\)"),
+        ({"encode": numba.njit(parallel=True)(encode.py_func)}, ValueError, "encode = .* has parallel loops"),
         ({"is_continuous": 1}, TypeError, "is_continuous = 1"),
         ({"is_closed": None}, TypeError, "is_closed = None"),
     ],

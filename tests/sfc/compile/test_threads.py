@@ -1,6 +1,9 @@
 """Calls side by side on the threads of kernels."""
 
 import multiprocessing
+import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -63,6 +66,34 @@ def test_no_call_runs_on_after_an_exception():
     count = len(ended)
     time.sleep(0.1)
     assert len(ended) == count
+
+
+def test_a_call_that_changes_the_number_of_threads_changes_none_of_the_next():
+    in_threads(lambda _: numba.set_num_threads(2), [0, 1])
+    assert in_threads(lambda _: numba.get_num_threads(), [0, 1]) == [1, 1]
+
+
+def test_the_threads_are_as_many_for_any_number_of_items():
+    in_threads(abs, range(2))
+    before = threading.active_count()
+    for count in (3, 5, 9):
+        assert in_threads(abs, range(count)) == list(range(count))
+    assert threading.active_count() == before
+
+
+def test_calls_end_where_python_does():
+    """There no pool takes calls any more: the thread that makes them takes them."""
+    code = (
+        "import threading, numba; numba.set_num_threads(2)\n"
+        "from sfc.compile import in_threads\n"
+        "def last():\n"
+        "    threading.main_thread().join()\n"
+        "    print(in_threads(abs, [-1, -2, -3]))\n"
+        "threading.Thread(target=last).start()"
+    )
+    environment = os.environ | {"NUMBA_NUM_THREADS": "2", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[1, 2, 3]\n", "")
 
 
 def test_a_child_has_threads_of_its_own_after_a_fork():
