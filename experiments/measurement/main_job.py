@@ -31,7 +31,7 @@ class Job(NamedTuple):
         rounds: number of rounds of a run.
         steps: number of steps of a sample.
         scene: start of the gas.
-        is_timed: whether all searches are linked cells in float64 without fused steps, whose times are known.
+        is_timed: whether all cases are linked cells in float64 without fused steps: their times are known.
     """
 
     sizes: tuple[int, ...]

@@ -32,9 +32,9 @@ class BitwiseCurve(AnyCurve):
         is_closed: whether, at every order, the last cell is one step from the first.
         refines: whether each order refines the one before.
 
-    Both kernels are functions of a module, so that the curve can be pickled. They are called with parts of
-    the points, on several threads at once if these are many: they have no parallel loops, they count rows
-    from the start of their part, and a row depends on no other.
+    Both kernels are functions of a module, so that the curve can be pickled. Threads call a kernel with parts
+    of the points, several at once if there are many points. So a kernel has no parallel loops, counts rows
+    from the start of its part, and computes each row without the others.
 
     Raises:
         TypeError: a name that is no str, a dim that is no integer, a kernel that is no function, or a flag of
