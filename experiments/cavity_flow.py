@@ -97,6 +97,7 @@ class Config(Settings):
 
 QUICK = {"reynolds": (100,), "n": (17, 33), "drawn": 33, "film_reynolds": 100, "film_n": 33,
          "film_time": 6.0, "pictures": 13}  # fmt: skip
+MINUTES = 2  # 15 of 54 cases, extrapolated
 
 
 def measure(case: Config) -> Iterator[dict]:
@@ -453,4 +454,13 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=COARSE_GRID)
+    main(
+        Config,
+        measure,
+        draw,
+        quick=QUICK,
+        spreads=True,
+        answer=answer,
+        quick_limit=COARSE_GRID,
+        minutes=MINUTES,
+    )

@@ -147,6 +147,7 @@ class Config(TimedSettings):
 
 QUICK = {"n": (2000,), "age": (0, 60), "order_age": 50, "search": ("naive", "scattered", "coherent", "tiles"),
          "steps": 3, "rounds": 3, "runs": 1}  # fmt: skip
+MINUTES = 6  # the first case up to its first round, extrapolated
 
 
 class Kind(NamedTuple):
@@ -555,4 +556,4 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)

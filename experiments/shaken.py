@@ -100,6 +100,7 @@ class Config(Settings):
 
 QUICK = {"length": 12.0, "amplitude": (0.9, 1.8), "shakes_before": 1, "shakes": 1, "contact_time": 8e-4,
          "steps_per_contact": 20, "pictures": 12}  # fmt: skip
+MINUTES = 2  # one of three cases, extrapolated
 
 
 def measure(case: Config) -> Iterator[dict]:
@@ -296,4 +297,13 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_PARTICLES)
+    main(
+        Config,
+        measure,
+        draw,
+        quick=QUICK,
+        spreads=True,
+        answer=answer,
+        quick_limit=FEW_PARTICLES,
+        minutes=MINUTES,
+    )
