@@ -160,7 +160,8 @@ def test_a_half_age_has_its_range_over_runs():
 
 @pytest.mark.full
 def test_an_order_wears_out_for_a_tree_too(tmp_path):
-    kept = run(flock_decay, tmp_path, *FLAGS, "--search", "tree", "--system", "flock", "gas")
+    flags = "--search tree --system flock gas --predicted-n 3000 --cache 64 512 --last 60".split()
+    kept = run(flock_decay, tmp_path, *FLAGS, *flags)
     table = pd.read_parquet(kept / "table.parquet")
     assert set(table["search"]) == {"tree"}
     guess = table[(table["what"] == "predicted") & (table["cache_particles"] == 64)]
