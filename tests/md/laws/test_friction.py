@@ -75,6 +75,7 @@ def energy(simulation) -> float:
 
 
 class TestForce:
+    @pytest.mark.quick
     @pytest.mark.parametrize(
         ("dim", "precision"), tiers.by_default(CASES, lambda *case: case == (3, "float64"), tiers.full)
     )
