@@ -7,7 +7,8 @@ class of one argument, and `implement` registers the code for one class, in the 
 
 `sfc.compile.kernel_cache` stores compiled kernels on disk. `sfc.compile.fingerprint` hashes all code and
 constants that a kernel can call or read, which decides whether a stored kernel is still valid. `numba` is
-Numba, imported at its first use (`sfc.compile.lazy_module`). `in_threads` calls kernels side by side.
+Numba, imported at its first use (`sfc.compile.lazy_module`). `in_threads` calls kernels side by side,
+`in_parts` and `first_in_parts` with parts of a range.
 """
 
 from sfc.compile.decorators import (
