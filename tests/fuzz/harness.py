@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.fuzz.judge import Judged
-from tests.fuzz.worker import FAILURES, Task, bounded, ready, told, tried
+from tests.fuzz.worker import FAILURES, Task, bounded, call_of, ready, tried
 
 VERDICTS = ("accepted", "refused", *FAILURES)
 TIMEOUT = 30.0  # s, without a word of an input
@@ -53,8 +53,8 @@ class Kept(NamedTuple):
         family, seed, *_ = self.task
         again = f"  again: python -m tests.fuzz {family} --seed {seed} --number {self.number}"
         again += f"  (after {self.before} others of its batch)" * bool(self.before)
-        verdict, told, cause, more = self.judged
-        return "\n".join(filter(None, [f"{verdict}: {cause}", f"  {told[:1500]}", more, again]))
+        verdict, call, cause, more = self.judged
+        return "\n".join(filter(None, [f"{verdict}: {cause}", f"  {call[:1500]}", more, again]))
 
 
 class Report:
@@ -84,9 +84,9 @@ class Report:
         causes: dict[tuple[str, str], list[Kept]] = defaultdict(list)
         for one in self.kept:
             causes[one.judged.verdict, one.judged.cause].append(one)
-        told = [f"--- {len(of)} inputs, such as\n{of[0]}" for of in sorted(causes.values(), key=len)[::-1]]
-        head = f"{len(self.kept)} failed, of {len(causes)} causes, of which up to {SHOWN} are told"
-        return "\n".join([self.table(), head, *told[:SHOWN]])
+        shown = [f"--- {len(of)} inputs, such as\n{of[0]}" for of in sorted(causes.values(), key=len)[::-1]]
+        head = f"{len(self.kept)} failed, of {len(causes)} causes, of which up to {SHOWN} are shown"
+        return "\n".join([self.table(), head, *shown[:SHOWN]])
 
 
 class LostError(Exception):
@@ -111,7 +111,7 @@ class Child:
         """What comes of an act of the process.
 
         Raises:
-            LostError: it died, or told nothing.
+            LostError: it died, or is silent.
         """
         timeout = timeout or self.timeout
         try:
@@ -172,10 +172,10 @@ def alone(task: Task, timeout: float = TIMEOUT, *, folder: Path) -> Judged:
     child, call = Child(folder, timeout), ""
     try:
         child.ask(ready, task, timeout=PREPARING)
-        call = child.ask(told, task)
+        call = child.ask(call_of, task)
         return child.ask(tried, task, task.first)
     except LostError as lost:
-        return lost.args[0]._replace(told=call)
+        return lost.args[0]._replace(call=call)
     finally:
         child.end()
 
@@ -205,6 +205,6 @@ def _again(lost: Judged, task: Task, number: int, timeout: float, folder: Path) 
     found = alone(task._replace(first=number), timeout, folder=folder)
     if lost.verdict == "crash" != found.verdict:
         more = f"alone: {found.verdict}\n{lost.more}"
-        found = Judged("crash", found.told, f"{lost.cause}, in its batch alone", more)
+        found = Judged("crash", found.call, f"{lost.cause}, in its batch alone", more)
         return Kept(task, number, found, number - task.first)
     return Kept(task, number, found)

@@ -47,7 +47,7 @@ class WrongError(Exception):
 
 
 class RefusedError(Exception):
-    """A command line that ended with a message that told what is allowed, or what is wrong with the line."""
+    """A command line that ended with a message that says what is allowed, or what is wrong with the line."""
 
 
 class UnclearError(RefusedError):
@@ -127,7 +127,7 @@ class Case:
     changed: tuple[str, ...] = ()
     says: re.Pattern = SAYS
 
-    def told(self) -> str:
+    def written(self) -> str:
         """The call as one might write it."""
         given = (f"{'*' * (n in self.changed)}{n}={shown(value)}" for n, value in self.arguments.items())
         return f"{self.name}({', '.join(given)})"
@@ -138,13 +138,13 @@ class Judged(NamedTuple):
 
     Attributes:
         verdict: see the module.
-        told: the call; empty where all is well.
+        call: as one might write it; empty where all is well.
         cause: by what inputs of one cause can be found together.
         more: the end of the traceback.
     """
 
     verdict: str
-    told: str = ""
+    call: str = ""
     cause: str = ""
     more: str = ""
 
@@ -158,7 +158,7 @@ def cases(
     call: Callable[..., Any],
     kinds: Mapping[str, Kind],
     *,
-    told: str = "",
+    name: str = "",
     calm: float = 0.25,
     always: Collection[str] = (),
     check: Callable[[Any, dict], None] | None = None,
@@ -170,7 +170,7 @@ def cases(
         draw: of Hypothesis.
         call: takes the arguments by name.
         kinds: of the arguments; those that have a default are left out of every other call.
-        told: name of what is called, if not the function's.
+        name: of what is called, if not the function's.
         calm: share of the calls that stay valid.
         always: names of arguments that are given though they have a default.
         check: of `Case`; `again` where none is given.
@@ -187,7 +187,7 @@ def cases(
         value = draw(among(*[changed(arguments[argument])] * 11, *[HOSTILE] * 9))
         if not given[argument].too_large(value):
             arguments[argument] = value
-    return Case(told or call.__name__, call, arguments, given, check or again(call), changed=hostile, **rest)
+    return Case(name or call.__name__, call, arguments, given, check or again(call), changed=hostile, **rest)
 
 
 def judged(case: Case) -> Judged:
@@ -198,11 +198,11 @@ def judged(case: Case) -> Judged:
         if False not in admitted.values():
             plain = {name: case.kinds[name].plain(value) for name, value in case.arguments.items()}
     except Exception as error:  # what the fuzz itself cannot judge is seen, too
-        return Judged("wrong", case.told(), f"the fuzz: {error!r}"[:200], _end_of(error))
+        return Judged("wrong", case.written(), f"the fuzz: {error!r}"[:200], _end_of(error))
     try:
         answer = case.call(**case.arguments)
     except UnclearError as error:
-        return Judged("weak", case.told(), f"{case.name}: {_pattern(error)}", str(error)[-600:])
+        return Judged("weak", case.written(), f"{case.name}: {_pattern(error)}", str(error)[-600:])
     except RefusedError:
         return Judged("refused")
     except Exception as error:
@@ -210,15 +210,15 @@ def judged(case: Case) -> Judged:
     if plain is None:
         bad = ", ".join(name for name, good in admitted.items() if good is False)
         cause = f"{re.sub('<.*>', '', case.name)} took what it must refuse for {bad}"
-        return Judged("wrong", case.told(), cause, f"gave {shown(answer)}")
+        return Judged("wrong", case.written(), cause, f"gave {shown(answer)}")
     try:
         if case.check is not None:
             case.check(answer, plain)
     except WrongError as error:
-        return Judged("wrong", case.told(), f"{case.name}: {_pattern(error)}", str(error)[:1000])
+        return Judged("wrong", case.written(), f"{case.name}: {_pattern(error)}", str(error)[:1000])
     except Exception as error:
         cause = f"{case.name}, checked: {type(error).__name__} at {_place(error)}"
-        return Judged("wrong", case.told(), cause, _end_of(error))
+        return Judged("wrong", case.written(), cause, _end_of(error))
     return Judged("accepted")
 
 
@@ -226,7 +226,7 @@ def _judged_error(case: Case, error: Exception, admitted: list, plain: dict | No
     if isinstance(error, case.documented):
         return Judged("refused")
     named = type(error).__module__.split(".")[0] in NAMES
-    failed = case.told(), f"{type(error).__name__} at {_place(error)}", _end_of(error)
+    failed = case.written(), f"{type(error).__name__} at {_place(error)}", _end_of(error)
     if not (named or type(error) in (ValueError, TypeError) or isinstance(error, OSError)):
         return Judged("obscure", *failed)
     says, of_file = bool(case.says.search(str(error))), isinstance(error, OSError) and not named
@@ -235,7 +235,7 @@ def _judged_error(case: Case, error: Exception, admitted: list, plain: dict | No
         return Judged("weak", *failed)
     sure = case.sure if isinstance(case.sure, bool) else plain and case.sure(plain)
     if sure and False not in admitted and None not in admitted:
-        return Judged("wrong", case.told(), f"{case.name} refused: {_pattern(error)}", _end_of(error))
+        return Judged("wrong", case.written(), f"{case.name} refused: {_pattern(error)}", _end_of(error))
     return Judged("refused")
 
 

@@ -2,7 +2,7 @@
 
 No input may crash, stand still, end with an obscure error or give a wrong answer. `nightly` tries 100,000
 inputs of all families, the default tier a few of those that compile few kernels: `FUZZ_INPUTS`, `FUZZ_SEED`
-and `FUZZ_FAMILY` choose others. An input that failed is told with the command that tries it again alone.
+and `FUZZ_FAMILY` choose others. An input that failed is printed with the command that tries it again alone.
 """
 
 import os
@@ -34,7 +34,7 @@ def found() -> Report:
 
 
 @pytest.mark.parametrize(("name", "verdict"), VERDICTS.items())
-def test_planted_failures_are_found_kept_and_told_and_the_batch_goes_on(found, name, verdict):
+def test_planted_failures_are_found_kept_and_shown_and_the_batch_goes_on(found, name, verdict):
     kept = [kept for kept in found.kept if kept.task.family == name]
     drawn = trial(name, planted=True)
     failing = [k for k in range(EACH) if drawn(SEED, k, fails)]
@@ -42,26 +42,26 @@ def test_planted_failures_are_found_kept_and_told_and_the_batch_goes_on(found, n
     assert [(one.number, one.judged.verdict) for one in kept] == [(k, verdict) for k in failing]
     assert found.counts[name] == {verdict: len(failing), "accepted": EACH - len(failing)}
     assert f"python -m tests.fuzz {name} --seed {SEED} --number {failing[0]}" in str(kept[0])
-    assert f"{name}(" in kept[0].judged.told
+    assert f"{name}(" in kept[0].judged.call
 
 
-def test_a_crash_is_told_with_its_signal_and_place(found):
+def test_a_crash_is_shown_with_its_signal_and_place(found):
     judged = next(kept.judged for kept in found.kept if kept.task.family == "crash")
     assert "SIGSEGV" in judged.cause
     assert "planted.py" in judged.more
 
 
-def test_the_smallest_input_that_fails_is_told():
+def test_the_smallest_input_that_fails_is_shown():
     drawn = trial("wrong", planted=True)
     failing = next(number for number in range(100) if drawn(SEED, number, fails))
-    assert drawn.smallest(SEED, failing).told == f"wrong(number={LEAST})"
+    assert drawn.smallest(SEED, failing).call == f"wrong(number={LEAST})"
 
 
 @pytest.mark.parametrize("name", ["curves", "states", "choices"])
 def test_an_input_is_drawn_again_by_its_number(name):
-    told = {trial.__wrapped__(name)(5, 17, Case.told) for _ in range(2)}
-    others = {trial(name)(5, number, Case.told) for number in range(18, 22)}
-    assert len(told) == 1
+    calls = {trial.__wrapped__(name)(5, 17, Case.written) for _ in range(2)}
+    others = {trial(name)(5, number, Case.written) for number in range(18, 22)}
+    assert len(calls) == 1
     assert len(others) > 1
 
 

@@ -1,4 +1,4 @@
-"""The process in which inputs are tried: bounded in memory, told where each input begins, and replaceable."""
+"""The process in which inputs are tried: bounded in memory, and replaceable."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def ready(task: Task) -> None:
     _prepared(task.family, task.planted)
 
 
-def told(task: Task) -> str:
+def call_of(task: Task) -> str:
     """The call of the first input of a task, drawn but not made."""
     try:
-        return trial(task.family, task.planted)(task.seed, task.first, Case.told)
+        return trial(task.family, task.planted)(task.seed, task.first, Case.written)
     except Exception as error:
         return f"{task.family} {task.first}, which cannot be drawn: {error!r}"
 
@@ -139,12 +139,11 @@ def tried(task: Task, number: int) -> Judged:
             found = trial(task.family, task.planted)(task.seed, number)
         except Exception as error:  # a family that asks the project for what it refuses, say
             text = "".join(traceback.format_exception(error)[-6:])
-            told = f"{task.family} {number}"
-            return Judged("wrong", told, f"the fuzz draws no input: {error!r:.100}", text)
+            return Judged("wrong", f"{task.family} {number}", f"the fuzz draws nothing: {error!r:.100}", text)
     for fd in (0, 1, 2):
         if not os.path.exists(f"/proc/self/fd/{fd}"):
             os.dup2(os.open(os.devnull, os.O_RDWR), fd)
-            found = Judged("wrong", found.told, f"{task.family}: file descriptor {fd} was closed", found.more)
+            found = Judged("wrong", found.call, f"{task.family}: file descriptor {fd} was closed", found.more)
     return found
 
 

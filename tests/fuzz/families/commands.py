@@ -106,8 +106,8 @@ def commands(draw) -> Cases:
             return begun.args[0]
         return None
 
-    told = f"python -m experiments.{name}"
-    return just(Case(told, call, {"words": words}, {"words": Kind(words)}, checked))
+    called = f"python -m experiments.{name}"
+    return just(Case(called, call, {"words": words}, {"words": Kind(words)}, checked))
 
 
 FAMILY = Family({commands: 1}, experiments)

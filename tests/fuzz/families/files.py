@@ -144,9 +144,9 @@ def loaded(name: str, raw: bytes, check: Any) -> Cases:
     """A file that is loaded."""
     file = Path(f"{name}.npz")
     file.write_bytes(raw)
-    told = f"Simulation.load of a {name} file"
+    called = f"Simulation.load of a {name} file"
     kinds = {"path": path(just(file))}
-    return cases(md.Simulation.load, kinds, told=told, calm=1.0, says=REASON, check=check)
+    return cases(md.Simulation.load, kinds, name=called, calm=1.0, says=REASON, check=check)
 
 
 def flipped(draw) -> Cases:
@@ -194,7 +194,7 @@ def trajectories(draw) -> Cases:
             steps = [int(frame.configuration.step) for frame in read]
         equal(steps, [*range(before), *due(plain["interval"], first, first + 3)], "frames of steps")
 
-    return cases(call, kinds, told="a run with Trajectory", calm=0.7, check=check)
+    return cases(call, kinds, name="a run with Trajectory", calm=0.7, check=check)
 
 
 FAMILY = Family({flipped: 4, crafted: 5, trajectories: 4}, saved)

@@ -80,8 +80,7 @@ def reports(draw) -> Cases:
         if kind is md.Observer:
             reporter.profile_table()
 
-    told = f"a run with {kind.__name__}"
-    return cases(call, of(kind, table), told=told, check=check, always=("interval",))
+    return cases(call, of(kind, table), name=f"a run with {kind.__name__}", check=check, always=("interval",))
 
 
 FAMILY = Family({looks: 3, energies: 1, reports: 2}, prepare)

@@ -47,14 +47,14 @@ def ended(words: list, config: type, measure: Callable, tables: list, quick: dic
     Raises:
         RefusedError: it ended with a message.
     """
-    told = io.StringIO()
+    printed = io.StringIO()
     try:
-        with contextlib.redirect_stderr(told), contextlib.redirect_stdout(told):
+        with contextlib.redirect_stderr(printed), contextlib.redirect_stdout(printed):
             cli.main(config, measure, lambda table, out: tables.append(table), quick, words, **options)
     except SystemExit as end:
         if end.code in (0, None):
             return
-        text = told.getvalue()
+        text = printed.getvalue()
         said = text[text.find("error: ") :]
         ours = any(line.startswith("error: ") for line in text.splitlines())
         clear = SAYS.search(said) or "[Errno" in said if ours else PARSER.search(text)
@@ -129,7 +129,7 @@ def run_folders(draw) -> Cases:
 
     def check(table, _):
         if table is None or (flag != "--replot" and broken.name == "provenance.json"):
-            return  # told by others
+            return  # others report it
         right = partial if flag == "--replot" else whole
         if flag == "--replot" and not complete:  # a journal may lose last lines, of cases to measure again
             right = right[right["case"].isin(table["case"])] if len(table) else right[:0]

@@ -265,7 +265,7 @@ def loads(draw) -> Cases:
             equal(found.step, sim.step, "at step")
             outcome(lambda: found, 2)
 
-    return cases(md.Simulation.load, kinds, told="Simulation.load", check=check)
+    return cases(md.Simulation.load, kinds, name="Simulation.load", check=check)
 
 
 def prepare() -> None:

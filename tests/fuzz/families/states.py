@@ -90,7 +90,7 @@ def in_boxes(draw) -> Cases:
         require(name != "outside" or (found == right.any(axis=-1)).all(), f"{found}, and {right} outside")
 
     kinds = {argument: array(stored(pos), "fiu", (None, within.dim))}
-    return cases(getattr(within, name), kinds, told=f"{within!r}.{name}", check=check)
+    return cases(getattr(within, name), kinds, name=f"{within!r}.{name}", check=check)
 
 
 def ids(valid: Any, n: int) -> Kind:
@@ -174,7 +174,7 @@ def taken(draw) -> Cases:
     whole = np.array(order, np.int64)
     kind = array(among(whole, whole, order or whole), "iu", (None,), entries)
     kinds = {"order": kind.but(admits=admits)}
-    return cases(state.take, kinds, told=f"{state!r}.take")
+    return cases(state.take, kinds, name=f"{state!r}.take")
 
 
 def sections(draw) -> Cases:

@@ -53,7 +53,7 @@ MADE = {
     cases(md.Wing, WING, check=check_wing): 6,
     cases(md.naca, NACA): 3,
     cases(md.Airfoil, MINE): 2,
-    among(*[cases(section.placed, PLACED, told="Airfoil.placed") for section in AIRFOILS]): 1,
+    among(*[cases(section.placed, PLACED, name="Airfoil.placed") for section in AIRFOILS]): 1,
 }
 
 
@@ -65,7 +65,7 @@ def distances(draw) -> Cases:
 
     points = rng.random((draw(integers(0, 4)), 2)) * 20 - 5
     kinds = {"pos": floats(stored(points), (None, 2))}
-    return cases(wing.distance, kinds, told="Wing.distance", sure=True)
+    return cases(wing.distance, kinds, name="Wing.distance", sure=True)
 
 
 def inflows(draw) -> Cases:
@@ -132,7 +132,7 @@ def streams(draw) -> Cases:
             same(found.vel, right.vel, "velocities", 1e-6)
 
     kinds = {"surroundings": few(an((md.Wing, md.Inflow), just(wing)), None, just(around))}
-    return cases(call, kinds, told=f"a run by {search}", check=check, documented=(md.SimulationFault,))
+    return cases(call, kinds, name=f"a run by {search}", check=check, documented=(md.SimulationFault,))
 
 
 def prepare() -> None:

@@ -75,7 +75,7 @@ def ranks(draw) -> Cases:
     cells = draw(st.lists(st.tuples(*map(coordinate, ordering.shape)).map(list), max_size=5))
     given = stored(cells, max(ordering.shape)) if cells else np.zeros((0, ordering.dim))
     kind = array(given, "iu", (None, ordering.dim), lambda of: ((of >= 0) & (of < ordering.shape)).all())
-    return cases(ordering.rank, {"cells": kind}, told=f"{ordering!r}.rank", sure=True)
+    return cases(ordering.rank, {"cells": kind}, name=f"{ordering!r}.rank", sure=True)
 
 
 def cells(draw) -> Cases:
@@ -83,13 +83,13 @@ def cells(draw) -> Cases:
     ordering = draw(some_orderings())
     given = stored(draw(st.lists(coordinate(ordering.size), max_size=5)), ordering.size)
     kind = array(given, "iu", (None,), lambda of: (of >= 0).all() and (of < ordering.size).all())
-    return cases(ordering.cells, {"ranks": kind}, told=f"{ordering!r}.cells", sure=ordering.is_dense)
+    return cases(ordering.cells, {"ranks": kind}, name=f"{ordering!r}.cells", sure=ordering.is_dense)
 
 
 def pieces(draw) -> Cases:
     """The traversal in pieces."""
     ordering = draw(some_orderings())
-    return cases(ordering.chunks, {"length": integer(1)}, told=f"{ordering!r}.chunks", sure=True)
+    return cases(ordering.chunks, {"length": integer(1)}, name=f"{ordering!r}.chunks", sure=True)
 
 
 def own(draw) -> Cases:

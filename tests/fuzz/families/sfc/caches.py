@@ -95,10 +95,10 @@ def at_capacities(draw) -> Cases:
     """Hits of stack distances, or their ratios, at some capacities."""
     found = sfc.cache.lru(np.array(draw(items()), np.int64))
     if draw(booleans()):
-        return cases(found.hits, {"capacity": integer(1)}, told="lru(...).hits", sure=True)
+        return cases(found.hits, {"capacity": integer(1)}, name="lru(...).hits", sure=True)
     given = stored(draw(st.lists(integers(1, 30), max_size=5)), 31)
     kind = array(given, "iu", (None,), lambda of: (of >= 1).all())
-    return cases(found.ratios, {"capacities": kind}, told="lru(...).ratios")
+    return cases(found.ratios, {"capacities": kind}, name="lru(...).ratios")
 
 
 def sets(draw) -> Cases:
@@ -139,7 +139,7 @@ def loads(draw) -> Cases:
 
 COST, DISTANCES = {"miss_cost": number(above=0)}, array(np.array([1, 2, 3]), "iu", (None,))
 RATIO = cases(HitRatio, {"hits": integer(0, usual=(0, 50)), "reads": integer(0, usual=(50, 99))})
-SPEED_UP = cases(HitRatio(42, 99).speed_up, COST, told="HitRatio.speed_up")
+SPEED_UP = cases(HitRatio(42, 99).speed_up, COST, name="HitRatio.speed_up")
 HISTOGRAM = {"histogram": DISTANCES, "cold": integer(0, usual=(3, 3)), "reads": integer(0, usual=(9, 9))}
 EQUAL = dict.fromkeys((streams, BLOCKS, distances, sets, loads), 5)
 FAMILY = Family(EQUAL | {at_capacities: 4, SPEED_UP: 2, RATIO: 1, cases(StackDistances, HISTOGRAM): 1})

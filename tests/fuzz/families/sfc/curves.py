@@ -59,7 +59,7 @@ def coded(name: str):
         given = draw(st.lists(one, max_size=7))
         valid = stored(given, end(order), width) if given or encodes else np.zeros(0)
         kinds = {argument: array(valid, "iu", shape), "order": integer(0, curve.max_order, (order, order))}
-        return cases(getattr(curve, name), kinds, told=f"{curve!r}.{name}", check=check, sure=inside)
+        return cases(getattr(curve, name), kinds, name=f"{curve!r}.{name}", check=check, sure=inside)
 
     return part
 
@@ -74,13 +74,13 @@ def traversal(draw) -> Cases:
         return order.admits(value) and most < int(value) and curve.base ** (curve.dim * int(value)) < 2**41
 
     kinds = {"order": order.but(too_large=too_large)}
-    return cases(curve.traversal, kinds, told=f"{curve!r}.traversal")
+    return cases(curve.traversal, kinds, name=f"{curve!r}.traversal")
 
 
 def side(draw) -> Cases:
     """Sides of grids."""
     curve = draw(KNOWN)
-    return cases(curve.side, {"order": integer(0, curve.max_order)}, told=f"{curve!r}.side", sure=True)
+    return cases(curve.side, {"order": integer(0, curve.max_order)}, name=f"{curve!r}.side", sure=True)
 
 
 NAMES = among(*[cases(names, {"dim": maybe(Kind(integers(1, 5)))}) for names in (sfc.curves, sfc.orderings)])
