@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 import md
-from experiments import timing
+from experiments import counters, timing
 from experiments.__main__ import LIST, listing
 from experiments.__main__ import main as list_experiments
+from experiments.core.settings import cases
 from tests.experiments.runs import run
 
 ROOT = Path(__file__).parents[2]
@@ -87,6 +88,19 @@ def test_timing_has_every_case_with_every_phase_in_every_round(timed):
     lattice = table[(table["ordering"] == "lattice") & (table["filling_fraction"] == 0.05)]
     assert lattice[lattice["phase"] == "force"]["age_steps"].tolist() == [9, 12, 15]
     assert lattice[lattice["phase"] == "step"]["age_steps"].tolist() == [8, 11, 14]
+
+
+@pytest.mark.parametrize("experiment", [timing, counters])
+def test_what_is_sampled_twice_is_prepared_twice_alike(experiment, monkeypatch):
+    asked, accesses = [], md.Simulation.accesses
+    monkeypatch.setattr(
+        md.Simulation, "accesses", lambda simulation: asked.append(simulation) or accesses(simulation)
+    )
+    shared = {"n": 1000, "filling_fraction": 0.2, "rounds": 1, "runs": 1, "precision": "float64"}
+    config = experiment.Config(**shared, backend="cpu", search="linked", ordering=("shuffled", "hilbert"))
+    (case,) = cases(config)
+    next(experiment.measure(case.config))
+    assert len(asked) == len(set(map(id, asked))) == 3  # shuffled, hilbert, shuffled again
 
 
 def test_timing_runs_the_same_physics_under_every_ordering(timed):
