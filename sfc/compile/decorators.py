@@ -20,7 +20,8 @@ from typing import Any, TypeVar
 from sfc.compile.lazy_module import load_modules, numba
 
 Function = TypeVar("Function", bound=Callable)
-BARE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # for functions that only kernels call
+CALLED = {"no_cfunc_wrapper": True}  # no kernel is a value of another one, or called from C
+BARE = {"no_cpython_wrapper": True, **CALLED}  # for functions that only kernels call
 _making = RLock()
 _by_class: dict[Callable, dict[type, Callable]] = {}  # function -> class -> chooser of the code
 
@@ -119,7 +120,7 @@ def kernel(function: Callable | None = None, *, parallel: bool = False, **option
     Returns:
         A `Kernel`, or a `Shared`. It divides as numpy does (no exception at zero) and releases the GIL.
     """
-    options = {"error_model": "numpy", "nogil": True, **options}
+    options = {"error_model": "numpy", "nogil": True, **CALLED, **options}
 
     def decorate(function: Callable) -> Any:
         alone = Kernel(function, options)
