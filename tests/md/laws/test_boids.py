@@ -35,12 +35,13 @@ FUSABLE = [
     name for name, search in (SEARCHES | VARIANTS).items() if md.search.search(search).capabilities.fusable
 ]
 KEPT = [  # by default, besides most searches in 3D in the periodic box with steps that are not fused
-    ("linked", 3, False, "open"), ("linked", 3, True, "walled"), ("long lists", 3, True, "walled"),
+    ("linked", 3, False, "open"), ("linked", 3, True, "walled"), ("long lists", 3, False, "walled"),
 ]  # fmt: skip
 IN_FULL = [
     *((search, 3, False, "periodic") for search in ("tiles", "wide_bvh")),
-    ("long lists", 3, True, "periodic"), ("verlet", 3, True, "walled"), ("twice", 3, True, "periodic"),
-    ("rows", 3, False, "walled"), ("linked", 2, False, "open"), ("twice", 3, False, "periodic"),
+    ("long lists", 3, True, "periodic"), ("long lists", 3, True, "walled"), ("verlet", 3, True, "walled"),
+    ("twice", 3, True, "periodic"), ("rows", 3, False, "walled"), ("linked", 2, False, "open"),
+    ("twice", 3, False, "periodic"),
 ]  # fmt: skip
 LENGTHS = (9.1, 7.3, 8.2)
 WALLS = md.Walls(restitution=0.8, contact_time=1.1)

@@ -173,9 +173,9 @@ class TestField:
                 see()
 
     def test_of_particles_of_given_radius_is_refused(self):
-        state = md.State([[1.0, 1.0]], [[0.0, 0.0]], OPEN, radius=[0.4])
+        state = md.State([[1.0, 1.0, 1.0]], [[0.0, 0.0, 0.0]], md.Box((8.0,) * 3), radius=[0.4])
         with pytest.raises(ValueError, match=r"radius"):
-            field(simulated(state), (2, 2))
+            field(simulated(state), (2, 2, 2))
 
 
 def thin_gas(n: int = 256, side: float = 32.0) -> md.State:
