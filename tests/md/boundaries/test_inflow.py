@@ -68,7 +68,7 @@ def test_no_particle_is_lost_and_all_that_left_are_counted(search, backend):
 
 
 def test_lists_of_partners_hold_those_that_came_in(backend):
-    """As far as the two of a pair may be from where the lists were made."""
+    """One that comes in is elsewhere at once, so that the lists have to be made again."""
     box = md.Box((LENGTH, 6.0, 5.0), (True, False, True))
     pos, _ = md.scenes.lattice_sites(box, 200)
     inside = (pos[:, 1] > 0.5) & (pos[:, 1] < 5.5)
