@@ -25,8 +25,7 @@ def test_a_copy_sees_its_own_faults_only(search):
 
 @pytest.mark.quick
 def test_configurations_of_equal_choices_are_equal_and_check_what_is_replaced():
-    gas, law = md.scenes.shared_gas(27, 0.2), md.scenes.SHARED_LAW
-    state = md.State(gas.pos, gas.vel, gas.box)
+    state, law = md.scenes.shared_gas(27, 0.2), md.scenes.SHARED_LAW
     one, other = (md.Simulation(state, law, dt=1e-3, backend="cpu") for _ in range(2))
     assert one.config == other.config
     assert hash(one.backend) == hash(other.backend)
