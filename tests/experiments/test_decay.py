@@ -155,7 +155,7 @@ class TestDecay:
             assert row["integrator_steps_per_step"] * row["contact_steps"] >= 20
 
     def test_the_same_spheres_may_be_observed_over_the_same_path_at_any_speed(self):
-        fields = {"geometry": ("squares",), "size": (8,), "filling_fraction": (0.1,), "model": ("block",)}
+        fields = {"geometry": ("cubes",), "size": (6,), "filling_fraction": (0.1,), "model": ("block",)}
         fields |= {"interaction": ("elastic",), "cache": (20,), "observations": 3, "path": 0.2}
         found = []
         for speed in (0.01, 0.04):

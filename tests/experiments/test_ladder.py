@@ -1,5 +1,7 @@
 """experiments.ladder: rungs in the same rounds at the same steps of the flow; gains over two baselines."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from experiments import ladder
 from experiments.analysis.baselines import again
 from experiments.measurement.correctness import TOLERANCE_OF_LARGEST
 from experiments.processes.separate_run import all_rows
+from md.search import Coherent
 
 TIMES = {
     "no reorder": [[4.0, 4.0, 4.0], [4.0, 4.0, 4.0]],
@@ -100,6 +103,30 @@ def test_tables_of_before_are_drawn(tmp_path, columns):
     assert pd.read_csv(tmp_path / "summary.csv")["noise_floor"].isna().all()
 
 
+@dataclass(frozen=True)
+class Listed(Coherent):
+    """Cells that say how many lists overflow: one for each partner that there is room for."""
+
+    contacts: str = "listed"
+    room: int = 32
+
+    def build(self, system):
+        search = super().build(system)
+        search.crowded = self.room
+        return search
+
+
+def test_the_share_of_lists_that_overflow_is_recorded_for_the_room_that_is_given(monkeypatch):
+    rungs = "grid", "contacts in lists"
+    monkeypatch.setattr(ladder, "Reflexive", Listed)
+    monkeypatch.setitem(ladder.RUNGS, "contacts in lists", ladder.Rung(Listed, "grid"))
+    table = pd.DataFrame(all_rows(ladder.measure(case(rung=rungs, room=150))))
+    found = ladder.summary(table.assign(n=600, run=0)).set_index("rung")["crowded_share"]
+    assert np.isnan(found["grid"])
+    assert found["contacts in lists"] == 150 / 600
+
+
+@pytest.mark.full
 @pytest.mark.parametrize(("room", "overflows"), [(2, True), (200, False)])
 def test_the_share_of_lists_that_overflow_is_recorded_and_summed_up(room, overflows):
     rungs = "grid", "contacts in lists"

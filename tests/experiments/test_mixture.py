@@ -10,7 +10,7 @@ from experiments.processes.separate_run import all_rows
 
 
 def case(**options) -> mixture.Config:
-    options = {"search": ("lbvh", "coherent"), "precision": "float64", "rounds": 2} | options
+    options = {"search": ("lbvh", "linked"), "precision": "float64", "rounds": 2} | options
     gas = {"n": 1000, "filling_fraction": 0.4, "share": 0.02, "widest": 2.0, "room": 8.0}
     return mixture.Config(backend="cpu", **gas, steps=2, warmup=80, **options)
 
@@ -18,7 +18,7 @@ def case(**options) -> mixture.Config:
 def test_searches_see_the_same_mixture_and_a_grid_is_measured_twice():
     found = pd.DataFrame(all_rows(mixture.measure(case())))
     for _, same in found.groupby("round"):
-        assert sorted(same["search"]) == ["coherent", "coherent again", "lbvh"]
+        assert sorted(same["search"]) == ["lbvh", "linked", "linked again"]
     for column in ("spheres", "large", "touching_pairs"):
         assert found[column].nunique() == 1
     assert found[["large", "touching_pairs"]].gt(10).all(axis=None)

@@ -38,7 +38,7 @@ SMALLER = {
     "interval": "--n 512 --interval 2 6 20 --rounds 1 --least-steps 20 --precision float64",
     "ladder": "--n 500 700 --rung grid --rounds 2 --steps 2 --warmup 1 --precision float64",
     "lift": "--chord 12 --angle 10 --chords-before 0.2 --chords 0.4 --blocks 2 --frames 1 --search linked",
-    "mixture": "--n 300 --widest 2 --search coherent --rounds 2 --steps 2 --precision float64",
+    "mixture": "--n 300 --widest 2 --search linked --rounds 2 --steps 2 --precision float64",
     "pictures": "--steps 20",
     "reorder_cost": "--n 512 1024 --rounds 2 --place 'one thread'",
     "roofline": "--n 500 --filling-fraction 0.2 --precision float64 --rounds 2 --steps 5",

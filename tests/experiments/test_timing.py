@@ -15,7 +15,8 @@ from experiments import counters, timing
 from experiments.__main__ import LIST, listing
 from experiments.__main__ import main as list_experiments
 from experiments.core.settings import cases
-from tests.experiments.runs import run
+from tests.experiments.runs import one, run
+from tests.tiers import full
 
 ROOT = Path(__file__).parents[2]
 
@@ -244,19 +245,18 @@ def test_timing_refuses_bad_values(change, message):
         timing.Config(**change)
 
 
-def test_timing_takes_searches_precisions_sizes_and_fusion_as_axes(tmp_path):
+@pytest.mark.parametrize(("precision", "fused"), [("float32", True), ("float64", False)])
+def test_timing_is_of_the_precision_and_the_steps_that_are_asked_for(precision, fused):
+    case = one(timing, n=(512,), scene="shared", precision=(precision,), fused=(fused,))
+    simulation = timing._simulation(case, "linked", "shuffled")
+    assert (simulation.system.particles.pos.dtype, simulation.config.fused) == (precision, fused)
+
+
+@pytest.mark.parametrize("precision", [full("float32"), "float64"])
+def test_timing_takes_searches_precisions_sizes_and_fusion_as_axes(precision, tmp_path):
     axes = ["--n", "512", "1024", "--filling-fraction", "0.2", "--search", "linked", "coherent"]
-    axes += [
-        "--precision",
-        "float32",
-        "--fused",
-        "True",
-        "--ordering",
-        "shuffled",
-        "hilbert",
-        "--scene",
-        "shared",
-    ]
+    axes += ["--precision", precision, "--fused", "True", "--ordering", "shuffled", "hilbert"]
+    axes += ["--scene", "shared"]
     folder = run(
         timing, tmp_path, *axes, "--runs", "1", "--rounds", "2", "--steps", "4", "--reorder-every", "7"
     )
@@ -279,8 +279,8 @@ def test_timing_takes_searches_precisions_sizes_and_fusion_as_axes(tmp_path):
     assert counts["force"] == counts["step"] == 2
     assert counts["reorder"] == 2 * 2  # before whole steps and, for 8 steps are more than 7, before phases
     for name in (
-        "sizes_float32_fused",
-        "phases_n512_linked_float32_fused",
-        "phases_n1024_coherent_float32_fused",
+        f"sizes_{precision}_fused",
+        f"phases_n512_linked_{precision}_fused",
+        f"phases_n1024_coherent_{precision}_fused",
     ):
         assert (folder / f"{name}.png").exists()

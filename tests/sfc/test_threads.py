@@ -91,9 +91,9 @@ def sorted_points():
 
 
 def many_cells():
-    curve, index = sfc.curve("hilbert", 2), np.arange(registers.FEWEST, dtype=np.uint32)
-    cells = curve.decode(index, 10, out=np.empty((len(index), 2), np.uint16))
-    return [cells, curve.encode(cells, 10, out=np.empty_like(index))]
+    curve, index = sfc.curve("hilbert", 2), np.arange(registers.FEWEST, dtype=np.uint32) % 2**18
+    cells = curve.decode(index, 9, out=np.empty((len(index), 2), np.uint16))
+    return [cells, curve.encode(cells, 9, out=np.empty_like(index))]
 
 
 def many_dims():

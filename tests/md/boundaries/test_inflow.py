@@ -67,6 +67,24 @@ def test_no_particle_is_lost_and_all_that_left_are_counted(search, backend):
     assert 400 * 16 <= run.surroundings[0].renewed <= 400 * 19
 
 
+def test_lists_of_partners_hold_those_that_came_in(backend):
+    """One that comes in is elsewhere at once, so that the lists have to be made again."""
+    box = md.Box((LENGTH, 6.0, 5.0), (True, False, True))
+    pos, _ = md.scenes.lattice_sites(box, 200)
+    inside = (pos[:, 1] > 0.5) & (pos[:, 1] < 5.5)
+    vel = np.random.default_rng(2).normal((20.0, 0.0, 0.0), 3.0, (inside.sum(), 3))
+    state, law = md.State(pos[inside], vel, box), md.laws.SpringDashpot(1e4, 5.0)
+    options = {"velocity": (20.0, 0.0, 0.0), "walls": md.Walls(contact_time=0.02), "dt": 4e-4}
+    ends = []
+    for search in ("naive", "verlet"):
+        run = simulated(state, box, law, search=search, backend=backend, **options)
+        run.run(400, phases=False)
+        ends.append((run.state.by_id().pos, run.surroundings[0].renewed, run.pairs()))
+    assert ends[0][1] == ends[1][1] > 20
+    np.testing.assert_allclose(ends[1][0], ends[0][0], atol=1e-8)
+    assert np.array_equal(ends[1][2], ends[0][2])
+
+
 def test_they_come_in_all_across_the_stream_but_for_half_a_diameter_at_walls():
     heights, run = [], simulated(crowd())
     run.run(130, phases=False)

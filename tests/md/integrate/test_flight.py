@@ -18,6 +18,10 @@ PULL = md.laws.Boids(4.0, 4.0, 4.0, cohesion=0.5, separation=0.0, alignment=0.0)
 DT = 0.25
 BOX = md.Box((8.0, 8.0, 8.0))
 fused_or_not = pytest.mark.parametrize("fused", [False, True])
+in_both_precisions = pytest.mark.parametrize(
+    ("fused", "precision"),
+    [(False, "float64"), (False, "float32"), (True, "float64"), full(True, "float32")],
+)
 
 
 def simulated(state, backend, law=STILL, max_speed=1.0, **options) -> md.Simulation:
@@ -62,22 +66,6 @@ class TestAStep:
         _, found = after(simulated(start, backend, law, fused=fused))
         assert np.array_equal(found, vel[::-1])
 
-    @pytest.mark.parametrize("precision", ["float64", "float32"])
-    def test_scales_what_is_too_fast_to_the_largest_speed_and_nothing_else(self, precision, fused, backend):
-        vel = np.random.default_rng(0).normal(size=(50, 3))
-        vel /= np.linalg.norm(vel, axis=1, keepdims=True)
-        speeds = np.geomspace(1e-3, 1e3, 50)[:, None]
-        start = md.State(np.full((50, 3), 4.0) + vel, speeds * vel, BOX)
-        kept = start.vel.astype(precision)
-        _, found = after(simulated(start, backend, max_speed=2.5, fused=fused, precision=precision))
-        is_slow = speeds[:, 0] < 2.5
-        assert 0 < is_slow.sum() < 50
-        assert np.array_equal(found[is_slow], kept[is_slow])
-        rounding = 4 * np.finfo(precision).eps
-        lengths = np.linalg.norm(found[~is_slow].astype(float), axis=1)
-        np.testing.assert_allclose(lengths, 2.5, rtol=rounding)
-        np.testing.assert_allclose(found[~is_slow], 2.5 * vel[~is_slow], atol=3 * rounding)
-
     def test_leaves_a_velocity_of_exactly_the_largest_speed(self, fused, backend):
         start = lone((1.5, -2.0, 0.0))
         assert after(simulated(start, backend, max_speed=2.5, fused=fused))[1].tolist() == [[1.5, -2, 0]]
@@ -113,6 +101,24 @@ class TestAStep:
         np.testing.assert_allclose(found[1], vel, atol=1e-12)
         assert found[1][0, 0] == 0.5
         assert found[1][0, 2] == pytest.approx(0.9 * 0.75, rel=0.05)
+
+
+@pytest.mark.quick
+@in_both_precisions
+def test_a_step_scales_what_is_too_fast_to_the_largest_speed_and_nothing_else(precision, fused, backend):
+    vel = np.random.default_rng(0).normal(size=(50, 3))
+    vel /= np.linalg.norm(vel, axis=1, keepdims=True)
+    speeds = np.geomspace(1e-3, 1e3, 50)[:, None]
+    start = md.State(np.full((50, 3), 4.0) + vel, speeds * vel, BOX)
+    kept = start.vel.astype(precision)
+    _, found = after(simulated(start, backend, max_speed=2.5, fused=fused, precision=precision))
+    is_slow = speeds[:, 0] < 2.5
+    assert 0 < is_slow.sum() < 50
+    assert np.array_equal(found[is_slow], kept[is_slow])
+    rounding = 4 * np.finfo(precision).eps
+    lengths = np.linalg.norm(found[~is_slow].astype(float), axis=1)
+    np.testing.assert_allclose(lengths, 2.5, rtol=rounding)
+    np.testing.assert_allclose(found[~is_slow], 2.5 * vel[~is_slow], atol=3 * rounding)
 
 
 @pytest.mark.quick
@@ -195,15 +201,16 @@ class TestErrors:
 
 
 @pytest.mark.quick
-@fused_or_not
 class TestFaults:
-    def test_a_velocity_with_an_infinite_square_is_a_fault(self, fused, backend):
-        for precision, speed in (("float64", 1e200), ("float32", 1e30)):
-            run = simulated(lone((speed, 0, 0)), backend, fused=fused, precision=precision)
-            with pytest.raises(md.NonFiniteState, match="in a flock lower velocities and rates") as caught:
-                run.run(3)
-            assert (caught.value.step, caught.value.particle) == (0, 5)
+    @in_both_precisions
+    def test_a_velocity_with_an_infinite_square_is_a_fault(self, precision, fused, backend):
+        speed = {"float64": 1e200, "float32": 1e30}[precision]
+        run = simulated(lone((speed, 0, 0)), backend, fused=fused, precision=precision)
+        with pytest.raises(md.NonFiniteState, match="in a flock lower velocities and rates") as caught:
+            run.run(3)
+        assert (caught.value.step, caught.value.particle) == (0, 5)
 
+    @pytest.mark.parametrize("fused", [False, full(True)])
     def test_increments_that_overflow_are_a_fault(self, fused, backend):
         """Each of 400 boids is pushed by 1e9 times a sum of distances of 1e8: the square is above 1e38."""
         law = md.laws.Boids(1e9, 1e9, 1e9, separation=1e9)
@@ -214,6 +221,7 @@ class TestFaults:
             run.run(3)
         assert caught.value.step == 0
 
+    @fused_or_not
     def test_a_flock_of_no_boid_runs(self, fused, backend):
         nothing = np.empty((0, 3))
         run = simulated(md.State(nothing, nothing, BOX), backend, fused=fused)

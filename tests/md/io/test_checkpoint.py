@@ -124,7 +124,7 @@ def test_a_driven_run_goes_on_as_it_did(integrator, search, fused, backend, tmp_
     box = md.Box((8.0, 8.0, 6.0), (True, True, False))
     simulation = md.Simulation(
         md.scenes.granular_gas(0.2, box, temperature=4.0, mixing=0),
-        md.laws.FrictionalSpringDashpot.from_restitution(0.8, 0.02, friction=0.3, tangential_restitution=0.7),
+        md.laws.SpringDashpot.from_restitution(0.8, 0.02),
         search=search,
         integrator=integrator,
         walls=md.ShakenWalls(amplitude=0.4, frequency=5.0, restitution=0.9, wall_damping="absolute"),

@@ -27,18 +27,21 @@ VARIANTS = {
     "tree, shadow": Reflexive(data="shadow", rebuild_every=3),
     "tree, unsorted": Reflexive(met="twice", atomics="none", data="unsorted"),
 }
+BY_DEFAULT = set(SEARCHES) - {"twice", "tiles", "wide_bvh"}  # the kernels of the last two are slow to compile
 every_search = pytest.mark.parametrize(
-    "search", tiers.by_default(SEARCHES, lambda search: search != "twice", tiers.full)
+    "search", tiers.by_default(SEARCHES, lambda search: search in BY_DEFAULT, tiers.full)
 )
 FUSABLE = [
     name for name, search in (SEARCHES | VARIANTS).items() if md.search.search(search).capabilities.fusable
 ]
-KEPT = [  # by default, besides all searches in 3D in the periodic box with steps that are not fused
-    ("linked", 3, False, "open"), ("linked", 3, True, "walled"), ("long lists", 3, True, "periodic"),
+KEPT = [  # by default, besides most searches in 3D in the periodic box with steps that are not fused
+    ("linked", 3, False, "open"), ("linked", 3, True, "walled"), ("long lists", 3, False, "walled"),
 ]  # fmt: skip
 IN_FULL = [
-    ("verlet", 3, True, "walled"), ("twice", 3, True, "periodic"), ("rows", 3, False, "walled"),
-    ("linked", 2, False, "open"), ("twice", 3, False, "periodic"),
+    *((search, 3, False, "periodic") for search in ("tiles", "wide_bvh")),
+    ("long lists", 3, True, "periodic"), ("long lists", 3, True, "walled"), ("verlet", 3, True, "walled"),
+    ("twice", 3, True, "periodic"), ("rows", 3, False, "walled"), ("linked", 2, False, "open"),
+    ("twice", 3, False, "periodic"),
 ]  # fmt: skip
 LENGTHS = (9.1, 7.3, 8.2)
 WALLS = md.Walls(restitution=0.8, contact_time=1.1)
@@ -257,7 +260,7 @@ CASES = [
     ("search", "dim", "fused", "where"),
     tiers.by_default(
         CASES,
-        lambda *case: (case[0] in md.search.SEARCHES and case[1:] == (3, False, "periodic")) or case in KEPT,
+        lambda *case: (case[0] in BY_DEFAULT and case[1:] == (3, False, "periodic")) or case in KEPT,
         lambda *case: (tiers.full if case in IN_FULL else tiers.nightly)(*case),
     ),
 )

@@ -130,7 +130,7 @@ class TestForce:
     def test_a_fused_step_is_the_plain_one(self, dim, backend):
         ends = []
         for fused in (False, True):
-            simulation = md.Simulation(gas(dim), LAW, search="linked", backend=backend, fused=fused)
+            simulation = md.Simulation(gas(dim), LAW, search="naive", backend=backend, fused=fused)
             simulation.run(40)
             ends.append(simulation.state.by_id())
         assert np.abs(ends[0].vel - ends[1].vel).max() < 1e-9

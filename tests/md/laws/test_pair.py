@@ -131,17 +131,19 @@ def test_a_law_with_the_names_of_anothers_numbers_has_its_own_force(precision):
     assert forces(Impostor(100.0, 0.0, 1.0), precision=precision)[:, 0].tolist() == [-525.0, 525.0]
 
 
-def test_two_classes_of_one_name_are_two_laws():
-    def law(factor):
-        made = make_dataclass("Twin", [("strength", float)], frozen=True, namespace={"cutoff": 1.0})
+def test_two_classes_of_one_name_are_two_laws_and_the_order_of_their_fields_matters():
+    def law(factor, names):
+        made = make_dataclass("Twin", [(name, float) for name in names], frozen=True)
 
         @pair_function(made)
         def push(law, vel, i, j, r2, dr, vi, acc):
             return add_scaled(acc, factor * law.strength, dr)
 
-        return made(100.0)
+        return made(strength=100.0, cutoff=1.0)
 
-    assert [forces(law(factor))[0, 0] for factor in (1.0, 2.0, 1.0)] == [-75.0, -150.0, -75.0]
+    names = "strength", "cutoff"
+    laws = [law(1.0, names), law(2.0, names), law(2.0, names[::-1]), law(1.0, names)]
+    assert [forces(law)[0, 0] for law in laws] == [-75.0, -150.0, -150.0, -75.0]
 
 
 COPIED = Reflexive(stack="none", data="shadow", rebuild_every=4)
@@ -211,13 +213,19 @@ def test_a_law_may_sum_other_values_than_a_force_under_a_reorder(mode):
     assert np.allclose(runs[0].forces(), runs[1].forces(), rtol=1e-12, atol=1e-12)
 
 
+OPPOSITE = -1.0
+
+
 def hold(law, vel, i, j, r2, dr, vi, acc):
-    return add_scaled(acc, -law.rate, vi)
+    return add_scaled(acc, OPPOSITE * law.rate, vi)
 
 
 @dataclass(frozen=True)
 class Drag:
-    """A force against the particle's own velocity for each neighbour, with no force on the neighbour."""
+    """A force against the particle's own velocity for each neighbour, with no force on the neighbour.
+
+    Its function reads a global.
+    """
 
     rate: float
     cutoff: float = 1.0
@@ -232,39 +240,12 @@ def test_a_law_that_is_not_reciprocal_gives_no_force_on_the_partner(search):
     assert forces(Drag(3.0), search, state)[:, 0].tolist() == [-3.0, 0.0]
 
 
-def test_the_order_of_a_laws_fields_matters():
-    found = []
-    for names in (("strength", "cutoff"), ("cutoff", "strength")):
-        law = make_dataclass("Ordered", [(name, float) for name in names], frozen=True)
-
-        @pair_function(law)
-        def push(law, vel, i, j, r2, dr, vi, acc):
-            return add_scaled(acc, law.strength, dr) if r2 < law.cutoff else acc
-
-        found.append(forces(law(strength=8.0, cutoff=1.0))[:, 0].tolist())
-    assert found == [[-6.0, 6.0]] * 2
-
-
-@dataclass(frozen=True)
-class Global:
-    """A law with a function that reads a global."""
-
-    cutoff: float = 1.0
-
-
-STRENGTH = 2.0
-
-
-@pair_function(Global)
-def by_a_global(law, vel, i, j, r2, dr, vi, acc):
-    return add_scaled(acc, STRENGTH, dr)
-
-
 def test_a_global_that_changes_is_refused(monkeypatch):
-    assert forces(Global())[0, 0] == -1.5
-    monkeypatch.setitem(globals(), "STRENGTH", 20.0)
-    with pytest.raises(ValueError, match=r"by_a_global reads has changed since.*define the function again"):
-        forces(Global())
+    state = md.State(PAIR.pos, [[1.0, 0, 0], [0, 0, 0]], PAIR.box)
+    assert forces(Drag(3.0), state=state)[0, 0] == -3.0
+    monkeypatch.setitem(globals(), "OPPOSITE", 20.0)
+    with pytest.raises(ValueError, match=r"hold reads has changed since.*define the function again"):
+        forces(Drag(3.0), state=state)
 
 
 def in_a_module(folder: Path, name: str, source: str, functor: str):
@@ -474,7 +455,8 @@ def test_the_cuda_source_of_a_law_holds_its_file_and_what_that_includes(tmp_path
 
 
 def test_a_run_under_a_user_defined_law_is_loaded_with_it(tmp_path):
-    run = md.Simulation(PAIR, Impostor(100.0, 0.0, 1.0), dt=1e-3, backend="cpu", allow_overlap=True)
+    options = {"search": "naive", "dt": 1e-3, "backend": "cpu", "allow_overlap": True}
+    run = md.Simulation(PAIR, Impostor(100.0, 0.0, 1.0), **options)
     run.run(3)
     run.save(tmp_path / "run.npz")
     with pytest.raises(ValueError, match=r"Impostor.*give another: load\(..., law="):

@@ -38,7 +38,7 @@ def test_energy_that_comes_in_is_lost_or_stored(backend, search, fused, damping)
 
 
 def test_the_energies_are_those_of_the_state(backend):
-    run = shaken(backend, search="scattered", walls=Walls(restitution=0.7))
+    run = shaken(backend, search="linked", walls=Walls(restitution=0.7))
     for _ in range(200):
         run.run(20)
         if (run.state.pos[:, 2] < 0.499).any():

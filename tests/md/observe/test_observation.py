@@ -153,10 +153,10 @@ class TestLaws:
         law = md.laws.SpringDashpot(stiffness=1.0, damping=50.0)
         assert math.isnan(look(simulated(crowd(3, (True,) * 3), backend, law)).collision_rate_by_touching)
 
-    @pytest.mark.parametrize("dim", [tiers.nightly(2), 3])
+    @pytest.mark.parametrize("dim", [tiers.nightly(2), tiers.full(3)])
     def test_friction_has_the_energy_of_the_spring(self, dim, backend):
         law = md.laws.FrictionalSpringDashpot(500.0, 2.0, friction=0.3, tangential_damping=1.0)
-        simulation = simulated(crowd(dim, (True,) * dim), backend, law)
+        simulation = simulated(crowd(dim, (True,) * dim), backend, law, search="naive")
         simulation.run(3)
         for name, value in plain(simulation.state, law).items():
             assert np.allclose(getattr(look(simulation), name), value, rtol=1e-12), name
@@ -171,7 +171,7 @@ class TestLaws:
     def test_a_law_without_a_potential_has_no_energy(self, backend):
         law = Alignment(rate=1.0, push=1.0)
         assert not hasattr(law, "potential")
-        simulation = simulated(crowd(3, (True,) * 3), backend, law)
+        simulation = simulated(crowd(3, (True,) * 3), backend, law, search="naive")
         new = new_contacts(simulation)
         seen = look(simulation)
         assert math.isnan(seen.contact_energy_per_particle)

@@ -146,20 +146,6 @@ class TestEverySearch:
         either = {tuple(sorted(pair)) for pair in read}  # reflexive reads one of a pair alone
         assert {(i, j) for i, j in found.pairs().tolist()} <= (either if search == "reflexive" else set(read))
 
-    @pytest.mark.parametrize("fused", [tiers.full(False), True])
-    def test_runs_as_naive_does(self, search, backend, fused):
-        if fused and search == "reflexive":
-            pytest.skip("its steps are not fused")
-        ends = []
-        for name in ("naive", search):
-            run = simulated(loose(), name, backend, dt=2e-4, fused=fused, allow_overlap=False)
-            run.run(250, phases=False)
-            ends.append(run.state.by_id())
-        assert np.array_equal(ends[0].radius, loose().by_id().radius)
-        assert np.array_equal(ends[0].radius, ends[1].radius)
-        assert ends[1].pos == pytest.approx(ends[0].pos, abs=1e-8)
-        assert np.abs(ends[0].vel - loose().by_id().vel).max() > 1
-
     def test_equal_radii_of_a_half_are_as_none(self, search, backend, start_energy):
         if backend not in md.search.SEARCHES[search].capabilities.bitwise_on:
             pytest.skip("sums round differently from run to run")
@@ -174,6 +160,29 @@ class TestEverySearch:
             assert np.array_equal(getattr(one, name), getattr(other, name))
         assert np.array_equal(pairs, their_pairs)
         assert energy == pytest.approx(their_energy, rel=1e-12)  # a device sums it in no fixed order
+
+
+@pytest.mark.split
+@pytest.mark.parametrize(
+    ("search", "fused"),
+    tiers.by_default(
+        itertools.product(SEARCHES, (False, True)),
+        lambda search, fused: search in tiers.BY_DEFAULT and fused == (search != "verlet"),
+        lambda search, fused: (tiers.full if search in tiers.BY_DEFAULT else tiers.nightly)(search, fused),
+    ),
+)
+def test_every_search_runs_as_naive_does(search, fused, backend):
+    if fused and search == "reflexive":
+        pytest.skip("its steps are not fused")
+    ends = []
+    for name in ("naive", search):
+        run = simulated(loose(), name, backend, dt=2e-4, fused=fused, allow_overlap=False)
+        run.run(250, phases=False)
+        ends.append(run.state.by_id())
+    assert np.array_equal(ends[0].radius, loose().by_id().radius)
+    assert np.array_equal(ends[0].radius, ends[1].radius)
+    assert ends[1].pos == pytest.approx(ends[0].pos, abs=1e-8)
+    assert np.abs(ends[0].vel - loose().by_id().vel).max() > 1
 
 
 def test_a_tree_reads_fewer_than_cells_as_wide_as_the_largest(backend):
@@ -268,7 +277,7 @@ class TestWalls:
         pos = np.column_stack([[1.0, 4.0, 7.0, 11.0], 0.03 + radius, np.full(4, 5.0)])
         box = md.Box((14.0, 10.0, 10.0), (True, False, True))
         state = md.State(pos, [[0.0, -1.0, 0.0]] * 4, box, radius=radius)
-        run = simulated(state, "linked", backend, dt=1e-5, walls=walls, fused=fused)
+        run = simulated(state, "naive", backend, dt=1e-5, walls=walls, fused=fused)
         run.run(2_000, phases=False)
         assert run.state.by_id().vel[:, 1] == pytest.approx(-1.0)  # 0.01 before they do
         run.run(4_000, phases=False)

@@ -69,7 +69,8 @@ def rows(stream) -> dict[int, list[int]]:
     [
         ("linked", "aos", "float64", 3, (True, True, False)),
         ("scattered", "aos", "float64", 3, (False, True, True)),
-        ("naive", "aos", "float64", 2, (True, False)),
+        ("naive", "aos", "float64", 3, (True, False, False)),
+        tiers.full("naive", "aos", "float64", 2, (True, False)),
         *(tiers.nightly(search, *case) for search, case in zip(cycle(UNSORTED), CASES[1::2], strict=False)),
     ],
 )
@@ -107,7 +108,7 @@ def test_the_work_follows_the_ordering_of_the_cells(name, mode, backend):
 
 @every_search
 def test_threads_change_the_order_of_readers_but_not_their_reads(search, backend):
-    state = resting_gas(2)
+    state = resting_gas(3)
     worked, plain = (simulated(state, m, backend, search, law=STILL) for m in ("threads", None))
     worked.run(1)
     stream = worked.accesses()
@@ -208,11 +209,13 @@ def test_the_order_found_on_the_host_is_the_same(mode, backend):
     assert rows(one) == rows(other)
 
 
+@pytest.mark.parametrize("dim", [tiers.full(2), 3])
 @every_mode
 @every_search
 @tiers.examples(20)
-@given(state=clouds(), data=st.data())
-def test_any_cloud_has_the_forces_and_pairs_of_all_pairs(search, mode, backend, state, data):
+@given(data=st.data())
+def test_any_cloud_has_the_forces_and_pairs_of_all_pairs(search, mode, dim, backend, data):
+    state = data.draw(clouds(dims=st.just(dim)))
     ordering = data.draw(st.sampled_from([name for name, dim in ORDERINGS if dim == state.box.dim]))
     state = md.State(state.pos, np.zeros_like(state.vel), state.box, state.id)
     found = simulated(state, mode, backend, search, ordering=ordering, law=STILL)

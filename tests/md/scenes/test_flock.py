@@ -7,6 +7,7 @@ import pytest
 
 import md
 from md.scenes import flock
+from tests.tiers import by_default, full
 
 BOXES = {
     "periodic": md.Box((30.0, 40.0, 50.0)),
@@ -60,16 +61,16 @@ class TestEveryFlock:
     def test_has_the_box_of_the_source_for_its_number_of_boids(self):
         assert flock(10**6).box == md.Box((200.0, 200.0, 200.0))
 
-    def test_flies_under_the_law_in_every_box(self):
+    @pytest.mark.parametrize("name", by_default(BOXES, lambda name: name != "2D", full))
+    def test_flies_under_the_law_in_every_box(self, name):
         walls = md.Walls(contact_time=0.1)  # stiff enough for crowds that start at a wall
-        for name, box in BOXES.items():
-            options = {} if name == "periodic" else {"walls": walls}
-            state = flock(100, box, clusters=3, seed=2)
-            options |= {"search": "naive", "integrator": "flight", "dt": 0.2, "backend": "cpu"}
-            run = md.Simulation(state, md.laws.Boids(), **options)
-            run.run(20)
-            assert speeds(run.state).max() <= 1 + 1e-14
-            assert not np.array_equal(run.state.by_id().vel, state.by_id().vel)
+        options = {} if name == "periodic" else {"walls": walls}
+        state = flock(100, BOXES[name], clusters=3, seed=2)
+        options |= {"search": "naive", "integrator": "flight", "dt": 0.2, "backend": "cpu"}
+        run = md.Simulation(state, md.laws.Boids(), **options)
+        run.run(20)
+        assert speeds(run.state).max() <= 1 + 1e-14
+        assert not np.array_equal(run.state.by_id().vel, state.by_id().vel)
 
 
 class TestAUniformFlock:

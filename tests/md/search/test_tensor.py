@@ -18,6 +18,9 @@ BOXES = {
 }
 
 
+fused_or_not = pytest.mark.parametrize("fused", [False, full(True)])
+
+
 def increments(state, search, backend, precision, law=LAW) -> np.ndarray:
     """Of each boid, by id."""
     run = md.Simulation(
@@ -51,7 +54,7 @@ def test_increments_are_those_of_naive(kind, clusters, backend):
     assert np.abs(expected).max() > 0.3
 
 
-def flown(state: md.State, backend, steps: int, fused: bool = True) -> md.Simulation:
+def flown(state: md.State, backend, steps: int, fused: bool) -> md.Simulation:
     run = md.Simulation(
         state,
         LAW,
@@ -66,12 +69,14 @@ def flown(state: md.State, backend, steps: int, fused: bool = True) -> md.Simula
     return run
 
 
-def test_a_run_repeats_bit_for_bit(backend):
-    ends = [flown(state_of("cube"), backend, 5).state for _ in range(2)]
+@fused_or_not
+def test_a_run_repeats_bit_for_bit(fused, backend):
+    ends = [flown(state_of("cube"), backend, 5, fused).state for _ in range(2)]
     assert np.array_equal(ends[0].pos, ends[1].pos)
     assert np.array_equal(ends[0].vel, ends[1].vel)
 
 
+@pytest.mark.full
 def test_a_fused_step_is_one_that_is_not(backend):
     state = state_of("cube")
     ends = [flown(state, backend, 1, fused).state.by_id().vel for fused in (True, False)]
@@ -79,10 +84,12 @@ def test_a_fused_step_is_one_that_is_not(backend):
     assert np.count_nonzero(np.abs(ends[0] - ends[1]) > 1e-5) <= 2
 
 
-@pytest.mark.parametrize("speed", [full(0.0), full(0.01), 1.0])
-def test_a_loaded_run_goes_on_with_the_same_bits(speed, backend, tmp_path):
+@pytest.mark.parametrize(
+    ("speed", "fused"), [full(0.0, True), full(0.01, True), full(1.0, True), (1.0, False)]
+)
+def test_a_loaded_run_goes_on_with_the_same_bits(speed, fused, backend, tmp_path):
     state = state_of("cube")
-    run = flown(md.State(state.pos, speed * state.vel, state.box), backend, 20)
+    run = flown(md.State(state.pos, speed * state.vel, state.box), backend, 20, fused)
     run.save(tmp_path / "run.npz")
     again = md.Simulation.load(tmp_path / "run.npz")
     for simulation in (run, again):

@@ -325,7 +325,7 @@ def fused_on_the_cpu(law, precision: str) -> md.Simulation:
 
 
 @pytest.mark.parametrize("precision", [tiers.full("float32"), "float64"])
-@pytest.mark.parametrize("law", [md.scenes.SHARED_LAW, BOIDS], ids=["spheres", "boids"])
+@pytest.mark.parametrize("law", [md.scenes.SHARED_LAW, tiers.full(BOIDS)], ids=["spheres", "boids"])
 class TestFusedStepsOnTheCpu:
     def test_bound_the_displacement(self, law, precision):
         simulation = fused_on_the_cpu(law, precision)

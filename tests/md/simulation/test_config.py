@@ -161,9 +161,11 @@ def test_a_schedule_of_ones_own_remembers_its_last_reorder(tmp_path):
 def test_another_choice_takes_the_place_of_the_file(tmp_path):
     path = tmp_path / "run.npz"
     simulated(reorder=md.Reorder("hilbert", md.Every(3), mode="threads")).save(path)
-    loaded = md.Simulation.load(path, reorder=None, search="naive", fused=True, backend=md.backend.Cpu("soa"))
+    loaded = md.Simulation.load(
+        path, reorder=None, search="linked", fused=True, backend=md.backend.Cpu("soa")
+    )
     loaded.run(4)
-    assert (loaded.reordering, loaded.search.name, loaded.backend.layout) == (None, "naive", "soa")
+    assert (loaded.reordering, loaded.search.name, loaded.backend.layout) == (None, "linked", "soa")
     another = md.Simulation.load(path, reorder=md.Reorder("row", md.Every(100), mode="shadow"))
     another.run(4)
     np.testing.assert_allclose(loaded.state.by_id().pos, another.state.by_id().pos, atol=1e-12)

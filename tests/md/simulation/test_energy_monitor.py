@@ -103,8 +103,9 @@ def test_one_that_slows_down_warns_where_it_first_is_too_slow(backend):
 def test_a_law_without_a_potential_is_looked_at_too(backend):
     law = Alignment(rate=0.0, push=0.0)
     assert not hasattr(law, "potential")
-    assert steps_warned(lambda: flying(1e-6, backend, law=law).run(1)) == [1]
-    assert steps_warned(lambda: flying(1e-2, backend, law=law).run(3)) == []
+    limit = least_stride(BOX, np.dtype("float64"))
+    assert steps_warned(lambda: flying(limit / 2, backend, "float64", law).run(1)) == [1]
+    assert steps_warned(lambda: flying(2 * limit, backend, "float64", law).run(3)) == []
 
 
 def test_velocities_that_move_no_particle_are_not_slow(backend):

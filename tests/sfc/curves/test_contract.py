@@ -19,7 +19,9 @@ FROM_A_SIDE = {"betaomega", "haverkort_f"}  # open curves that start inside a si
 
 
 every_curve = pytest.mark.parametrize(("name", "dim"), CURVES)
-any_dim = pytest.mark.parametrize(("name", "dim"), CURVES + MANY_DIMS)
+any_dim = pytest.mark.parametrize(
+    ("name", "dim"), tiers.by_default(CURVES + MANY_DIMS, lambda *curve: curve != ("hilbert", 6), tiers.full)
+)
 
 
 def orders_of(curve: sfc.Curve) -> list[int]:

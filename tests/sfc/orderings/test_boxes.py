@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfc
+from sfc.automaton import registers
 from tests import tiers
 from tests.strategies import ORDERINGS, shapes, shapes_filled_by
 from tests.tiers import nightly
@@ -35,8 +36,9 @@ def by_sorting(ordering: sfc.Ordering) -> np.ndarray:
         ),
     ],
 )
-def test_a_box_far_thinner_than_its_cube_is_walked(name, shape):
+def test_a_box_far_thinner_than_its_cube_is_walked(name, shape, monkeypatch):
     """Of 2**36 to 2**63 cells; one by one they would take hours."""
+    monkeypatch.setattr(registers, "FEWEST", 2**30)  # no kernel is compiled for this order alone
     ordering = sfc.ordering(name, shape)
     assert np.array_equal(ordering.traversal(), by_sorting(ordering))
 

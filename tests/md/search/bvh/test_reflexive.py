@@ -186,11 +186,10 @@ def test_the_cpu_repeats_bit_for_bit_and_keeps_the_momentum():
     assert np.abs(force.sum(axis=0)).max() <= 1e-12 * np.abs(force).sum()
 
 
-@pytest.mark.parametrize("met", tiers.first(CHOICES["met"]))
-def test_a_look_sees_pairs_from_both_sides(met, backend):
-    for data in CHOICES["data"]:
-        run = simulated(dense_cloud(3), chosen(met=met, data=data), backend, allow_overlap=True)
-        assert md.observe.look(run).touching_pairs == len(run.pairs()) > 100
+@pytest.mark.parametrize(("met", "data"), tiers.first(product(CHOICES["met"], CHOICES["data"])))
+def test_a_look_sees_pairs_from_both_sides(met, data, backend):
+    run = simulated(dense_cloud(3), chosen(met=met, data=data), backend, allow_overlap=True)
+    assert md.observe.look(run).touching_pairs == len(run.pairs()) > 100
 
 
 @pytest.mark.split
