@@ -380,7 +380,7 @@ def _parse(
     default = config_type(**(quick if "--quick" in arguments else {}))
     for flag, run in named.items():
         default = config_of(run, f"--{flag}", config_type, experiment)
-    command_type = _command_type(config_type)
+    command_type = _command_type(config_type)  # type: ignore[arg-type]  # mypy takes no class as hashable
     command: Any = tyro.cli(
         command_type,
         args=arguments,
@@ -399,7 +399,7 @@ def _parse(
 
 
 @cache
-def _command_type(config_type: type[Settings]) -> type:
+def _command_type(config_type: type[Settings]) -> Any:
     """Return the class of a command line, one for each Config: tyro searches the source of a new one."""
     flat = tyro.conf.OmitArgPrefixes
     parts = [("experiment", flat[config_type]), ("common", flat[Options])]  # names in the help's headings
