@@ -260,6 +260,7 @@ def _expression(rows: pd.DataFrame, expression: str, where: str) -> Any:
         ValueError: it does not parse, names an unknown column, or has a value that is no number.
     """
     try:
+        found: Any
         if expression in rows:
             found = rows[expression]  # a parser takes longer than all that follows
         else:
