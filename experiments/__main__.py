@@ -2,6 +2,7 @@
 
 import ast
 import difflib
+import functools
 import shutil
 import sys
 import textwrap
@@ -17,6 +18,7 @@ HEADING = (
 LIST = ("list", "help", "-h", "--help")  # words that ask for the list
 
 
+@functools.cache
 def listing() -> dict[str, str]:
     """Return name of every experiment -> first line of its docstring."""
     files = sorted(Path(__file__).parent.glob("*.py"))

@@ -9,9 +9,12 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 
 import numba
+import pytest
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["md", "experiments.core"])
+_CONTEXT.set_forkserver_preload(
+    ["md", "experiments.core", "pytest", "hypothesis"]
+)  # tests import the last two
 LIMIT = 120  # seconds that a test waits for a process
 
 
@@ -53,6 +56,14 @@ def started(work: Callable, *arguments, threads: int = 1) -> tuple[Process, Hear
     process.start()
     told.close()
     return process, heard
+
+
+def preloaded(patch: pytest.MonkeyPatch) -> None:
+    """Let the product begin its workers as `started` begins processes, though it asks for new Pythons."""
+    get = multiprocessing.get_context
+    patch.setattr(
+        multiprocessing, "get_context", lambda kind=None: _CONTEXT if kind == "spawn" else get(kind)
+    )
 
 
 def all_heard(heard: Connection) -> list:

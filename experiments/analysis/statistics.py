@@ -89,22 +89,29 @@ def over_runs(table: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
     """
     by, found = names_of("by", by), []
     table_of("table", table, [*by, "run", "round", value])
-    groups = list(table.groupby(by, sort=False, dropna=False))
-    several = any(rows["run"].nunique() > 1 for _, rows in groups)
-    for key, rows in groups:
-        medians = rows.groupby("run")[value].median()
-        row = dict(zip(by, key, strict=True))
-        row |= {"runs": len(medians), "rounds": int(rows.groupby("run")["round"].nunique().min())}
+    groups = table.groupby(by, sort=False, dropna=False)
+    numbered = table[["run", "round", value]].assign(_case=groups.ngroup())
+    of_runs = numbered.groupby(["_case", "run"])
+    medians, fewest = _by_case(of_runs[value].median()), of_runs["round"].nunique().groupby("_case").min()
+    several = any(len(runs) > 1 for runs in medians.values())
+    of_rounds = numbered.groupby(["_case", "round"])[value].median().groupby("_case").agg(["min", "max"])
+    ends = of_rounds.reindex(range(groups.ngroups)).to_numpy(float)
+    for case, key in enumerate(groups.size().index):
+        row = dict(zip(by, key if len(by) > 1 else (key,), strict=True))
+        row |= {"runs": len(medians[case]), "rounds": int(fewest[case])}
         if several:
-            row |= dict(
-                zip((value, f"{value}_low", f"{value}_high"), interval(medians.to_numpy()), strict=True)
-            )
+            row |= dict(zip((value, f"{value}_low", f"{value}_high"), interval(medians[case]), strict=True))
         else:
-            rounds = rows.groupby("round")[value].median()
             names = (f"{value}_{name}" for name in ONE_RUN)
-            row |= dict(zip(names, (medians.iloc[0], rounds.min(), rounds.max()), strict=True))
+            row |= dict(zip(names, (medians[case][0], *ends[case]), strict=True))
         found.append(row)
     return pd.DataFrame(found)
+
+
+def _by_case(values: pd.Series) -> dict[int, np.ndarray]:
+    """Return number of a case -> its values; the numbers are the first level of their index, and sorted."""
+    cases, firsts = np.unique(values.index.get_level_values(0), return_index=True)
+    return dict(zip(cases.tolist(), np.split(values.to_numpy(), firsts[1:]), strict=False))
 
 
 def interval(values: np.ndarray) -> tuple[float, float, float]:

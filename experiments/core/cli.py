@@ -7,8 +7,8 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, make_dataclass, replace
-from functools import partial
+from dataclasses import dataclass, make_dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -380,17 +380,11 @@ def _parse(
     default = config_type(**(quick if "--quick" in arguments else {}))
     for flag, run in named.items():
         default = config_of(run, f"--{flag}", config_type, experiment)
-    flat = tyro.conf.OmitArgPrefixes
-    command_type = make_dataclass(
-        "Command",
-        [
-            ("experiment", flat[config_type], field(default=default)),
-            ("common", flat[Options], field(default=Options())),  # the names stand in the help's headings
-        ],
-    )
+    command_type = _command_type(config_type)  # type: ignore[arg-type]  # mypy takes no class as hashable
     command: Any = tyro.cli(
         command_type,
         args=arguments,
+        default=command_type(default, Options()),
         prog=f"python -m experiments.{experiment}",
         description=flags.description(description or ""),
         registry=flags.registry(),
@@ -402,6 +396,14 @@ def _parse(
             "continues in its folder with its own settings; --from takes others"
         )
     return config, command.common
+
+
+@cache
+def _command_type(config_type: type[Settings]) -> Any:
+    """Return the class of a command line, one for each Config: tyro searches the source of a new one."""
+    flat = tyro.conf.OmitArgPrefixes
+    parts = [("experiment", flat[config_type]), ("common", flat[Options])]  # names in the help's headings
+    return make_dataclass("Command", parts)
 
 
 def _has_second_folder(options: Options) -> bool:

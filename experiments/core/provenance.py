@@ -1,5 +1,6 @@
 """Collect the origin of a table: configuration, code, packages, machine."""
 
+import functools
 import hashlib
 import platform
 import subprocess
@@ -61,7 +62,7 @@ def provenance(experiment: str, config: Settings, arguments: Sequence[str]) -> d
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "code": code_of(Path(__file__).parents[2]),
         "python": platform.python_version(),
-        "packages": {name: _version(name) for name in PACKAGES if _version(name)},
+        "packages": dict(_versions()),
         "backend": {"name": backend.name, **backend.describe()},
         "machine": {
             "system": platform.platform(),
@@ -151,6 +152,12 @@ def _commit(root: Path) -> dict:
     except (OSError, subprocess.CalledProcessError, ValueError):
         return {"commit": None, "dirty": None}
     return {"commit": commit, "dirty": bool(changed)}
+
+
+@functools.cache
+def _versions() -> dict[str, str]:
+    """Return the versions of those of `PACKAGES` that are installed, looked up once in a process."""
+    return {name: found for name in PACKAGES if (found := _version(name))}
 
 
 def _version(package: str) -> str | None:

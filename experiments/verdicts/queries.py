@@ -131,6 +131,12 @@ def evaluate(query: Query, root: Path = REFERENCE) -> Answer:
         ValueError: a column that is missing, a filter without rows, a value that is no number, or rounds that
             cannot be paired.
     """
+    return _evaluated(query, root)
+
+
+@functools.lru_cache(maxsize=2048)
+def _evaluated(query: Query, root: Path) -> Answer:
+    """Evaluate a query; pages and the judgements of claims ask the same ones."""
     answers = [answer for _, answer in _answers(query, query.each, query.each, root)]
     return (max if query.pick == HIGHEST else min)(answers, key=lambda answer: answer.value)
 
@@ -254,8 +260,12 @@ def _expression(rows: pd.DataFrame, expression: str, where: str) -> Any:
         ValueError: it does not parse, names an unknown column, or has a value that is no number.
     """
     try:
-        named = [name for name in rows.columns if str(name) in expression]
-        found = rows[named].eval(expression, engine="python")
+        found: Any
+        if expression in rows:
+            found = rows[expression]  # a parser takes longer than all that follows
+        else:
+            named = [name for name in rows.columns if str(name) in expression]
+            found = rows[named].eval(expression, engine="python")
     except _BROKEN as error:
         raise ValueError(
             f"{where} cannot be evaluated: {error}; allowed: an expression of "

@@ -101,20 +101,25 @@ class StepLoop:
                 deque()
             )  # a device works on later steps when the host reads the first
             while self.step < last:
-                check = self.step + self._backend.check_interval
-                end = min(last, check + MOST_INTERVALS * self._backend.check_interval)
-                end = max(end, min(last, self.step + self._search.most_steps))
-                with defer_sigint():
-                    while self.step < min(check, last) or (self.step < end and self._is_mid_plan()):
-                        with self._monitor.overflows(self.step):
-                            self.advance(phases, end - self.step)
-                samples.append(self._monitor.sample(self.step))
-                while samples and (len(samples) > self._backend.runs_ahead or self.step == last):
-                    if self._take_back(self._monitor.process(samples.popleft(), self.step)):
-                        samples.clear()
-                bar.update(self.step - shown)
-                shown = self.step
+                with defer_sigint() as pressed:  # setting a handler takes as long as a small step
+                    while self.step < last and not pressed:
+                        self._take_interval(last, phases)
+                        samples.append(self._monitor.sample(self.step))
+                        while samples and (len(samples) > self._backend.runs_ahead or self.step == last):
+                            if self._take_back(self._monitor.process(samples.popleft(), self.step)):
+                                samples.clear()
+                        bar.update(self.step - shown)
+                        shown = self.step
         return elapsed[0]
+
+    def _take_interval(self, last: int, phases: bool) -> None:
+        """Take the steps up to the next look at the state, at most up to `last`."""
+        check = self.step + self._backend.check_interval
+        end = min(last, check + MOST_INTERVALS * self._backend.check_interval)
+        end = max(end, min(last, self.step + self._search.most_steps))
+        while self.step < min(check, last) or (self.step < end and self._is_mid_plan()):
+            with self._monitor.overflows(self.step):
+                self.advance(phases, end - self.step)
 
     def synchronise(self) -> None:
         """Synchronise with the device and raise any pending fault; halted steps are not counted."""

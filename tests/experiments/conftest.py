@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from experiments.core import provenance
 from experiments.drawing import solid
 from experiments.drawing.style import saving
+from tests.processes import preloaded
 
 PUBLISHED, PIXELS = {"text.parse_math": True} | saving.SETTINGS, solid.PIXELS
 SMALL = {
@@ -64,3 +65,9 @@ def one_look_at_the_checkout():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(provenance, "code_of", functools.cache(provenance.code_of))
         yield
+
+
+@pytest.fixture
+def preloaded_workers(monkeypatch):
+    """Workers that need no second for their imports."""
+    preloaded(monkeypatch)

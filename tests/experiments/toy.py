@@ -12,6 +12,7 @@ from pathlib import Path
 
 import md
 from experiments.core import Settings, main, record
+from experiments.drawing import style
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,14 @@ def draw(table, out: Path) -> None:
     (out / "toy.png").write_text(str(len(table)))
 
 
+def without_style() -> None:
+    """Spare a process the imports of matplotlib, which take a second: the figure of a toy is a text."""
+    style.use = lambda *about: None
+
+
 def run(arguments: list[str], message: Connection) -> None:
     """In a process of its own, with a table after each case, so that a kill often meets one."""
+    without_style()
     record.SECONDS = 0.0
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
         main(Config, measure, draw, {}, arguments, spreads=True)
@@ -60,6 +67,7 @@ def run(arguments: list[str], message: Connection) -> None:
 
 def interrupted(arguments: list[str], message: Connection) -> None:
     """In a process of its own, which hears Ctrl-C; tells when it waits, at size 60, and its errors."""
+    without_style()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background there is no handler
 
     def waiting(case):

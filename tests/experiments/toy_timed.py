@@ -11,6 +11,7 @@ from typing import ClassVar
 import md
 from experiments.core import TimedSettings, main
 from experiments.core.settings import UsageError
+from tests.experiments.toy import without_style
 
 ERRORS = {
     13: ValueError("size 13 breaks"),
@@ -70,6 +71,7 @@ def draw(table, out: Path) -> None:
 def run(arguments: list[str], message: Connection) -> None:
     """In a process of its own, which may begin others."""
     multiprocessing.current_process()._config["daemon"] = False
+    without_style()
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
         main(Config, measure, draw, {"size": (1,), "runs": 1}, arguments)

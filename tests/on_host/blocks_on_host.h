@@ -8,6 +8,8 @@
 #undef __syncthreads
 #define FIBERS 256
 #define __saturatef(x) (((x) > 0) ? ((x) < 1 ? (x) : 1.0f) : 0.0f)
+#pragma GCC push_options
+#pragma GCC optimize("O2")  // emulated warps run longer than they take to compile
 struct float2 {
     float x, y;
 };
@@ -91,11 +93,19 @@ inline unsigned packed(float first, float second) {
     memcpy(&bits, both, 4);
     return bits;
 }
-inline float2 unpacked(unsigned bits) {
-    _Float16 both[2];
-    memcpy(both, &bits, 4);
-    return {(float)both[0], (float)both[1]};
-}
+struct OfHalves {  // the number of each half: a conversion is a call of a library
+    float of[1 << 16];
+    OfHalves() {
+        for (int bits = 0; bits < 1 << 16; ++bits) {
+            unsigned short own = bits;
+            _Float16 half;
+            memcpy(&half, &own, 2);
+            of[bits] = (float)half;
+        }
+    }
+};
+static const OfHalves of_halves;
+inline float2 unpacked(unsigned bits) { return {of_halves.of[bits & 0xffff], of_halves.of[bits >> 16]}; }
 inline unsigned shared_address(const void* place) { return (unsigned)((const char*)place - (const char*)shared_memory); }
 inline unsigned word_of(unsigned address, int word) {
     unsigned bits;
@@ -191,3 +201,4 @@ inline void run_block(int number, void (*kernel)()) {
         }
     }
 }
+#pragma GCC pop_options

@@ -86,12 +86,15 @@ def _line_of(handle: Any) -> Any:
 
 
 def settle(figure: Figure) -> None:
-    """Move the names of `label_ends` in a figure apart; its layout is computed for that."""
+    """Move the names of `label_ends` in a figure apart; its layout, if it has one, is computed for that."""
     found = [(panel, names) for panel in figure.axes if (names := _names_of(panel))]
     if not found:
         return
-    figure.draw_without_rendering()
+    if (engine := figure.get_layout_engine()) is not None:
+        engine.execute(figure)
     for panel, names in found:
+        panel.apply_aspect()
+        panel.get_xlim(), panel.get_ylim()  # found from the data, if they were not set
         distance = _SPACING * _SIZE * figure.dpi / 72 / panel.bbox.height
         ends = panel.transAxes.inverted().transform(panel.transData.transform([name.xy for name in names]))
         places = spread(np.clip(ends[:, 1], 0, 1), distance, 0, 1)

@@ -39,10 +39,11 @@ def pids(log: Path) -> set[str]:
     return {line.split()[-1] for line in log.read_text().splitlines()}
 
 
+@pytest.mark.usefixtures("preloaded_workers")
 def test_two_processes_give_the_table_of_one(whole, tmp_path):
     log = tmp_path / "log"
     flags = ("--results", tmp_path, "--repeats", 2, "--executor", "processes", "--workers", 2)
-    assert run(*flags, "--seconds", 0.15, "--log", log) == 0
+    assert run(*flags, "--seconds", 0.05, "--log", log) == 0
     same_table(only(tmp_path), whole)
     assert len(pids(log)) == 2
     assert read_provenance(only(tmp_path))["executor"] == "processes"
@@ -81,6 +82,7 @@ def test_a_fault_of_a_simulation_elsewhere_reads_as_it_does_here(executor, tmp_p
 
 
 @pytest.mark.parametrize("goes_on", [False, full(True)])
+@pytest.mark.usefixtures("preloaded_workers")
 def test_a_worker_that_is_killed_ends_the_run_with_the_remedy_and_the_run_goes_on(goes_on, tmp_path, capsys):
     workers = ("--executor", "processes", "--workers", 1)
     assert run("--results", tmp_path, *workers, "--size", 1, 99) == 1

@@ -1,7 +1,9 @@
 """The code of a table is identified by its sources alone, whatever else is in the checkout."""
 
+import shutil
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -10,15 +12,22 @@ from experiments.core.provenance import code_of, sources_of
 pytestmark = pytest.mark.quick
 
 
-@pytest.fixture
-def git(tmp_path):
-    """Runs git in a checkout of one commit, and gives what it says."""
+def runner(folder: Path):
+    """Runs git in a folder, and gives what it says."""
 
     def run(*arguments: str) -> str:
         who = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false")
-        done = subprocess.run(["git", "-C", tmp_path, *who, *arguments], capture_output=True, check=True)
+        done = subprocess.run(["git", "-C", folder, *who, *arguments], capture_output=True, check=True)
         return done.stdout.decode().strip()
 
+    return run
+
+
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory):
+    """A checkout of one commit."""
+    folder = tmp_path_factory.mktemp("committed")
+    run = runner(folder)
     run("init", "-q")
     for name in (
         "sfc/automaton/curve.py",
@@ -26,12 +35,19 @@ def git(tmp_path):
         "md/particles/state.cuh",
         "experiments/timing.py",
     ):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(f"{name}\n")
-    (tmp_path / "pyproject.toml").write_text("[project]\n")
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"{name}\n")
+    (folder / "pyproject.toml").write_text("[project]\n")
     run("add", "-A")
     run("commit", "-qm", "one")
-    return run
+    return folder
+
+
+@pytest.fixture
+def git(committed, tmp_path):
+    """Runs git in a checkout of one commit, and gives what it says."""
+    shutil.copytree(committed, tmp_path, dirs_exist_ok=True)
+    return runner(tmp_path)
 
 
 def test_a_clean_checkout_is_told_by_its_commit_and_its_sources(git, tmp_path):

@@ -88,7 +88,7 @@ def test_a_run_killed_ten_times_has_every_case_once(whole, tmp_path):
     assert len(log.read_text().splitlines()) <= 24 + len(done)  # what was finished was not measured again
 
 
-def test_sigterm_ends_a_run_that_goes_on(whole, tmp_path):
+def test_sigterm_ends_a_run_that_goes_on(whole, tmp_path, monkeypatch):
     log = tmp_path / "log"
     flags = ("--results", tmp_path, "--repeats", 2, "--seconds", 0.04, "--log", log)
     process, _ = started(toy.run, argv(*flags))
@@ -100,6 +100,7 @@ def test_sigterm_ends_a_run_that_goes_on(whole, tmp_path):
     folder = only(tmp_path)
     assert provenance(folder)["status"] == "terminated"
     assert len(read_table(folder)) >= 2 * 2
+    monkeypatch.setattr(toy.time, "sleep", lambda seconds: None)  # nothing interrupts the rest
     assert run("--resume", folder) == 0
     same_table(folder, whole)
 

@@ -62,6 +62,7 @@ def test_rounds_end_with_the_rows_of_none():
     assert all_rows(measured) == [*measured[0], *measured[1], {"a": 3}]
 
 
+@pytest.mark.usefixtures("preloaded_workers")
 def test_each_run_has_a_process_and_a_seed_of_its_own(tmp_path):
     log = tmp_path / "log"
     assert run("--results", tmp_path, "--runs", 2, "--rounds", 2, "--size", 1, 2, "--log", log) == 0
@@ -89,6 +90,7 @@ def test_what_breaks_keeps_the_rounds_before(tmp_path, capsys, runs):
 @pytest.mark.parametrize(
     ("size", "runs"), [(14, 2), *(nightly(size, runs) for size in (14, 15) for runs in (1, 2))]
 )
+@pytest.mark.usefixtures("preloaded_workers")
 def test_an_error_reads_the_same_whatever_process_it_was_in(size, runs, tmp_path, capsys):
     assert run("--results", tmp_path, "--runs", runs, "--rounds", 2, "--size", size) == 1
     folder, error = only(tmp_path), toy_timed.ERRORS[size]

@@ -1,5 +1,6 @@
 """A git checkout of a few sources, and complete runs made by them, for the tests of kept runs."""
 
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,8 +17,14 @@ SOURCES = (
 class Checkout:
     """A git checkout in a folder, with its first commit."""
 
-    def __init__(self, root: Path):
+    def __init__(self, root: Path, copied: "Checkout | None" = None):
+        """Make it, or copy another as it is, which takes no calls of git."""
         self.root = root
+        if copied is not None:
+            shutil.copytree(copied.root, root)
+            self.first = copied.first
+            return
+        root.mkdir()
         self.git("init", "-q")
         for name in SOURCES:
             self.write(name, f"{name}\n")

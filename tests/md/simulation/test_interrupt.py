@@ -46,6 +46,28 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_been(search, fused, phases
     assert runs[1].step == 120
 
 
+def test_a_run_goes_on_where_a_press_is_only_noted(backend, monkeypatch):
+    simulation = md.Simulation(md.scenes.shared_gas(60, 0.3), LAW, search="linked", dt=DT, backend=backend)
+    loop, calls, noted = simulation._loop, [], []
+    advance = loop.advance
+
+    def pressed(*arguments) -> None:
+        calls.append(1)
+        if len(calls) == 4:
+            press()
+        advance(*arguments)
+
+    monkeypatch.setattr(loop, "advance", pressed)
+    before = signal.signal(signal.SIGINT, lambda *_: noted.append(loop.step))
+    try:
+        simulation.run(120)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    (at,) = noted
+    assert 0 < at < 120
+    assert simulation.step == 120
+
+
 def test_a_second_press_does_not_wait_where_one_is_held_back():
     done = []
 
