@@ -106,6 +106,7 @@ class Config(TimedSettings):
 
 QUICK = {"n": (4000,), "predicted_n": 2000, "search": ("linked",), "last": 80, "ages": 5,
          "cache": (64, 1024), "rounds": 3, "runs": 1}  # fmt: skip
+MINUTES = 75  # CPU time of one run of an eighth of the particles, extrapolated
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
@@ -475,4 +476,4 @@ def _kept(row: dict) -> str:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)

@@ -91,6 +91,7 @@ class Config(TimedSettings):
 
 QUICK = {"n": (2**14,), "filling_fraction": (0.2,), "speed": (0.008,), "interval": (5, 20, 80, 320),
          "least_steps": 80, "rounds": 3, "runs": 1}  # fmt: skip
+MINUTES = 13_000  # CPU time of one case of few particles, extrapolated
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
@@ -516,4 +517,4 @@ def _decayed(row: dict) -> str:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE)
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)

@@ -108,6 +108,7 @@ class Config(Settings):
 
 QUICK = {"chord": 20.0, "angle": (0.0, 15.0), "chords_before": 1.0, "chords": 2.0, "blocks": 8,
          "cells": 40, "frames": 6}  # fmt: skip
+MINUTES = 40  # CPU time of one angle of a smaller chord, extrapolated
 
 
 def measure(case: Config) -> Iterator[dict]:
@@ -371,4 +372,13 @@ def _with_error(row: dict, name: str) -> str:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_PARTICLES)
+    main(
+        Config,
+        measure,
+        draw,
+        quick=QUICK,
+        spreads=True,
+        answer=answer,
+        quick_limit=FEW_PARTICLES,
+        minutes=MINUTES,
+    )
