@@ -21,17 +21,23 @@ class CompiledSolver(Solver):
         layout: "arrays" or "structs".
         order: "row", or any other order of the points.
         parts: parts into which the rows are cut, at most one for each thread; 1 for one thread.
+        depth: most sweeps of a pass over the rows; above 1 for the layout "arrays" and the order "row" only.
     """
 
-    def __init__(self, scheme: Scheme, layout: str, order: Order, parts: int):
+    def __init__(self, scheme: Scheme, layout: str, order: Order, parts: int, depth: int = 1):
         super().__init__(scheme)
         by_row = isinstance(order, str) and order == "row"
         self._place = None if by_row else places(order, scheme.shape).ravel()
         shape = scheme.shape if self._place is None else (self._place.size,)
-        self._fields = zeros(shape, scheme.dtype, layout)
+        self._fields, self._depth = zeros(shape, scheme.dtype, layout), depth
+        self._rows, self._at = self._fields.p, 0
+        if by_row and layout == "arrays":  # both pressures, and the ring of each part, are rows of one array
+            ny, nx = scheme.shape
+            self._rows = np.zeros((2 * ny + parts * 3 * (depth - 1), nx), scheme.dtype)
+            self._fields = self._fields._replace(p=self._rows[:ny], p_next=self._rows[ny : 2 * ny])
         kernel: Any = row_kernels.advance if by_row else table_kernels.advance
         self._kernel = kernel if parts > 1 else kernel.alone
-        self._tables = self._make_tables(parts)
+        self._tables, self._parts = self._make_tables(), parts
 
     def load(
         self, u: np.ndarray | None = None, v: np.ndarray | None = None, p: np.ndarray | None = None
@@ -55,17 +61,18 @@ class CompiledSolver(Solver):
 
     def advance(self, steps: int) -> int:
         """Take steps, until a field is not finite; see `Solver.advance`."""
-        sweeps = self.scheme.sweeps
-        taken: int = self._kernel(steps, sweeps, self._fields, self.scheme.coefficients, *self._tables)
-        if abs(taken) * sweeps % 2:
-            fields = self._fields
+        fields, sweeps = self._fields, self.scheme.sweeps
+        given = (self._depth, self._parts, fields, self._rows, self._at) if self._place is None else (fields,)
+        taken: int = self._kernel(steps, sweeps, *given, self.scheme.coefficients, *self._tables)
+        if abs(taken) * -(-sweeps // self._depth) % 2:
             self._fields = fields._replace(p=fields.p_next, p_next=fields.p)
+            self._at = self.scheme.shape[0] - self._at
         return taken
 
-    def _make_tables(self, parts: int) -> tuple[Any, ...]:
+    def _make_tables(self) -> tuple[Any, ...]:
         """Return what the kernel takes beside the fields."""
         if self._place is None:
-            return parts, *(row_kernels.edges(self.scheme, name) for name in "uvp")
+            return tuple(row_kernels.edges(self.scheme, name) for name in "uvp")
         place = self._place
 
         def in_memory(table: BoundaryTable) -> BoundaryTable:

@@ -7,7 +7,6 @@ seven box lengths has the key of a particle at that distance.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 import sfc
@@ -19,7 +18,7 @@ from sfc import Curve
 from sfc.automaton.merged_rows import merged_rows
 from sfc.automaton.shared_tables import LEVELS
 from sfc.automaton.walk import levels_at_once
-from sfc.compile import inlined, kernel
+from sfc.compile import in_parts, inlined, kernel
 from sfc.registry import is_curve
 
 BITS = {2: (8, 12, 16, 31), 3: (8, 10, 21)}  # dim -> allowed numbers of bits of a key along an axis
@@ -27,6 +26,7 @@ AROUND = 3  # extent along an open axis, in box lengths, for which cells are as 
 FAR = 7  # largest distance out of the box, in box lengths; a larger extent makes cells wider
 BINS_EACH = 8  # of a particle, at most, in a counting sort
 PARTS, LANES = 256, 256  # parts of the particles for the extent, and threads of a device for each
+WORK = 8  # that a particle is to the kernels of a build, in items of little work (`sfc.compile.threads.MANY`)
 SPARSEST = 16  # of so many particles, at least one is in the sample of the extent
 
 
@@ -194,11 +194,18 @@ def sampled(k, every, n):
     return min(k * every + number % every, n - 1)
 
 
-@kernel(parallel=True)
 def extent_of_parts(threads, n, every, pos, extents):
     """Store the least and greatest coordinate along each axis of every part: of one in `every` particles."""
+    in_parts(
+        lambda part: _extent_of_parts((part.start, part.stop), n, every, pos, extents), PARTS, rows=n // every
+    )
+
+
+@kernel
+def _extent_of_parts(parts, n, every, pos, extents):
+    """Store the extents of some parts, from the first one to before the last, as `extent_of_parts`."""
     samples = -(-n // every)
-    for part in numba.prange(PARTS):
+    for part in range(*parts):
         for axis in range(pos.shape[1]):
             first = sampled(part % samples, every, n)
             low, high = pos[first, axis], pos[first, axis]
@@ -213,28 +220,36 @@ def extent_of_parts(threads, n, every, pos, extents):
 def extent_of_all(threads, pos, extents, grid, extent):
     """Reduce the extents of the parts: extent[2 axis] is the least coordinate, the next entry the largest."""
     for axis in range(pos.shape[1]):
-        lows = extents[2 * axis * PARTS : 2 * (axis + 1) * PARTS : 2]
-        highs = extents[2 * axis * PARTS + 1 : 2 * (axis + 1) * PARTS : 2]
+        first = 2 * axis * PARTS
+        low, high = extents[first], extents[first + 1]
+        for k in range(first + 2, first + 2 * PARTS, 2):
+            low, high = min(low, extents[k]), max(high, extents[k + 1])
         length = grid[0].length[axis]
         least, most = -FAR * length, (1 + FAR) * length
-        extent[2 * axis] = min(max(lows.min(), least), most)
-        extent[2 * axis + 1] = max(min(highs.max(), most), least)
+        extent[2 * axis] = min(max(low, least), most)
+        extent[2 * axis + 1] = max(min(high, most), least)
 
 
-@kernel(parallel=True)
 def curve_keys(n, pos, extent, bits, levels, start, steps, keys):
     """Compute keys[i], the index along the curve of the cell of particle i in a grid of 2**bits cubes a side.
 
     `levels` and `steps` are those of `steps_of`. A negative `start` stands for the Morton curve: its index
     interleaves the bits of the coordinates, so that a device needs no table.
     """
+    given = pos, extent, bits, levels, start, steps, keys
+    in_parts(lambda part: _curve_keys(part.start, part.stop, *given), n, rows=WORK * n)
+
+
+@kernel
+def _curve_keys(first, last, pos, extent, bits, levels, start, steps, keys):
+    """Compute the indices of the particles first .. last - 1, as `curve_keys`."""
     dim, real = pos.shape[1], extent.dtype.type
     widest = extent[1] - extent[0]
     for axis in range(1, dim):
         widest = max(widest, extent[2 * axis + 1] - extent[2 * axis])
     scale = real(2**bits) / widest if widest > 0 else real(0)
     groups = -(-bits // levels)
-    for i in numba.prange(n):
+    for i in range(first, last):
         key, row = np.uint64(0), max(start, 0)
         for group in range(groups - 1, -1, -1):
             digit = 0

@@ -13,15 +13,14 @@ ends a traversal.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from md.backend import Backend
 from md.backend.base import Array
 from md.particles.cell_grid import CellGrid
-from md.search.bvh.curve_keys import CurveKeys
+from md.search.bvh.curve_keys import WORK, CurveKeys
 from sfc import Curve
-from sfc.compile import callee, inlined, kernel, overload
+from sfc.compile import callee, in_parts, inlined, kernel, overload
 
 MOST = 2**29  # particles
 ROW = 4  # numbers of a corner of a node's box; a device stores a rope in the last
@@ -152,11 +151,15 @@ def next_subtree(n, keys, leaf):
     return end if common_prefix(n, keys, end, end + 1) > common_prefix(n, keys, end, leaf) else n - 1 + end
 
 
-@kernel(parallel=True)
 def link(n, key_bits, keys, other_end, ropes, parent):
     """Store range, children and parent of every node, and its ropes; only a device needs `key_bits`."""
-    for item in numba.prange(n):
-        i = np.int64(item)  # the index of prange is unsigned
+    in_parts(lambda part: _link(part.start, part.stop, n, keys, other_end, ropes, parent), n, rows=WORK * n)
+
+
+@kernel
+def _link(start, stop, n, keys, other_end, ropes, parent):
+    """Store what `link` does of the leaves and inner nodes start .. stop - 1."""
+    for i in range(start, stop):
         after = next_subtree(n, keys, i)
         ropes[2 * (n - 1 + i)], ropes[2 * (n - 1 + i) + 1] = after, after
         if i == n - 1:
@@ -213,7 +216,6 @@ def unwrapped(grid, axis, x, before):
     return image_x if -half <= image_x <= grid.length[axis] + half else x
 
 
-@kernel(parallel=True)
 def fit_parts(
     n, parts, is_new, pos, radius, scale, order, ropes, other_end, parent, visits, grid, nodes, stopped
 ):
@@ -222,9 +224,18 @@ def fit_parts(
     The centre of a leaf's box is the position that the particle had in the tree before. stopped[leaf] is the
     node from which `fit_spanning` continues, because its parent spans several parts; -1 if another leaf does.
     """
+    given = n, is_new, pos, radius, scale, order, ropes, other_end, parent, visits, grid, nodes, stopped
+    in_parts(lambda part: _fit_parts((part.start, part.stop), parts, *given), parts, rows=WORK * n)
+
+
+@kernel
+def _fit_parts(
+    some, parts, n, is_new, pos, radius, scale, order, ropes, other_end, parent, visits, grid, nodes, stopped
+):
+    """Compute the boxes of some of the parts, from the first one to before the last, as `fit_parts`."""
     dim = pos.shape[1]
-    for item in numba.prange(parts):
-        g, part = grid[0], np.int64(item)
+    for part in range(*some):
+        g = grid[0]
         begin, end = part * n // parts, (part + 1) * n // parts
         for leaf in range(begin, end):
             i = np.int64(order[leaf]) if len(order) else leaf

@@ -14,15 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numba
 import numpy as np
 
 from md.backend import Backend
 from md.backend.base import Array
 from md.backend.prelude import nearest
 from md.particles.cell_grid import CellGrid
+from md.search.bvh.curve_keys import WORK
 from md.search.lists.listing import units_of
-from sfc.compile import callee, inlined, kernel
+from sfc.compile import callee, in_parts, inlined, kernel
 
 LEAF, LEAVES, NODES = 8, 16, 32  # particles of a leaf, leaves of a node of level 1, nodes of a node above
 MOST_LEVELS = 6  # for 2^31 particles
@@ -213,14 +213,20 @@ def merge(dim, row, first, last, boxes, grid, eps):
         store_side(boxes, row, axis, low, high, eps)
 
 
-@kernel(parallel=True)
 def fit_leaves(threads, n, pos, radius, scale, eps, units, grid, levels, boxes, bytes):
     """Compute the boxes of the leaves and of level 1.
 
     A device takes `threads` threads, a whole block of 128 for each node of level 1, and stores the bytes.
     """
-    for item in numba.prange(levels[0].number[1]):
-        g, block, dim = grid[0], np.int64(item), pos.shape[1]
+    given, blocks = (n, pos, radius, scale, eps, grid, levels, boxes), int(levels["number"][0, 1])
+    in_parts(lambda part: _fit_leaves((part.start, part.stop), *given), blocks, rows=WORK * n)
+
+
+@kernel
+def _fit_leaves(blocks, n, pos, radius, scale, eps, grid, levels, boxes):
+    """Compute the boxes of some nodes of level 1, from the first one to before the last, and their leaves."""
+    for block in range(*blocks):
+        g, dim = grid[0], pos.shape[1]
         leaves = levels[0].number[0]
         begin, end = block * LEAVES, min((block + 1) * LEAVES, leaves)
         for leaf in range(begin, end):
@@ -236,14 +242,20 @@ def fit_leaves(threads, n, pos, radius, scale, eps, units, grid, levels, boxes, 
         merge(dim, levels[0].first[1] + block, begin, end, boxes, g, eps)
 
 
-@kernel(parallel=True)
 def fit_nodes(threads, pos, level, eps, grid, levels, boxes):
     """Compute the boxes of a level above 1; a device takes `threads` threads, 32 a node."""
-    for item in numba.prange(levels[0].number[level]):
+    given, nodes = (pos, level, eps, grid, levels, boxes), int(levels["number"][0, level])
+    in_parts(lambda part: _fit_nodes((part.start, part.stop), *given), nodes, rows=WORK * NODES * nodes)
+
+
+@kernel
+def _fit_nodes(nodes, pos, level, eps, grid, levels, boxes):
+    """Compute the boxes of some nodes of a level above 1, from the first one to before the last."""
+    for node in range(*nodes):
         below = levels[0].first[level - 1]
-        first = below + np.int64(item) * NODES
+        first = below + node * NODES
         last = min(first + NODES, below + levels[0].number[level - 1])
-        merge(pos.shape[1], levels[0].first[level] + np.int64(item), first, last, boxes, grid[0], eps)
+        merge(pos.shape[1], levels[0].first[level] + node, first, last, boxes, grid[0], eps)
 
 
 @callee

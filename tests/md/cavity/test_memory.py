@@ -79,8 +79,8 @@ def test_rings_of_blocks_count(monkeypatch):
         return strategy.needed_bytes(one.scheme, "arrays", "row", one.backend), one._solver
 
     found, solver = bytes_of(Blocked(20))
-    held = (solver._velocities, solver._source, solver._rows)
-    assert found == sum(array.nbytes for array in held)
+    u, v, _, u_next, v_next, _, source = solver._fields
+    assert found == sum(array.nbytes for array in (u, v, u_next, v_next, source, solver._rows))
     assert bytes_of(Blocked(), (9, 9))[0] == 9 * 9 * 56
 
 

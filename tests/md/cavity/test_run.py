@@ -8,7 +8,7 @@ import pytest
 
 import md
 from md.cavity import Inlet, Outlet
-from md.cavity.strategies import Blocked, blocked
+from md.cavity.strategies import Blocked
 from tests.tiers import nightly
 
 STAGGERED = {"grid": "staggered", "pressure": "converged"}
@@ -39,10 +39,8 @@ def interrupt(one: md.Cavity, monkeypatch) -> None:
         monkeypatch.setattr(solver._poisson, "solve_inside", pressed_after(solver._poisson.solve_inside))
     elif one.strategy.name == "numpy":
         monkeypatch.setattr(solver, "_solve_pressure", pressed_after(solver._solve_pressure))
-    elif one.strategy.name == "serial":
-        monkeypatch.setattr(solver, "_kernel", pressed_after(solver._kernel))
     else:
-        monkeypatch.setattr(blocked, "advance", pressed_after(blocked.advance))
+        monkeypatch.setattr(solver, "_kernel", pressed_after(solver._kernel))
 
 
 @pytest.mark.parametrize(
