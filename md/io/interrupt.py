@@ -39,5 +39,5 @@ def defer_sigint(presses: float = math.inf) -> Iterator[Sequence]:
         yield pressed
     finally:
         signal.signal(signal.SIGINT, before)
-    if pressed and callable(before):
-        before(*pressed[0])
+        if pressed and callable(before):  # after an exception of the block too, which is then its context
+            before(*pressed[0])

@@ -18,6 +18,21 @@ def press() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
+def press_in_the_fourth_call(loop, monkeypatch, fault: Exception | None = None) -> None:
+    """Press Ctrl-C in the fourth call that takes steps of a loop, which may end with a fault."""
+    calls, advance = [], loop.advance
+
+    def pressed(*arguments) -> None:
+        calls.append(1)
+        if len(calls) == 4:
+            press()
+            if fault is not None:
+                raise fault
+        advance(*arguments)
+
+    monkeypatch.setattr(loop, "advance", pressed)
+
+
 @pytest.mark.parametrize("search", ["linked", "verlet"])
 @pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("phases", [False, True])
@@ -27,16 +42,7 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_been(search, fused, phases
         for _ in range(2)
     ]
     runs[0].run(120, phases=phases)
-    loop, calls = runs[1]._loop, []
-    advance = loop.advance
-
-    def pressed(*arguments) -> None:
-        calls.append(1)
-        if len(calls) == 4:
-            press()
-        advance(*arguments)
-
-    monkeypatch.setattr(loop, "advance", pressed)
+    press_in_the_fourth_call(runs[1]._loop, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         runs[1].run(120, phases=phases)
     assert 0 < runs[1].step < 120
@@ -48,16 +54,8 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_been(search, fused, phases
 
 def test_a_run_goes_on_where_a_press_is_only_noted(backend, monkeypatch):
     simulation = md.Simulation(md.scenes.shared_gas(60, 0.3), LAW, search="linked", dt=DT, backend=backend)
-    loop, calls, noted = simulation._loop, [], []
-    advance = loop.advance
-
-    def pressed(*arguments) -> None:
-        calls.append(1)
-        if len(calls) == 4:
-            press()
-        advance(*arguments)
-
-    monkeypatch.setattr(loop, "advance", pressed)
+    loop, noted = simulation._loop, []
+    press_in_the_fourth_call(loop, monkeypatch)
     before = signal.signal(signal.SIGINT, lambda *_: noted.append(loop.step))
     try:
         simulation.run(120)
@@ -66,6 +64,15 @@ def test_a_run_goes_on_where_a_press_is_only_noted(backend, monkeypatch):
     (at,) = noted
     assert 0 < at < 120
     assert simulation.step == 120
+
+
+def test_a_press_is_not_lost_if_the_steps_end_with_a_fault(backend, monkeypatch):
+    simulation = md.Simulation(md.scenes.shared_gas(60, 0.3), LAW, search="linked", dt=DT, backend=backend)
+    fault = md.SimulationFault("too fast", step=3, particle=0)
+    press_in_the_fourth_call(simulation._loop, monkeypatch, fault)
+    with pytest.raises(KeyboardInterrupt) as interrupt:
+        simulation.run(120)
+    assert interrupt.value.__context__ is fault
 
 
 def test_a_second_press_does_not_wait_where_one_is_held_back():
