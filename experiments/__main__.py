@@ -6,8 +6,9 @@ import functools
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from experiments.processes.output import until_output_closes
 
@@ -19,14 +20,16 @@ LIST = ("list", "help", "-h", "--help")  # words that ask for the list
 
 
 @functools.cache
-def listing() -> dict[str, str]:
+def listing() -> Mapping[str, str]:
     """Return name of every experiment -> first line of its docstring."""
     files = sorted(Path(__file__).parent.glob("*.py"))
-    return {
-        path.stem: (ast.get_docstring(ast.parse(path.read_text())) or "").split("\n")[0]
-        for path in files
-        if not path.stem.startswith("_")
-    }
+    return MappingProxyType(
+        {
+            path.stem: (ast.get_docstring(ast.parse(path.read_text())) or "").split("\n")[0]
+            for path in files
+            if not path.stem.startswith("_")
+        }
+    )
 
 
 def listed(width: int) -> str:

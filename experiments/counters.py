@@ -131,6 +131,7 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
         stream = sim.accesses()  # of the second one of an order too: it is prepared as the first
         if not is_again(name):
             streams[name] = stream
+        del stream
         entries.append(_entry(case, sim, name))
     yield from take_rounds(entries, case.rounds, backend, seed=case.seed, begin=begin)
     entries.clear()  # frees the device for the profiler

@@ -49,12 +49,12 @@ def started(work: Callable, *arguments, threads: int = 1) -> tuple[Process, Hear
         The process, and the end of a pipe: `recv` raises EOFError once the process is over, and TimeoutError
         after `LIMIT` seconds without a message.
     """
-    read, told = _CONTEXT.Pipe(duplex=False)
+    read, write = _CONTEXT.Pipe(duplex=False)
     heard = Heard(os.dup(read.fileno()), writable=False)
     read.close()
-    process = Process(target=_with_threads, args=(threads, work, *arguments, told), daemon=True)
+    process = Process(target=_with_threads, args=(threads, work, *arguments, write), daemon=True)
     process.start()
-    told.close()
+    write.close()
     return process, heard
 
 

@@ -85,16 +85,20 @@ def over_runs(table: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
 
     Raises:
         TypeError: an argument of a wrong class.
-        ValueError: a column that is missing.
+        ValueError: a column that is missing, or a case of which no row has a run.
     """
     by, found = names_of("by", by), []
     table_of("table", table, [*by, "run", "round", value])
-    groups = table.groupby(by, sort=False, dropna=False)
-    numbered = table[["run", "round", value]].assign(_case=groups.ngroup())
-    of_runs = numbered.groupby(["_case", "run"])
-    medians, fewest = _by_case(of_runs[value].median()), of_runs["round"].nunique().groupby("_case").min()
+    groups = table.groupby(by, sort=False, dropna=False, observed=True)
+    columns = {"case": groups.ngroup(), "run": table["run"], "round": table["round"], "value": table[value]}
+    numbered = pd.DataFrame(columns)
+    of_runs = numbered.groupby(["case", "run"], observed=True)
+    medians, fewest = _by_case(of_runs["value"].median()), of_runs["round"].nunique().groupby("case").min()
+    if len(medians) < groups.ngroups:
+        raise ValueError("a case has rows without a run alone; allowed: a case with the number of a run")
     several = any(len(runs) > 1 for runs in medians.values())
-    of_rounds = numbered.groupby(["_case", "round"])[value].median().groupby("_case").agg(["min", "max"])
+    each_round = numbered.groupby(["case", "round"], observed=True)["value"]
+    of_rounds = each_round.median().groupby("case").agg(["min", "max"])
     ends = of_rounds.reindex(range(groups.ngroups)).to_numpy(float)
     for case, key in enumerate(groups.size().index):
         row = dict(zip(by, key if len(by) > 1 else (key,), strict=True))
@@ -109,9 +113,11 @@ def over_runs(table: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
 
 
 def _by_case(values: pd.Series) -> dict[int, np.ndarray]:
-    """Return number of a case -> its values; the numbers are the first level of their index, and sorted."""
+    """Split values by the first level of their index, the sorted number of a case."""
     cases, firsts = np.unique(values.index.get_level_values(0), return_index=True)
-    return dict(zip(cases.tolist(), np.split(values.to_numpy(), firsts[1:]), strict=False))
+    return dict(
+        zip(cases.tolist(), np.split(values.to_numpy(), firsts[1:]), strict=False)
+    )  # no case, one part
 
 
 def interval(values: np.ndarray) -> tuple[float, float, float]:

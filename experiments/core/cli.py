@@ -6,12 +6,12 @@ import itertools
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, make_dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pandas as pd
 import tyro
@@ -380,7 +380,7 @@ def _parse(
     default = config_type(**(quick if "--quick" in arguments else {}))
     for flag, run in named.items():
         default = config_of(run, f"--{flag}", config_type, experiment)
-    command_type = _command_type(config_type)  # type: ignore[arg-type]  # mypy takes no class as hashable
+    command_type = _command_type(cast(Hashable, config_type))
     command: Any = tyro.cli(
         command_type,
         args=arguments,
@@ -399,7 +399,7 @@ def _parse(
 
 
 @cache
-def _command_type(config_type: type[Settings]) -> Any:
+def _command_type(config_type: Any) -> Any:
     """Return the class of a command line, one for each Config: tyro searches the source of a new one."""
     flat = tyro.conf.OmitArgPrefixes
     parts = [("experiment", flat[config_type]), ("common", flat[Options])]  # names in the help's headings

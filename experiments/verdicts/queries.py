@@ -261,7 +261,7 @@ def _expression(rows: pd.DataFrame, expression: str, where: str) -> Any:
     """
     try:
         found: Any
-        if expression in rows:
+        if expression.isidentifier() and expression in rows:
             found = rows[expression]  # a parser takes longer than all that follows
         else:
             named = [name for name in rows.columns if str(name) in expression]

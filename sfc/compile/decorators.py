@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from sfc.compile.lazy_module import load_modules, numba
 
 Function = TypeVar("Function", bound=Callable)
-CALLED = {"no_cfunc_wrapper": True}  # no kernel is a value of another one, or called from C
+CALLED = {"no_cfunc_wrapper": True}  # no kernel takes another as a value, and C calls none
 BARE = {"no_cpython_wrapper": True, **CALLED}  # for functions that only kernels call
 _making = RLock()
 _by_class: dict[Callable, dict[type, Callable]] = {}  # function -> class -> chooser of the code
@@ -115,7 +115,7 @@ def kernel(function: Callable | None = None, *, parallel: bool = False, **option
         function: the function; None to return the decorator of the options.
         parallel: make a `Shared`. Its two versions give the same bits if no sum of floats is over a `prange`
             or a whole array: sum by parts, and then the parts in a plain loop.
-        options: further options of `numba.njit`.
+        options: further options of `numba.njit`; `no_cfunc_wrapper=False` for a kernel that C is to call.
 
     Returns:
         A `Kernel`, or a `Shared`. It divides as numpy does (no exception at zero) and releases the GIL.

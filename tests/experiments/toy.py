@@ -66,7 +66,7 @@ def run(arguments: list[str], message: Connection) -> None:
 
 
 def interrupted(arguments: list[str], message: Connection) -> None:
-    """In a process of its own, which hears Ctrl-C; tells when it waits, at size 60, and its errors."""
+    """In a process of its own, which hears Ctrl-C; it sends a message when it waits, at size 60."""
     without_style()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background there is no handler
 

@@ -43,7 +43,7 @@ def pids(log: Path) -> set[str]:
 def test_two_processes_give_the_table_of_one(whole, tmp_path):
     log = tmp_path / "log"
     flags = ("--results", tmp_path, "--repeats", 2, "--executor", "processes", "--workers", 2)
-    assert run(*flags, "--seconds", 0.05, "--log", log) == 0
+    assert run(*flags, "--seconds", 0.1, "--log", log) == 0
     same_table(only(tmp_path), whole)
     assert len(pids(log)) == 2
     assert read_provenance(only(tmp_path))["executor"] == "processes"

@@ -16,8 +16,8 @@ def runner(folder: Path):
     """Runs git in a folder, and gives what it says."""
 
     def run(*arguments: str) -> str:
-        who = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false")
-        done = subprocess.run(["git", "-C", folder, *who, *arguments], capture_output=True, check=True)
+        author = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false")
+        done = subprocess.run(["git", "-C", folder, *author, *arguments], capture_output=True, check=True)
         return done.stdout.decode().strip()
 
     return run
@@ -50,7 +50,7 @@ def git(committed, tmp_path):
     return runner(tmp_path)
 
 
-def test_a_clean_checkout_is_told_by_its_commit_and_its_sources(git, tmp_path):
+def test_a_clean_checkout_is_identified_by_its_commit_and_its_sources(git, tmp_path):
     found = code_of(tmp_path)
     assert (found["commit"], found["dirty"]) == (git("rev-parse", "HEAD"), False)
     assert len(found["sources"]) == 64

@@ -5,6 +5,7 @@ import os
 import resource
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -100,7 +101,9 @@ def test_sigterm_ends_a_run_that_goes_on(whole, tmp_path, monkeypatch):
     folder = only(tmp_path)
     assert provenance(folder)["status"] == "terminated"
     assert len(read_table(folder)) >= 2 * 2
-    monkeypatch.setattr(toy.time, "sleep", lambda seconds: None)  # nothing interrupts the rest
+    monkeypatch.setattr(
+        toy, "time", SimpleNamespace(sleep=lambda seconds: None)
+    )  # nothing interrupts the rest
     assert run("--resume", folder) == 0
     same_table(folder, whole)
 

@@ -30,6 +30,7 @@ def root(tmp_path):
     folder.mkdir(parents=True)
     pd.DataFrame(rows).to_parquet(folder / "table.parquet")
     queries._table.cache_clear()
+    queries._evaluated.cache_clear()
     return tmp_path
 
 

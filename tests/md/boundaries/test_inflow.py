@@ -1,4 +1,4 @@
-"""A stream that comes in: who is renewed, where, how fast, and that it goes by id and seed alone."""
+"""A stream that comes in: which discs are renewed, where, how fast, and that it goes by id and seed alone."""
 
 import numpy as np
 import pytest

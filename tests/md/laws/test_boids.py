@@ -27,9 +27,13 @@ VARIANTS = {
     "tree, shadow": Reflexive(data="shadow", rebuild_every=3),
     "tree, unsorted": Reflexive(met="twice", atomics="none", data="unsorted"),
 }
-BY_DEFAULT = set(SEARCHES) - {"twice", "tiles", "wide_bvh"}  # the kernels of the last two are slow to compile
+KEPT_SEARCHES = set(SEARCHES) - {
+    "twice",
+    "tiles",
+    "wide_bvh",
+}  # the kernels of the last two are slow to compile
 every_search = pytest.mark.parametrize(
-    "search", tiers.by_default(SEARCHES, lambda search: search in BY_DEFAULT, tiers.full)
+    "search", tiers.by_default(SEARCHES, lambda search: search in KEPT_SEARCHES, tiers.full)
 )
 FUSABLE = [
     name for name, search in (SEARCHES | VARIANTS).items() if md.search.search(search).capabilities.fusable
@@ -260,7 +264,7 @@ CASES = [
     ("search", "dim", "fused", "where"),
     tiers.by_default(
         CASES,
-        lambda *case: (case[0] in BY_DEFAULT and case[1:] == (3, False, "periodic")) or case in KEPT,
+        lambda *case: (case[0] in KEPT_SEARCHES and case[1:] == (3, False, "periodic")) or case in KEPT,
         lambda *case: (tiers.full if case in IN_FULL else tiers.nightly)(*case),
     ),
 )

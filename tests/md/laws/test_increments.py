@@ -8,7 +8,7 @@ import pytest
 import md
 from md.laws import add_scaled, load, pair_function, sub
 from md.laws.pair import gives_increments, kernel_law
-from tests.tiers import full, nightly
+from tests.tiers import nightly
 
 BOX = md.Box((9.1, 7.3, 8.2))
 
@@ -51,7 +51,7 @@ def test_a_law_of_forces_does_not_give_increments():
     assert [gives_increments(law) for law in laws] == [False, True, True, True]
 
 
-@pytest.mark.parametrize("search", ["naive", full("linked"), nightly("reflexive")])
+@pytest.mark.parametrize("search", ["linked", nightly("reflexive")])
 def test_flight_takes_it_under_a_search_that_visits_a_pair_twice_or_once(search):
     runs = simulated(), simulated(search=search)
     start = runs[0].state.by_id()

@@ -153,7 +153,7 @@ class TestLaws:
         law = md.laws.SpringDashpot(stiffness=1.0, damping=50.0)
         assert math.isnan(look(simulated(crowd(3, (True,) * 3), backend, law)).collision_rate_by_touching)
 
-    @pytest.mark.parametrize("dim", [tiers.nightly(2), tiers.full(3)])
+    @pytest.mark.parametrize("dim", [tiers.nightly(2), 3])
     def test_friction_has_the_energy_of_the_spring(self, dim, backend):
         law = md.laws.FrictionalSpringDashpot(500.0, 2.0, friction=0.3, tangential_damping=1.0)
         simulation = simulated(crowd(dim, (True,) * dim), backend, law, search="naive")

@@ -76,7 +76,6 @@ def test_a_run_repeats_bit_for_bit(fused, backend):
     assert np.array_equal(ends[0].vel, ends[1].vel)
 
 
-@pytest.mark.full
 def test_a_fused_step_is_one_that_is_not(backend):
     state = state_of("cube")
     ends = [flown(state, backend, 1, fused).state.by_id().vel for fused in (True, False)]
