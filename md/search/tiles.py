@@ -145,7 +145,7 @@ def force(threads, n, pos, vel, start, rank, width, tiles, parts, grid, law, out
     part takes a range of the tiles.
     """
     crowd = 0
-    for cell in numba.prange(len(rank)):
+    for cell in range(len(rank)):  # not of threads: that would take half a second more to compile
         crowd = max(crowd, start[cell + 1] - start[cell])
     room = 9 * (width + 2) * crowd  # of a tile; it contains a cell at most twice
     for p in numba.prange(parts):

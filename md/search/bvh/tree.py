@@ -13,6 +13,7 @@ ends a traversal.
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 
 from md.backend import Backend
@@ -216,6 +217,7 @@ def unwrapped(grid, axis, x, before):
     return image_x if -half <= image_x <= grid.length[axis] + half else x
 
 
+@kernel(parallel=True)
 def fit_parts(
     n, parts, is_new, pos, radius, scale, order, ropes, other_end, parent, visits, grid, nodes, stopped
 ):
@@ -224,18 +226,9 @@ def fit_parts(
     The centre of a leaf's box is the position that the particle had in the tree before. stopped[leaf] is the
     node from which `fit_spanning` continues, because its parent spans several parts; -1 if another leaf does.
     """
-    given = n, is_new, pos, radius, scale, order, ropes, other_end, parent, visits, grid, nodes, stopped
-    in_parts(lambda part: _fit_parts((part.start, part.stop), parts, *given), parts, rows=WORK * n)
-
-
-@kernel
-def _fit_parts(
-    some, parts, n, is_new, pos, radius, scale, order, ropes, other_end, parent, visits, grid, nodes, stopped
-):
-    """Compute the boxes of some of the parts, from the first one to before the last, as `fit_parts`."""
     dim = pos.shape[1]
-    for part in range(*some):
-        g = grid[0]
+    for item in numba.prange(parts):
+        g, part = grid[0], np.int64(item)
         begin, end = part * n // parts, (part + 1) * n // parts
         for leaf in range(begin, end):
             i = np.int64(order[leaf]) if len(order) else leaf

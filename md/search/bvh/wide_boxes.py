@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numba
 import numpy as np
 
 from md.backend import Backend
@@ -213,20 +214,14 @@ def merge(dim, row, first, last, boxes, grid, eps):
         store_side(boxes, row, axis, low, high, eps)
 
 
+@kernel(parallel=True)
 def fit_leaves(threads, n, pos, radius, scale, eps, units, grid, levels, boxes, bytes):
     """Compute the boxes of the leaves and of level 1.
 
     A device takes `threads` threads, a whole block of 128 for each node of level 1, and stores the bytes.
     """
-    given, blocks = (n, pos, radius, scale, eps, grid, levels, boxes), int(levels["number"][0, 1])
-    in_parts(lambda part: _fit_leaves((part.start, part.stop), *given), blocks, rows=WORK * n)
-
-
-@kernel
-def _fit_leaves(blocks, n, pos, radius, scale, eps, grid, levels, boxes):
-    """Compute the boxes of some nodes of level 1, from the first one to before the last, and their leaves."""
-    for block in range(*blocks):
-        g, dim = grid[0], pos.shape[1]
+    for item in numba.prange(levels[0].number[1]):
+        g, block, dim = grid[0], np.int64(item), pos.shape[1]
         leaves = levels[0].number[0]
         begin, end = block * LEAVES, min((block + 1) * LEAVES, leaves)
         for leaf in range(begin, end):
