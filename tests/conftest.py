@@ -158,11 +158,12 @@ def programs_end():
 
 
 @pytest.fixture(autouse=True)
-def threads(request, monkeypatch):
+def threads(request):
     """One. Where marked `split` it does the parts of two, one by one."""
-    if request.node.get_closest_marker("split"):
-        monkeypatch.setattr("md.backend.cpu.get_num_threads", lambda: 2)
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        if request.node.get_closest_marker("split"):
+            patch.setattr("md.backend.cpu.get_num_threads", lambda: 2)
+        yield
     numba.set_num_threads(1)  # after tests that took two
 
 

@@ -13,6 +13,7 @@ HEADERS = Path(__file__).parent
 KEPT = HEADERS.parents[1] / ".pytest_cache" / "on_host"  # what was built, by all that it is made of
 FLAGS = ["-std=c++17", "-Og", "-fno-exceptions", "-fPIC", "-pthread", "-w"]
 FLAGS += ["-ffp-contract=off"]  # so that __dmul_rn and __dadd_rn round one by one
+FLAGS += ["-fuse-ld=gold"] if shutil.which("ld.gold") else []  # takes a tenth of a build less
 
 
 def built(header: str, code: str, name: str = "program", is_library: bool = False) -> Path:

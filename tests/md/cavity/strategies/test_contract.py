@@ -130,9 +130,12 @@ def test_rows_of_any_length(strategy, precision):
         assert_same_bits(found, reference("driven", (4, nx), 4, **options))
 
 
-@pytest.mark.parametrize("name", ["threads", full("blocked"), nightly("serial")])
-def test_float32(name):
-    found = ended(200, strategy=name, precision="float32")
+@pytest.mark.parametrize(
+    ("name", "order"),
+    [("threads", "hilbert"), full("threads", "row"), full("blocked", "row"), nightly("serial", "row")],
+)
+def test_float32(name, order):
+    found = ended(200, strategy=name, order=order, precision="float32")
     assert found[0].dtype == np.float32
     assert_same_bits(found, reference("driven", (41, 41), 200, "float32"))
 
