@@ -122,6 +122,7 @@ def test_a_search_whose_bytes_are_not_known_and_one_that_cannot_be_fused():
     table = pd.DataFrame(all_rows(roofline.measure(small(search=("scattered",), fused=False))))
     assert set(table["name"]) == {"step", "build", "force", "integrate"}
     assert table["ideal_bytes"].isna().all()
+    assert table["steps_per_build"].eq(1).all()
     assert list(roofline.measure(small(search=("reflexive",)))) == []
 
 
