@@ -175,6 +175,7 @@ def _code_of_sweep_part(part, count, pressures, rows, at, b, quarter, given):
     return sweeps_in_rings if rows.layout == "C" else one_sweep
 
 
+@callee
 def one_sweep(part, count, pressures, rows, at, b, quarter, given):
     """Take one sweep, as `sweep_part`."""
     first, last, _ = part
@@ -192,6 +193,9 @@ def one_sweep(part, count, pressures, rows, at, b, quarter, given):
 
 def sweeps_in_rings(part, count, pressures, rows, at, b, quarter, given):
     """Take sweeps as `sweep_part`: sweep s computes row r - s right after sweep s - 1 has row r - s + 1."""
+    if count == 1:  # without the choices for each row it is an eighth faster
+        one_sweep(part, count, pressures, rows, at, b, quarter, given)
+        return
     first, last, ring = part
     ny, nx = b.shape
     end = ny if last == ny - 1 else last
