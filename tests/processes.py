@@ -12,9 +12,7 @@ import numba
 import pytest
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(
-    ["md", "experiments.core", "pytest", "hypothesis"]
-)  # tests import the last two
+_CONTEXT.set_forkserver_preload(["md", "experiments.core", "pytest", "hypothesis"])
 LIMIT = 120  # seconds that a test waits for a process
 
 

@@ -115,9 +115,8 @@ def over_runs(table: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
 def _by_case(values: pd.Series) -> dict[int, np.ndarray]:
     """Split values by the first level of their index, the sorted number of a case."""
     cases, firsts = np.unique(values.index.get_level_values(0), return_index=True)
-    return dict(
-        zip(cases.tolist(), np.split(values.to_numpy(), firsts[1:]), strict=False)
-    )  # no case, one part
+    parts = np.split(values.to_numpy(), firsts[1:])  # one, of no values, if there is no case
+    return dict(zip(cases.tolist(), parts, strict=False))
 
 
 def interval(values: np.ndarray) -> tuple[float, float, float]:

@@ -97,9 +97,7 @@ class StepLoop:
         if self._reorder is not None:  # a trigger may need times in some runs only
             self._needs_times = self._reorder.trigger.capabilities.needs_times
         with self._backend.stopwatch() as elapsed:
-            samples: deque[FaultSample] = (
-                deque()
-            )  # a device works on later steps when the host reads the first
+            samples: deque[FaultSample] = deque()  # a device is ahead of the host, which reads the first
             while self.step < last:
                 with defer_sigint() as pressed:  # setting a handler takes as long as a small step
                     while self.step < last and not pressed:

@@ -58,7 +58,7 @@ def among(*ways: Any) -> SearchStrategy:
 
 
 def calls(*makers: Callable[[], Any]) -> SearchStrategy:
-    """What one of some functions makes anew."""
+    """What one of some functions makes for each input."""
     return sampled_from(makers).map(lambda make: make())
 
 

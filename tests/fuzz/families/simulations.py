@@ -115,8 +115,8 @@ def both(found: Any, right: Any, strictly: bool) -> bool:
     faults = isinstance(found, Exception), isinstance(right, Exception)
     if any(faults) and strictly:
         require(all(faults), f"{found!r:.300} and by the naive search {right!r:.300}")
-        alike = type(found) is type(right) or md.ListOverflow in (type(found), type(right))
-        require(alike, f"{type(found)}, and {type(right)} by the naive search")
+        agree = type(found) is type(right) or md.ListOverflow in (type(found), type(right))
+        require(agree, f"{type(found)}, and {type(right)} by the naive search")
     return any(faults)
 
 
