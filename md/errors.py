@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+import sys
 from pathlib import Path
 from typing import Any, Self
 
@@ -261,6 +262,13 @@ class FrozenPrecision(UserWarning):
     """
 
 
+class OverdampedContact(UserWarning):
+    """Warning that the dashpot of a law or boundary is so strong that contacts never end.
+
+    Two spheres separate if damping^2 < 2 m stiffness / d, with m = 1, whatever their radii.
+    """
+
+
 class NotYetReordered(UserWarning):
     """Warning that the accesses of a force kernel were requested before the first reorder."""
 
@@ -275,3 +283,11 @@ class BackendUnavailableError(RuntimeError):
 
 class DeviceMemoryError(MemoryError):
     """Error of a device without enough free memory; the message has the requested and the free memory."""
+
+
+def levels_to_caller() -> int:
+    """Return the number of calls between the function that warns and the caller of this package."""
+    package, level, frame = str(Path(__file__).parent), 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+        level, frame = level + 1, frame.f_back
+    return level

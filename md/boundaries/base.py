@@ -73,6 +73,11 @@ class Boundary(ABC):
         """Duration of a particle's contact with the boundary, in time units; infinite without contact."""
         return math.inf
 
+    @property
+    def restitution(self) -> float:
+        """Coefficient of restitution of a particle and the boundary; 1 without contact."""
+        return 1.0
+
     @abstractmethod
     def build(self, system: System, search: Search) -> ActiveBoundary:
         """Make the boundary that acts on a system.

@@ -18,7 +18,7 @@ from typing import Literal
 from md.boundaries.base import RADIUS
 from md.checks import integer, integers, number, word
 from md.laws.pair import PairLaw
-from md.laws.spring_dashpot import SHORTEST
+from md.laws.spring_dashpot import SHORTEST, resolved_restitution
 from md.particles.box import Box
 
 FARTHEST = 1e150  # largest amplitude in d, and frequency; their product is finite
@@ -31,7 +31,7 @@ class Walls:
     """Walls at rest.
 
     Args:
-        restitution: coefficient of restitution e, 0 < e <= 1.
+        restitution: coefficient of restitution e, 0.01 to 1; of spheres of any size.
         contact_time: duration of a contact with the wall, in time units, positive; None for that of two
             spheres.
         sides: axes with walls at their ends, not periodic ones; None for those that are neither periodic nor
@@ -48,7 +48,7 @@ class Walls:
     sides: tuple[int, ...] | None = None
 
     def __post_init__(self):
-        kept = {"restitution": number("restitution of walls", self.restitution, above=0, high=1)}
+        kept = {"restitution": resolved_restitution("restitution of walls", self.restitution)}
         if self.contact_time is not None:
             kept["contact_time"] = number(
                 "contact_time of walls",

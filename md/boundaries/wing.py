@@ -73,6 +73,11 @@ class Wing(Boundary):
         return math.pi / math.sqrt(w2) if w2 > 0 else math.inf
 
     @property
+    def restitution(self) -> float:
+        """Coefficient of restitution of a disc and the wing; 0 if the contact is overdamped."""
+        return math.exp(-self.damping / 2 * self.contact_time) if self.damping else 1.0
+
+    @property
     def outline(self) -> np.ndarray:
         """(m, 2) points in d, counter-clockwise."""
         return self.airfoil.placed(self.chord, self.angle, self.at)

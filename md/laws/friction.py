@@ -20,7 +20,14 @@ from md.backend.prelude import add_scaled, dot, load, sub
 from md.checks import number
 from md.laws import spring_dashpot
 from md.laws.pair import pair_function
-from md.laws.spring_dashpot import EFFECTIVE_MASS, STRONGEST, SpringDashpot, normal_force, spring_energy
+from md.laws.spring_dashpot import (
+    EFFECTIVE_MASS,
+    STRONGEST,
+    SpringDashpot,
+    normal_force,
+    resolved_restitution,
+    spring_energy,
+)
 
 FIELDS = (*spring_dashpot.FIELDS, "friction", "tangential_damping")  # fields of the law in kernels
 
@@ -28,6 +35,8 @@ FIELDS = (*spring_dashpot.FIELDS, "friction", "tangential_damping")  # fields of
 @dataclass(frozen=True, kw_only=True)
 class FrictionalSpringDashpot(SpringDashpot):
     """Spring and dashpot along the line of centres, with a tangential drag limited by Coulomb friction.
+
+    Between spheres of other radii than 0.5 all four coefficients are the same, per length of overlap for K.
 
     Args:
         stiffness: K, in m d / time^2 (force at full overlap).
@@ -57,18 +66,18 @@ class FrictionalSpringDashpot(SpringDashpot):
         """Make the law with these coefficients and this contact duration, in closed form.
 
         Args:
-            restitution: e, 0 < e <= 1; of the normal speed.
+            restitution: e, 0.01 to 1; of the normal speed, between spheres of any two sizes.
             contact_time: duration of a contact in time units, positive.
             friction: f, Coulomb's coefficient, 0 or more.
             tangential_restitution: fraction of the tangential speed left after a contact that never reaches
-                Coulomb's limit, exp(-2 gamma contact_time / m); 0 < e_t <= 1.
+                Coulomb's limit, exp(-2 gamma contact_time / m); 0.01 to 1.
 
         Raises:
             TypeError: a value that is not a number.
             ValueError: a value outside its range.
         """
         normal = SpringDashpot.from_restitution(restitution, contact_time)
-        kept = number("tangential_restitution", tangential_restitution, above=0, high=1)
+        kept = resolved_restitution("tangential_restitution", tangential_restitution)
         gamma = -EFFECTIVE_MASS * math.log(kept) / float(contact_time)
         return cls(normal.stiffness, normal.damping, friction=friction, tangential_damping=gamma)
 
@@ -76,13 +85,13 @@ class FrictionalSpringDashpot(SpringDashpot):
     def tangential_restitution(self) -> float:
         """Fraction of the tangential speed left after a contact that never reaches Coulomb's limit.
 
-        For a contact too short for the line of centres to turn.
+        For a contact too short for the line of centres to turn; 1 without friction.
 
         Raises:
             ValueError: an overdamped contact.
         """
         rate = self.tangential_damping / EFFECTIVE_MASS
-        return math.exp(-rate * self.contact_time) if rate else 1.0
+        return math.exp(-rate * self.contact_time) if rate and self.friction else 1.0
 
 
 @pair_function(FrictionalSpringDashpot, fields=FIELDS, potential=spring_energy, reciprocal=True)

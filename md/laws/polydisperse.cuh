@@ -4,12 +4,24 @@
 
 __device__ __forceinline__ auto initial(const Law& law, const Vec& ri) { return initial(law.pair, ri); }
 
+// With an accumulator of another kind than a vector: lengths are scaled.
 template <class Acc>
 __device__ __forceinline__ Acc interact(const Law& law, const velocity* vel, int n, int i, int j, real r2, const Vec& dr,
                                         const Vec& vi, const Acc& acc) {
     real size = pair_size(law.radius, i, j), size2 = size * size;
     if (r2 >= law.reach2 * size2) return acc;
     return interact(law.pair, vel, n, i, j, r2 / size2, add_scaled(zero(), 1 / size, dr), vi, acc);
+}
+
+// With a vector, the force: lengths, velocities and forces are scaled.
+__device__ __forceinline__ Vec interact(const Law& law, const velocity* vel, int n, int i, int j, real r2, const Vec& dr,
+                                        const Vec& vi, const Vec& acc) {
+    real size = pair_size(law.radius, i, j), size2 = size * size;
+    if (r2 >= law.reach2 * size2) return acc;
+    real inverse = 1 / size;
+    Vec slower = add_scaled(vi, inverse - 1, sub(vi, load(vel, n, j)));  // (slower - v_j) = (v_i - v_j) / s
+    return add_scaled(acc, size,
+                      interact(law.pair, vel, n, i, j, r2 / size2, add_scaled(zero(), inverse, dr), slower, zero()));
 }
 
 template <class Acc>

@@ -1,11 +1,18 @@
-"""Polydisperse law: a pair law between spheres of different radius, with lengths scaled by the sum of radii.
+"""Polydisperse law: a pair law between spheres of different radius, in units of the sum of the two radii.
 
-The unit of length is the sum of the two radii, s = r_i + r_j, the distance at which they touch. A force that
-depends on r/d becomes the same function of r/s: K (1 - r/s) n for a spring. Its constant K/s is smaller for
-larger spheres. Terms that depend on velocities only, such as dashpots, are unchanged. The energy of a pair is
-s times that of two spheres of diameter 1 at r/s. All masses are 1, so that with m_eff = 1/2, w0^2 = 2 K / s
-and g = mu two spheres separate after pi / w, w^2 = w0^2 - g^2, with e = exp(-pi g / w) of their speed: large
-spheres touch longer and lose more speed. From g = w0, s = 2 K / mu^2, on they do not separate.
+The unit of length is the sum of the two radii, s = r_i + r_j, the distance at which the spheres touch; units
+of time and of mass are unchanged. Two spheres then move as two of diameter 1 would, enlarged by s. A force f
+of the distance and of the relative velocity becomes
+
+    F(r, v) = s f(r / s, v / s),
+
+and the energy of a pair s^2 U(r / s). For a spring and a dashpot F = K (s - r) n - mu (v . n) n: the force
+for a length of overlap and the damping are the same for all sizes, as at walls. All masses are 1, so that
+contacts of all pairs last equally long and have the same coefficient of restitution. Coulomb friction is a
+ratio of two forces and does not depend on s.
+
+The relative velocity is scaled by changing v_i, so a law may depend on velocities by their difference only. A
+law with an accumulator that is not a vector sums no forces: its lengths are scaled, its velocities are not.
 """
 
 from __future__ import annotations
@@ -13,11 +20,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
 from md.backend.base import Array
-from md.backend.prelude import add_scaled, zero
+from md.backend.prelude import add_scaled, load, sub, zero
 from md.laws.pair import (
     PairLaw,
+    by_types,
     initial,
     is_reciprocal,
     kernel_law,
@@ -97,12 +106,26 @@ def result_of_pair(law, ri, vi, acc):
     return result(law.pair, ri, vi, acc)
 
 
-@pair_function(ScaledLaw, initial=initial_of_pair, result=result_of_pair)
-def interact(law, vel, i, j, r2, dr, vi, acc):
-    """Add the contribution of a partner by the wrapped law, with all lengths in sums of the two radii."""
-    size = pair_size(law.radius, i, j)
-    size2 = size * size
-    if r2 >= law.reach2 * size2:
-        return acc
-    one = law.radius.dtype.type(1)  # of a literal 1 the inverse would be float64
-    return pair_interact(law.pair, vel, i, j, r2 / size2, add_scaled(zero(dr), one / size, dr), vi, acc)
+@by_types
+def choose_interact(law, vel, i, j, r2, dr, vi, acc):
+    """Return the function to compile: with velocities and forces scaled if the accumulator is a vector."""
+    sums_forces = isinstance(acc, types.UniTuple) and acc.count == dr.count and acc.dtype == dr.dtype
+
+    def interact(law, vel, i, j, r2, dr, vi, acc):
+        size = pair_size(law.radius, i, j)
+        size2 = size * size
+        if r2 >= law.reach2 * size2:
+            return acc
+        one = law.radius.dtype.type(1)  # of a literal 1 the inverse would be float64
+        scaled = add_scaled(zero(dr), one / size, dr)
+        if not sums_forces:
+            return pair_interact(law.pair, vel, i, j, r2 / size2, scaled, vi, acc)
+        slower = add_scaled(
+            vi, one / size - one, sub(vi, load(vel, j, dr))
+        )  # (slower - v_j) = (v_i - v_j) / s
+        return add_scaled(acc, size, pair_interact(law.pair, vel, i, j, r2 / size2, scaled, slower, zero(dr)))
+
+    return interact
+
+
+pair_function(ScaledLaw, initial=initial_of_pair, result=result_of_pair)(choose_interact)

@@ -22,7 +22,8 @@ __device__ __forceinline__ Vec interact(const Law& law, const velocity* vel, int
     law.touching[i] += 1;
     law.started[i] += distance2_at(dr, dv, -law.dt) >= reach2;
 #if defined(HAS_PAIR)
-    law.energy[i] += size * potential(law.pair, sqrt(distance2_at(dr, dv, 0)) / size) / 2;
+    double s = size;
+    law.energy[i] += s * s * potential(law.pair, sqrt(distance2_at(dr, dv, 0)) / s) / 2;
 #endif
     return acc;
 }

@@ -110,7 +110,7 @@ def choose_interact(law, vel, i, j, r2, dr, vi, acc):
         law.started[i] += distance2_at(dr, dv, -law.dt) >= reach2
         if has_energy:
             s = np.float64(size)
-            law.energy[i] += s * potential(law.pair, math.sqrt(distance2_at(dr, dv, 0.0)) / s) / 2
+            law.energy[i] += s * s * potential(law.pair, math.sqrt(distance2_at(dr, dv, 0.0)) / s) / 2
         return acc
 
     return interact

@@ -65,7 +65,7 @@ def contact_energy(state: State, pairs: np.ndarray, law: SpringDashpot) -> float
         return float("nan")
     size = pair_sizes(state.radius, state.id, pairs)
     distance = pair_distances(state.pos, state.id, state.box, pairs) / size
-    return float((size * law.potential(distance)).sum() / len(state))
+    return float((size**2 * law.potential(distance)).sum() / len(state))
 
 
 def _checked(state: State) -> State:

@@ -33,10 +33,10 @@ from md.particles.state import State
 from md.particles.system import System
 from md.reorder import TRIGGERS, Reorder
 from md.search import SEARCHES, SearchConfig, search
+from md.simulation.time_step import time_step, warn_if_endless
 from sfc import Curve
 
 PRECISIONS = ("float32", "float64")
-STEPS_PER_CONTACT = 50
 SLOTS: dict[str, Mapping[str, type]] = {  # name of a field or parameter -> its registered classes
     "airfoil": {"airfoil": Airfoil},
     "backend": {"cpu": Cpu, "cuda": Cuda},
@@ -60,7 +60,7 @@ class SimulationConfig:
     Attributes:
         law: between pairs.
         search, integrator: configurations, with their parameters; names are replaced by what they stand for.
-        dt: time step in time units; None for a fiftieth of the shortest contact.
+        dt: time step in time units; None for that which resolves every contact (`time_step`).
         reorder: None for none.
         walls: None for none.
         gravity: (dim,) acceleration in d / time^2; None for none.
@@ -122,7 +122,8 @@ class SimulationConfig:
         dtype = np.dtype(self.precision)
         particles = ParticleArrays(state, dtype, self.backend)
         grid = CellGrid(state.box, self.law.cutoff * particles.widest, dtype, self.backend)
-        dt = time_step(self.dt, self.law, self.walls, particles.narrowest, self.surroundings)
+        dt = time_step(self.dt, self.law, self.walls, self.surroundings)
+        warn_if_endless(self.law, self.surroundings)
         may_overlap = self.allow_overlap or gives_increments(self.law)
         return System(particles, grid, dt, may_overlap)
 
@@ -362,41 +363,6 @@ def check_compatible(
     for condition, message in INCOMPATIBLE:
         if condition(combination):
             raise ValueError(message.format(c=combination))
-
-
-def time_step(
-    dt: float | None,
-    law: PairLaw,
-    walls: Walls | None,
-    narrowest: float = 1.0,
-    surroundings: Sequence[Boundary] = (),
-) -> float:
-    """Return the given time step, or a fiftieth of the shortest contact time.
-
-    Args:
-        dt: in time units; None to derive it from the contacts.
-        law: between two particles.
-        walls: None for none.
-        narrowest: smallest diameter of a particle, in d: the contact time of two particles is proportional to
-            its square root (`md.laws.polydisperse`), except for the contribution of dashpots.
-        surroundings: other boundaries that particles touch.
-
-    Raises:
-        TypeError: a step that is no number.
-        ValueError: a step that is not positive and finite, or None without a contact to derive it from.
-    """
-    if dt is None:
-        contact_time = float(np.sqrt(narrowest)) * getattr(law, "contact_time", np.inf)
-        if walls is not None:
-            contact_time = min(contact_time, walls.duration(law))
-        contact_time = min([contact_time, *(boundary.contact_time for boundary in surroundings)])
-        if not np.isfinite(contact_time):
-            raise ValueError(
-                f"dt = None, but {law} has no contact time to derive it from; give dt in time units"
-            )
-        return float(contact_time / STEPS_PER_CONTACT)  # a law may return a numpy number
-    remedy = "None for a fiftieth of the contact time"
-    return checks.number("dt", dt, above=0, unit="time units", remedy=remedy)
 
 
 def holds(saved: SavedRun, slot: str, choice: Any) -> bool:

@@ -9,16 +9,14 @@ any law.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 
 from md.boundaries.base import RADIUS
 from md.boundaries.external_field import ExternalField
-from md.errors import EnergyExploded, FrozenPrecision, OverlappingStart
+from md.errors import EnergyExploded, FrozenPrecision, OverlappingStart, levels_to_caller
 from md.integrate.base import Stepper
 from md.laws import PairLaw
 from md.particles.box import Box
@@ -65,17 +63,9 @@ def warn_if_unresolved(step: int, stride: float, box: Box, precision: np.dtype) 
         f"a box of side {max(box.lengths):g} d; allowed: at least {least:.3g} d, {FEWEST_ULP} units in the "
         f"last place of the side; take {finer}a smaller box or a longer dt",
         FrozenPrecision,
-        stacklevel=_levels_to_caller(),
+        stacklevel=levels_to_caller(),
     )
     return True
-
-
-def _levels_to_caller() -> int:
-    """Return the number of calls between the function that warns and the caller of this package."""
-    package, level, frame = str(Path(__file__).parents[1]), 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 class EnergyMonitor:
@@ -167,7 +157,7 @@ class EnergyMonitor:
         distance = pair_distances(pos, id, p.box, pairs) / size
         self.start = None
         if not self._field.drives:
-            contacts = float((size * self._law.potential(distance)).sum())
+            contacts = float((size**2 * self._law.potential(distance)).sum())
             self._launch()
             walls = self._field.potential(pos, radius) if has_walls else 0.0
             self.start = self._system.status.poll()().energy + contacts + walls

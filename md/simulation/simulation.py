@@ -47,7 +47,8 @@ class Simulation:
         walls: `md.Walls` or `md.ShakenWalls`, at the ends of the axes that are neither periodic nor open, or
             of their `sides`; None for none: a particle that reaches such an end is a fault.
         gravity: (dim,) acceleration of every particle, in d / time^2; None for none.
-        dt: time step in time units; None for a fiftieth of the contact time, that of the smallest spheres.
+        dt: time step in time units; None for a fiftieth of the shortest contact time, or less for strong
+            damping (`md.simulation.time_step`).
         surroundings: other boundaries, in steps that are not fused: `md.Wing`, `md.Inflow`.
         reorder: ordering and trigger of the reorder of the particles in memory, or of the work on them; None
             for no reorder.

@@ -215,7 +215,7 @@ PERIODIC = md.Box((5.0, 5.0, 5.0))
         (
             Walls,
             {"restitution": 0.0},
-            "restitution of walls = 0.0; allowed: a finite number above 0, up to 1",
+            "restitution of walls = 0.0; allowed: a finite number of at least 0.01, up to 1",
         ),
         (Walls, {"restitution": 1.2}, "restitution of walls = 1.2"),
         (Walls, {"restitution": np.nan}, "restitution of walls = nan"),

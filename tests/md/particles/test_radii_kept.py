@@ -1,7 +1,5 @@
 """Radii in states, checkpoints, trajectories, faults, observables and time steps."""
 
-import dataclasses
-
 import gsd.hoomd
 import numpy as np
 import pytest
@@ -189,10 +187,10 @@ class TestStart:
 
 class TestEnergy:
     def stored(self, state: md.State) -> float:
-        """Sum K (s - r)^2 / (2 s) over all pairs."""
+        """Sum K (s - r)^2 / 2 over all pairs."""
         s = state.radius[:, None] + state.radius[None]
         overlap = np.maximum(s - np.linalg.norm(separations(state), axis=2), 0)
-        return float(np.triu(LAW.stiffness * overlap**2 / (2 * s), 1).sum())
+        return float(np.triu(LAW.stiffness * overlap**2 / 2, 1).sum())
 
     def test_is_what_is_stored_in_the_springs(self, backend, start_energy):
         state = gas()
@@ -248,10 +246,10 @@ class TestEnergy:
         assert seen.profiles[0].particles.sum() == len(gas())
 
 
-def test_the_time_step_is_a_fiftieth_of_the_smallest_contact(backend):
+def test_the_time_step_is_a_fiftieth_of_a_contact_of_any_sizes(backend):
     elastic = SpringDashpot(1e4, 0.0)
     found = simulated(pair(3.0, [0.1, 2.0]), "linked", backend, elastic, dt=None)
-    assert found.dt == pytest.approx(dataclasses.replace(elastic, diameter=0.2).contact_time / 50, rel=1e-12)
+    assert found.dt == elastic.contact_time / 50
 
 
 def test_adaptive_steps_go_no_farther_than_the_smallest_radius(backend):

@@ -322,7 +322,7 @@ class TestLaw:
 
     @pytest.mark.parametrize("restitution", [0, -0.5, 1.2, np.nan])
     def test_from_a_restitution_out_of_range(self, restitution):
-        with refused(rf"restitution = {restitution}; allowed: a finite number above 0, up to 1"):
+        with refused(rf"restitution = {restitution}; allowed: a finite number of at least 0\.01, up to 1"):
             md.laws.SpringDashpot.from_restitution(restitution, contact_time=1.0)
 
     @pytest.mark.parametrize("contact_time", [0, -1.0, np.inf, np.nan])
