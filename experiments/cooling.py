@@ -30,6 +30,7 @@ import md
 from experiments.analysis.answers import Answer, percent, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style
 from experiments.core.terminal import FEW_PARTICLES
+from md.laws.spring_dashpot import LEAST_RESTITUTION
 from md.observe import kinetic_theory
 
 SOFTEST = 0.02  # largest collision rate times contact time of spheres that count as hard
@@ -56,7 +57,7 @@ class Config(Settings):
     filling_fraction: Axis[float] = (0.05, 0.1)
     """Volume of the spheres over that of the box, up to 0.5."""
     restitution: Axis[float] = (0.8,)
-    """Coefficient of restitution, above 0 and below 1."""
+    """Coefficient of restitution, from 0.01 and below 1."""
     decades: float = 3.0
     """Number of decades of energy that the gas loses."""
     observations: int = 60
@@ -73,7 +74,7 @@ class Config(Settings):
         super().__post_init__()
         self.check_least({"n": 10, "observations": 5, "steps_per_contact": 10, "contact_counts": 1})
         self.check_above_zero({"filling_fraction": 0.5, "softness": SOFTEST, "decades": 8.0})
-        self.check("restitution", above=0, below=1, remedy="at 1 nothing cools")
+        self.check("restitution", low=LEAST_RESTITUTION, below=1, remedy="at 1 nothing cools")
         self.check_particles()
         self.check_memory(f"--observations {self.observations}", self.observations, "observations")
 

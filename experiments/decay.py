@@ -39,6 +39,7 @@ from experiments.core.terminal import FEW_PARTICLES
 from experiments.prediction.cache_models import check_models, predicted
 from experiments.prediction.systems import GEOMETRIES, own_side
 from md.laws import SpringDashpot
+from md.laws.spring_dashpot import LEAST_RESTITUTION
 from md.observe import kinetic_theory
 
 INTERACTIONS = ("ideal", "elastic", "inelastic")
@@ -99,7 +100,7 @@ class Config(Settings):
         check_models(self.model, self.cache)
         self.check_least({"size": 2, "steps": 1, "observations": 3})
         self.check("speed", above=0, high=1, unit="d per step")
-        self.check("restitution", above=0, below=1)
+        self.check("restitution", low=LEAST_RESTITUTION, below=1)
         self.check("path", low=0, unit="d")
         self.check("contact_steps", low=0, high=1e6, unit="steps")
         self.check_memory(f"--observations {self.observations}", self.observations, "observations")

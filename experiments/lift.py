@@ -31,6 +31,7 @@ from experiments.drawing.film import WITHOUT, can_film, film
 from experiments.drawing.flow import Flow
 from md.boundaries import Walls
 from md.laws import SpringDashpot
+from md.laws.spring_dashpot import LEAST_RESTITUTION
 from md.simulation import PRECISIONS
 
 SPEED = 1.0  # of the stream, in d per time unit
@@ -85,7 +86,7 @@ class Config(Settings):
             "integrator": ("velocity_verlet", "adaptive_euler"),
         })  # fmt: skip
         self.check_above_zero({
-            "filling_fraction": 0.5, "restitution": 1.0, "mach": 100.0, "contact_time": 1.0, "chords": 1e4,
+            "filling_fraction": 0.5, "mach": 100.0, "contact_time": 1.0, "chords": 1e4,
         })  # fmt: skip
         least = {
             "chord": 10,
@@ -96,6 +97,7 @@ class Config(Settings):
             "frames": 0,
         }
         self.check_least(least)
+        self.check("restitution", low=LEAST_RESTITUTION, high=1)
         self.check("angle", low=-45, high=45, unit="degrees")
         tunnel = LENGTH * HEIGHT * min(self.chord, 1e100) ** 2
         discs = tunnel * self.highest("filling_fraction") / (math.pi / 4)

@@ -25,6 +25,7 @@ from experiments.drawing.discs import Discs
 from experiments.drawing.film import WITHOUT, can_film, film
 from md.boundaries import ShakenWalls
 from md.laws import SpringDashpot
+from md.laws.spring_dashpot import LEAST_RESTITUTION
 from md.observe.profile import MOST_BINS
 from md.simulation import PRECISIONS
 
@@ -85,7 +86,9 @@ class Config(Settings):
         })  # fmt: skip
         for name in ("length", "amplitude", "frequency", "contact_time"):
             self.check(name, above=0)
-        self.check_above_zero({"filling_fraction": 0.6, "restitution": 1.0, "wall_restitution": 1.0})
+        self.check("filling_fraction", above=0, high=0.6)
+        for name in ("restitution", "wall_restitution"):
+            self.check(name, low=LEAST_RESTITUTION, high=1)
         self.check("bins", low=1, high=MOST_BINS)
         self.check_least({
             "height": 1, "steps_per_contact": 20, "shakes_before": 0, "shakes": 1, "pictures": 0,

@@ -71,7 +71,8 @@ class State:
         vel: (n, dim) velocities in d per time unit.
         box: the box.
         id: (n,) distinct integers that identify the particles in any memory order; None for 0 .. n - 1.
-        radius: (n,) of each sphere in d, 1e-9 to 1e9; None for 0.5 each.
+        radius: (n,) of each sphere in d, 1e-9 to 1e9; None for 0.5 each. A law is that of two spheres of
+            radius 0.5, enlarged (`md.laws.polydisperse`).
 
     Attributes:
         radius: as given; None if all are 0.5, and for no particles.
