@@ -11,6 +11,7 @@ import md
 from md.laws import FrictionalSpringDashpot, SpringDashpot
 from md.laws.spring_dashpot import LEAST_RESTITUTION, steps_per_contact
 from md.simulation.time_step import time_step
+from tests.final_laws import Power
 from tests.tiers import full
 
 TIME = 0.02
@@ -61,7 +62,7 @@ def measured(law: SpringDashpot, dim: int, backend: str, precision="float64", fi
     ],
 )
 def test_any_two_sizes_keep_what_was_asked(dim, precision, friction, backend):
-    for asked in ASKED:
+    for asked in ASKED if precision == "float64" else ASKED[3:]:  # a shorter step is too short for float32
         law = law_of(asked, friction)
         assert measured(law, dim, backend, precision) == pytest.approx(asked, rel=0.02), asked
         assert measured(law, dim, backend, precision, finer=4) == pytest.approx(asked, rel=0.01), asked
@@ -96,6 +97,29 @@ def test_a_drag_keeps_of_the_sliding_speed_what_was_asked(backend):
         run.run(math.ceil(1.2 * TIME / dt), phases=False)
         vel = run.state.by_id().vel[:, 2]
         assert (vel[1::2] - vel[::2]) / (1e-6 * speed) == pytest.approx(asked, rel=0.04)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        SpringDashpot(1e3, 4.0),
+        full(FrictionalSpringDashpot(1e3, 4.0, friction=0.4, tangential_damping=8.0)),
+        full(Power(stiffness=1e3)),
+    ],
+)
+@given(
+    radius=st.tuples(st.floats(0.1, 4.0), st.floats(0.1, 4.0)),
+    share=st.floats(0.5, 1.1),
+    vel=st.tuples(*[st.floats(-9.0, 9.0)] * 6),
+)
+def test_unequal_spheres_are_equal_ones_enlarged(law, radius, share, vel, backend):
+    size, vel = sum(radius), np.reshape(vel, (2, 3))
+    forces = []
+    for scale, radii in ((size, radius), (1.0, None)):
+        pos = np.array([[8.0, 9.0, 9.0], [8.0 + scale * share, 9.0, 9.0]])
+        state = md.State(pos, scale * vel, md.Box((18.0,) * 3), radius=radii)
+        forces.append(md.Simulation(state, law, search="naive", dt=1e-3, backend=backend).forces())
+    assert forces[0] == pytest.approx(size * forces[1], rel=1e-9, abs=1e-8)
 
 
 class TestTimeStep:
