@@ -113,6 +113,8 @@ def test_a_drag_keeps_of_the_sliding_speed_what_was_asked(backend):
     vel=st.tuples(*[st.floats(-9.0, 9.0)] * 6),
 )
 def test_unequal_spheres_are_equal_ones_enlarged(law, radius, share, vel, backend):
+    if isinstance(law, Power) and backend != "cpu":
+        pytest.skip("a law without a .cuh")
     size, vel = sum(radius), np.reshape(vel, (2, 3))
     forces = []
     for scale, radii in ((size, radius), (1.0, None)):

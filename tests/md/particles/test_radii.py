@@ -156,8 +156,10 @@ class TestEverySearch:
             run.run(100)
             ends.append((run.state, run.pairs(), start_energy(run)))
         (one, pairs, energy), (other, their_pairs, their_energy) = ends
-        for name in ("id", "pos", "vel"):
-            assert np.array_equal(getattr(one, name), getattr(other, name))
+        assert np.array_equal(one.id, other.id)
+        bits = 0 if backend == "cpu" else 1e-9  # compilers fuse a b + c as they like
+        for name in ("pos", "vel"):
+            assert np.abs(getattr(one, name) - getattr(other, name)).max() <= bits
         assert np.array_equal(pairs, their_pairs)
         assert energy == pytest.approx(their_energy, rel=1e-12)  # a device sums it in no fixed order
 
