@@ -1,13 +1,21 @@
 """Trajectories: frames in a GSD file of the schema hoomd, which OVITO and freud open.
 
-Contents. Positions (d), velocities (d per time unit, at the time of the positions) and the box are float32,
-centred on the origin as the schema requires: a box of length L spans [-L/2, L/2). Particles are in the order
-of their ids, not in memory order: a row is the same particle in every frame. Ids other than 0 .. n - 1 are
-logged as `particles/id`. Diameter and mass are 1 and the type is "A", the defaults of the schema, except for
-the diameters of particles with radii. In 2D `dimensions` is 2, and z and the third length of the box are 0.
-The schema has no open axes, and readers take every axis as periodic: the flags are logged as `periodic` (1 or
-0 an axis), for programs that measure distances. Logged values are stored in the first frame and are valid for
+Contents. Positions (d) and velocities (d per time unit, at the time of the positions) are centred on the
+origin as the schema requires: a box of length L spans [-L/2, L/2) on a periodic axis and [-L/2, L/2] between
+walls. Particles beyond an open side are stored where they are. Particles are in the order of their ids, not
+in memory order: a row is the same particle in every frame. Ids other than 0 .. n - 1 are logged as
+`particles/id`. Diameter and mass are 1 and the type is "A", the defaults of the schema, except for the
+diameters of particles with radii. In 2D `dimensions` is 2, and z and the third length of the box are 0. The
+schema has no open axes, and readers take every axis as periodic: the flags are logged as `periodic` (1 or 0
+an axis), for programs that measure distances. Logged values are stored in the first frame and are valid for
 all frames.
+
+Precision. All numbers are float32 ("single") or float64 ("double", which needs gsd 5 to write and to read).
+Single rounds a position by up to 3e-8 L: two discs 1.001 d apart in a box of 1e6 d are stored 1 d apart.
+Double stores the run's velocities and box exactly, and positions less L/2 in float64.
+
+Files of other programs. GSD takes from the first frame what a later one does not store. So a frame is
+appended only to a file without other chunks than those named here, and of the same system.
 
 GSD: https://gsd.readthedocs.io
 """
@@ -15,6 +23,7 @@ GSD: https://gsd.readthedocs.io
 from __future__ import annotations
 
 import errno
+import inspect
 import os
 import shutil
 import warnings
@@ -25,15 +34,19 @@ from typing import Any
 from weakref import ref
 
 import gsd.hoomd
+import gsd.version
 import numpy as np
 
-from md.checks import flag, instance, integer
+from md.checks import flag, instance, integer, word
 from md.checks import path as as_path
 from md.io.atomic_write import Claim, claim_of, claimed, replacing
 from md.particles.state import State
 
 MOST_STEPS = 2**63 - 1
-GROUPS = ("particles", "bonds", "angles", "dihedrals", "impropers", "constraints", "pairs")  # of the schema
+DTYPES = {"single": np.dtype(np.float32), "double": np.dtype(np.float64)}  # of precisions
+FLOATS = ("configuration/box", "particles/position", "particles/velocity", "particles/diameter")
+CHUNKS = {*FLOATS, "configuration/step", "configuration/dimensions", "particles/N", "log/periodic",
+          "log/particles/id"}  # fmt: skip  # all that a frame may store
 BROKEN = (  # exceptions of gsd and numpy for files with wrong bytes
     RuntimeError, KeyError, IndexError, AttributeError, TypeError, ValueError, MemoryError, OverflowError,
 )  # fmt: skip
@@ -69,25 +82,28 @@ class Trajectory:
             its frames replace those of the same and later steps, and the old file is kept as
             `<name>.before-<step>.gsd`, with a warning. This is done once for each simulation: later
             differences are an error, because they come from another run.
+        precision: "single" (float32) or "double" (float64), also that of a file appended to. Single rounds
+            positions by up to 3e-8 of a side of the box (`md.io.trajectory`).
 
     Raises:
         TypeError: an argument of another class.
-        ValueError: an interval below 1.
+        ValueError: an interval below 1, an unknown precision, or "double" with a gsd below 5.
         FileExistsError: there is a file; not with append.
     """
 
-    def __init__(self, path: str | Path, interval: int, append: bool = False):
+    def __init__(self, path: str | Path, interval: int, append: bool = False, precision: str = "single"):
         self.path, self.interval = (
             as_path("path", path),
             integer("interval of Trajectory", interval, unit="steps"),
         )
         self._appends = self._replaces = flag("append", append)
+        self._precision = _checked(precision)
         self._claim: Claim | None = None
         self._replaced_by: ref | None = None  # the simulation that replaced frames
         self._require_new()
 
     def __repr__(self) -> str:
-        options = f"interval={self.interval}, append={self._replaces}"
+        options = f"interval={self.interval}, append={self._replaces}, precision={self._precision!r}"
         return f"Trajectory({str(self.path)!r}, {options})"
 
     def _require_new(self) -> None:
@@ -103,24 +119,26 @@ class Trajectory:
         Raises:
             BlockingIOError: another process appends to the file.
             StepTakenError: another run has appended to the file.
+            ValueError: the file holds another system, or what no frame of this package has.
         """
         self._require_new()
-        state, step = simulation.state, simulation.step
+        step = simulation.step
+        frame = _frame(simulation.state, step, self._precision)
         try:
-            self._claim = _append(self.path, state, step, self._claim, new=not self._appends)
+            self._claim = _append(self.path, frame, self._precision, self._claim, new=not self._appends)
         except StepTakenError as taken:
             repeated = self._replaced_by is not None and self._replaced_by() is simulation
             if not self._replaces or repeated:
                 raise
             with _name_step(self.path, step):
-                kept, self._claim = _truncate(self.path, taken.frames, step, len(state))
+                kept, self._claim = _truncate(self.path, taken.frames, frame, self._precision)
             self._replaced_by = ref(simulation)
             warnings.warn(
                 f"{self.path} held other frames from step {step} on; the file as it was is {kept}",
                 RuntimeWarning,
                 stacklevel=2,
             )
-            self._claim = _append(self.path, state, step, self._claim)
+            self._claim = _append(self.path, frame, self._precision, self._claim)
         self._appends = True
 
     def release(self) -> None:
@@ -128,7 +146,7 @@ class Trajectory:
         self._claim = None  # the lock ends if no other reporter of this process has the claim
 
 
-def append_frame(path: str | Path, state: State, step: int) -> None:
+def append_frame(path: str | Path, state: State, step: int, precision: str = "single") -> None:
     """Append a frame to a trajectory, or start a new file.
 
     The file is closed after each frame. If writing a frame fails, the earlier frames are kept.
@@ -138,51 +156,67 @@ def append_frame(path: str | Path, state: State, step: int) -> None:
         state: the particles, in any order.
         step: of the state, from 0. Steps increase from frame to frame; a frame that is in the file already,
             to the last bit, is not written again.
+        precision: "single" (float32) or "double" (float64), as the file's.
 
     Raises:
         TypeError: an argument of another class.
         StepTakenError: a step that is not after the file's last frame.
         TrajectoryError: a file that is not a trajectory, or is damaged.
-        ValueError: another number of particles, other ids or another box than in the file.
+        ValueError: other particles, another box, other axes or another precision than in the file; a file
+            with chunks that no frame of this package has; a number that the precision cannot hold; an unknown
+            precision, or "double" with a gsd below 5.
         BlockingIOError: the file is the trajectory of a run in another process.
         OSError: the frame cannot be written.
     """
     instance("state", state, State, "an md.State")
-    _append(as_path("path", path), state, integer("step", step, 0, MOST_STEPS))
+    path, step, precision = as_path("path", path), integer("step", step, 0, MOST_STEPS), _checked(precision)
+    _append(path, _frame(state, step, precision), precision)
 
 
-def _append(path: Path, state: State, step: int, known: Claim | None = None, new: bool = False) -> Claim:
+def _checked(precision: str) -> str:
+    """Check a precision, and that the gsd package can write it."""
+    precision = word("precision", precision, DTYPES)
+    if precision == "double" and "precision" not in inspect.signature(gsd.hoomd.open).parameters:
+        raise ValueError(
+            f"precision = 'double' with version {gsd.version.version} of the package gsd; allowed: 'single', "
+            "or gsd 5.0 or later"
+        )
+    return precision
+
+
+def _append(
+    path: Path, frame: gsd.hoomd.Frame, precision: str, known: Claim | None = None, new: bool = False
+) -> Claim:
     """Append a frame, and claim the file for this process.
 
     Args:
         path: of the file.
-        state: the particles.
-        step: of the state.
+        frame: of a state.
+        precision: of the frame.
         known: the claim under which the last frame was written, which then is not checked again.
         new: raise an error if there is a file.
 
     Returns:
         The claim.
     """
-    frame = _frame(state, step)
-    with _name_step(path, step):
+    with _name_step(path, frame.configuration.step):
         if not path.exists():
             try:
-                return _create(path, frame)
+                return _create(path, frame, precision)
             except FileExistsError:  # another process has created it
                 if new:
                     raise
         claim = claimed(path)
-        with _opened(path, "r+") as file:
+        with _opened(path, "r+", precision) as file:
             if len(file):
-                _check_same(path, file, frame)
+                _check_same(path, file, frame, precision)
                 if claim is not known:
-                    _frame_of(path, file, len(file) - 1, len(state))  # raises if it cannot be read
+                    _frame_of(path, file, len(file) - 1, frame.particles.N)  # raises if it cannot be read
             if not len(file) or _is_new(path, file, frame):
                 if len(file):
                     frame.log = {}
                 with _name_frame(path, len(file), "appended"):
-                    file.append(frame)
+                    _write(file, frame)
         return claim
 
 
@@ -214,22 +248,38 @@ def _name_frame(path: Path, frame: int, done: str = "read") -> Iterator[None]:
         ) from error
 
 
-def _create(path: Path, frame: gsd.hoomd.Frame) -> Claim:
+def _create(path: Path, frame: gsd.hoomd.Frame, precision: str) -> Claim:
     """Write a new file with one frame, and claim it."""
     with replacing(path, new=True) as partial:
-        with gsd.hoomd.open(partial.name, "w") as file:
-            file.append(frame)
+        with _open(partial.name, "w", precision) as file:
+            _write(file, frame)
         return claim_of(partial)
 
 
-def _opened(path: Path, mode: str) -> gsd.hoomd.HOOMDTrajectory:
+def _open(path: str | Path, mode: str, precision: str) -> gsd.hoomd.HOOMDTrajectory:
+    """Open a file; versions of gsd below 5 know single precision only, and no name for it."""
+    named = {} if precision == "single" else {"precision": precision}
+    return gsd.hoomd.open(path, mode, **named)
+
+
+def _write(file: gsd.hoomd.HOOMDTrajectory, frame: gsd.hoomd.Frame) -> None:
+    """Write a frame after the last one; in double precision the box too, which gsd rounds to single."""
+    box = frame.configuration.box
+    if not len(file) and np.asarray(box).dtype == np.float64:
+        file.file.write_chunk("configuration/box", np.asarray(box))
+        frame.configuration.box = None
+    file.append(frame)
+    frame.configuration.box = box
+
+
+def _opened(path: Path, mode: str, precision: str) -> gsd.hoomd.HOOMDTrajectory:
     """Open a file as a trajectory.
 
     Raises:
         TrajectoryError: not a trajectory.
     """
     try:
-        return gsd.hoomd.open(path, mode)
+        return _open(path, mode, precision)
     except BROKEN as error:
         raise TrajectoryError(
             f"{path} is no trajectory to append to ({error}); allowed: a GSD file of the schema hoomd, or a "
@@ -237,49 +287,66 @@ def _opened(path: Path, mode: str) -> gsd.hoomd.HOOMDTrajectory:
         ) from error
 
 
-def _frame(state: State, step: int) -> gsd.hoomd.Frame:
-    """Make the frame of a state."""
-    ordered, box = state.by_id(), state.box
+def _frame(state: State, step: int, precision: str) -> gsd.hoomd.Frame:
+    """Make the frame of a state.
+
+    Raises:
+        ValueError: a number that the precision cannot hold.
+    """
+    ordered, box, dtype = state.by_id(), state.box, DTYPES[precision]
     frame = gsd.hoomd.Frame()
     frame.configuration.step, frame.configuration.dimensions = step, box.dim
-    lengths = np.zeros(3, np.float32)
-    lengths[: box.dim] = box.lengths
-    frame.configuration.box = [*lengths, 0, 0, 0]
+    lengths = np.array(box.lengths, ordered.pos.dtype).astype(np.float64)  # those of the run
+    frame.configuration.box = np.zeros(6, dtype)
+    frame.configuration.box[: box.dim] = _rounded("length of the box", lengths, dtype)
     frame.particles.N = len(state)
-    frame.particles.position, frame.particles.velocity = np.zeros((2, len(state), 3), np.float32)
-    frame.particles.position[:, : box.dim] = _centred(ordered.pos, state)
-    frame.particles.velocity[:, : box.dim] = ordered.vel
+    frame.particles.position, frame.particles.velocity = np.zeros((2, len(state), 3), dtype)
+    frame.particles.position[:, : box.dim] = _centred(ordered.pos, lengths, box.periodic, dtype)
+    frame.particles.velocity[:, : box.dim] = _rounded("velocity", ordered.vel, dtype)
     if ordered.radius is not None:
-        frame.particles.diameter = (2 * ordered.radius).astype(np.float32)
+        frame.particles.diameter = 2 * ordered.radius.astype(dtype)
     frame.log["periodic"] = np.array(box.periodic, np.uint8)
     if not np.array_equal(ordered.id, np.arange(len(state))):
         frame.log["particles/id"] = ordered.id
     return frame
 
 
-def _centred(pos: np.ndarray, state: State) -> np.ndarray:
-    """Shift positions to the box's centre: (n, dim) float32, on a periodic axis in [-L/2, L/2) as rounded."""
-    centred = (pos - np.array(state.box.lengths) / 2).astype(np.float32)
-    half = np.array(state.box.lengths, np.float32) / 2
-    over = (centred >= half) & np.array(state.box.periodic)
-    return np.where(over, -half, np.maximum(centred, -half))
+def _centred(pos: np.ndarray, lengths: np.ndarray, periodic: tuple[bool, ...], dtype: np.dtype) -> np.ndarray:
+    """Shift positions to the centre of the box: (n, dim), on a periodic axis in [-L/2, L/2) as rounded."""
+    half = lengths / 2
+    centred, side = _rounded("position from the centre of the box", pos - half, dtype), half.astype(dtype)
+    return np.where((centred >= side) & np.array(periodic), -side, centred)
 
 
-def _check_same(path: Path, file: gsd.hoomd.HOOMDTrajectory, frame: gsd.hoomd.Frame) -> None:
+def _rounded(name: str, values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Round numbers to a precision.
+
+    Raises:
+        ValueError: a finite number that would become infinite.
+    """
+    with np.errstate(over="ignore"):
+        rounded = values.astype(dtype)
+    over = np.isinf(rounded) & np.isfinite(values)
+    if over.any():
+        raise ValueError(
+            f"{name} {values[over][0]:g}; allowed in single precision: up to {np.finfo(dtype).max:g}; give "
+            "precision='double'"
+        )
+    return rounded
+
+
+def _check_same(path: Path, file: gsd.hoomd.HOOMDTrajectory, frame: gsd.hoomd.Frame, precision: str) -> None:
     """Raise an error for a frame of another system than that of the file.
 
     Raises:
-        ValueError: other particles, or another box.
+        ValueError: other particles, another box, other axes, another precision, or chunks that no frame has.
         TrajectoryError: a damaged file.
     """
-    n = frame.particles.N
+    _check_chunks(path, file)
+    n, dim = frame.particles.N, frame.configuration.dimensions
     first = _frame_of(path, file, 0, n)
-    ids, known = (f.log.get("particles/id", np.arange(n)) for f in (frame, first))
-    if np.shape(known) != (n,):
-        raise TrajectoryError(
-            f"{path} is damaged: frame 0 holds ids of shape {np.shape(known)}; allowed: ({n},); give another "
-            "name"
-        )
+    _check_precision(path, file, first, precision)
+    ids, known = (_logged(path, f, "particles/id", np.arange(n)) for f in (frame, first))
     if not np.array_equal(ids, known):
         row = int((ids != known).argmax())
         raise ValueError(
@@ -292,18 +359,88 @@ def _check_same(path: Path, file: gsd.hoomd.HOOMDTrajectory, frame: gsd.hoomd.Fr
             f"{path} holds other particles: id {ids[row]} of diameter {known[row]:g} d, and in this frame "
             f"{diameters[row]:g} d; give another name"
         )
-    box, known = (np.asarray(f.configuration.box, np.float32) for f in (frame, first))
+    box, known = (np.asarray(f.configuration.box) for f in (frame, first))
     if not np.array_equal(box, known):
+        known, box = (", ".join(map(str, numbers)) for numbers in (known, box))
         raise ValueError(
-            f"{path} holds a box of {known[:3].tolist()}, and this frame one of {box[:3].tolist()}; give "
-            "another name"
+            f"{path} holds a box of [{known}], three lengths in d and three tilts, and this frame one of "
+            f"[{box}]; give another name"
+        )
+    if first.configuration.dimensions != dim:
+        raise ValueError(
+            f"{path} holds a system of {first.configuration.dimensions} dimensions, and this frame one of "
+            f"{dim}; give another name"
+        )
+    axes, known = (_logged(path, f, "periodic", np.ones(dim, np.uint8)) for f in (frame, first))
+    if not np.array_equal(axes, known):
+        raise ValueError(
+            f"{path} holds a box of flags periodic = {known.tolist()}, and this frame one of "
+            f"{axes.tolist()}; give another name"
         )
 
 
+def _check_chunks(path: Path, file: gsd.hoomd.HOOMDTrajectory) -> None:
+    """Raise an error for a chunk that no frame of this package has.
+
+    An appended frame would get that chunk from frame 0; and frames that are copied could lose it.
+
+    Raises:
+        ValueError: such a chunk.
+        TrajectoryError: a damaged file.
+    """
+    with _name_frame(path, 0):
+        others = [name for name in file.file.find_matching_chunk_names("") if name not in CHUNKS]
+        found = ((k, name) for name in others for k in range(len(file)) if file.file.chunk_exists(k, name))
+        index, name = next(found, (0, None))
+        if name is None:
+            return
+        values = np.ravel(np.asarray(file.file.read_chunk(index, name)))
+    raise ValueError(
+        f"{path} is of another program: frame {index} holds the chunk {name!r} = "
+        f"{values[:4].tolist()!r:.100}{' ...' * (len(values) > 4)}; allowed: {', '.join(sorted(CHUNKS))}; "
+        "give another name"
+    )
+
+
+def _check_precision(
+    path: Path, file: gsd.hoomd.HOOMDTrajectory, first: gsd.hoomd.Frame, precision: str
+) -> None:
+    """Raise an error for a file whose first frame has floats of another precision.
+
+    Raises:
+        ValueError: such a chunk.
+    """
+    stored = [name for name in FLOATS if file.file.chunk_exists(0, name)]
+    for name in stored or FLOATS[:1]:  # what is not stored is single
+        group, array = name.split("/")
+        found = getattr(getattr(first, group), array).dtype
+        if found != DTYPES[precision]:
+            other = next((f"precision={p!r} or " for p, dtype in DTYPES.items() if dtype == found), "")
+            raise ValueError(
+                f"{path} holds {name} of {found}, and this frame is of {DTYPES[precision]} "
+                f"(precision={precision!r}); give {other}another name"
+            )
+
+
+def _logged(path: Path, frame: gsd.hoomd.Frame, name: str, default: np.ndarray) -> np.ndarray:
+    """Return a logged value of a frame, or its default.
+
+    Raises:
+        TrajectoryError: another shape than that of the default.
+    """
+    found = frame.log.get(name, default)
+    if np.shape(found) != default.shape:
+        raise TrajectoryError(
+            f"{path} is damaged: frame 0 holds log/{name} of shape {np.shape(found)}; allowed: "
+            f"{default.shape}; give another name"
+        )
+    return found
+
+
 def _diameters(frame: gsd.hoomd.Frame) -> np.ndarray:
-    """Return the diameters of the particles of a frame, (n,) float32; the default of the schema is 1."""
+    """Return the diameters of the particles of a frame, (n,); the default of the schema is 1."""
     given = frame.particles.diameter
-    return np.ones(frame.particles.N, np.float32) if given is None else np.asarray(given, np.float32)
+    return np.ones(frame.particles.N, np.float32) if given is None else np.asarray(given)
 
 
 def _is_new(path: Path, file: gsd.hoomd.HOOMDTrajectory, frame: gsd.hoomd.Frame) -> bool:
@@ -332,8 +469,14 @@ def _is_new(path: Path, file: gsd.hoomd.HOOMDTrajectory, frame: gsd.hoomd.Frame)
     )
 
 
-def _truncate(path: Path, frames: int, step: int, n: int) -> tuple[Path, Claim]:
+def _truncate(path: Path, frames: int, new: gsd.hoomd.Frame, precision: str) -> tuple[Path, Claim]:
     """Replace a file by one with its first frames, and keep the old file.
+
+    Args:
+        path: of the file.
+        frames: to keep.
+        new: the frame that takes the place of the others.
+        precision: of all frames.
 
     Returns:
         The path of the old file, and the claim on the new one.
@@ -341,13 +484,13 @@ def _truncate(path: Path, frames: int, step: int, n: int) -> tuple[Path, Claim]:
     kept = None
     try:
         with replacing(path) as partial:
-            with _opened(path, "r") as file, gsd.hoomd.open(partial.name, "w") as other:
+            with _opened(path, "r", precision) as file, _open(partial.name, "w", precision) as other:
                 for index in range(frames):
-                    frame = _frame_of(path, file, index, n)
+                    frame = _frame_of(path, file, index, new.particles.N)
                     if index:
                         frame.log = {}
-                    other.append(frame)
-            kept = _keep_copy(path, step)
+                    _write(other, frame)
+            kept = _keep_copy(path, new.configuration.step)
             return kept, claim_of(partial)
     except BaseException:
         if kept is not None:
@@ -382,16 +525,9 @@ def _frame_of(path: Path, file: gsd.hoomd.HOOMDTrajectory, index: int, n: int) -
         TrajectoryError: the frame cannot be read.
     """
     with _name_frame(path, index):
-        counts = {group: _count(file, index, group) for group in GROUPS}
-    known = counts.pop("particles")
+        known = _count(file, index)
     if known != n:
         raise ValueError(f"{path} holds {known} particles, and this frame {n}; give another name")
-    for group, count in counts.items():
-        if count > path.stat().st_size:  # gsd would allocate memory before it finds the file too short
-            raise TrajectoryError(
-                f"{path} is damaged: frame {index} says that it has {count} {group}; allowed: what the file "
-                "has room for; give another name"
-            )
     with _name_frame(path, index):
         return file[index]
 
@@ -403,9 +539,9 @@ def _step(path: Path, file: gsd.hoomd.HOOMDTrajectory, index: int) -> int:
         return int(file.file.read_chunk(index, name)[0]) if file.file.chunk_exists(index, name) else 0
 
 
-def _count(file: gsd.hoomd.HOOMDTrajectory, index: int, group: str) -> int:
-    """Read the size of a group in a frame; by default it is that of frame 0."""
+def _count(file: gsd.hoomd.HOOMDTrajectory, index: int) -> int:
+    """Read the number of particles of a frame; by default it is that of frame 0."""
     for frame in (index, 0):
-        if file.file.chunk_exists(frame, f"{group}/N"):
-            return int(file.file.read_chunk(frame, f"{group}/N")[0])
+        if file.file.chunk_exists(frame, "particles/N"):
+            return int(file.file.read_chunk(frame, "particles/N")[0])
     return 0

@@ -344,17 +344,20 @@ class Simulation:
             )
         self._loop.update_search()
 
-    def write(self, path: str | Path) -> None:
+    def write(self, path: str | Path, precision: str = "single") -> None:
         """Append the present particles to a trajectory, which OVITO and freud can open (`md.io.trajectory`).
 
         Args:
             path: of the file, usually `.gsd`; made if there is none.
+            precision: "single" (float32), which rounds positions by up to 3e-8 of a side of the box, or
+                "double" (float64), which needs gsd 5; that of the file if there is one.
 
         Raises:
-            ValueError: the file has other particles or a later step, or is no trajectory.
+            ValueError: the file has other particles, a later step or another precision, or is no trajectory
+                of this package; or gsd is too old for the precision.
             OSError: the frame cannot be written; earlier frames are not changed.
         """
-        append_frame(path, self.state, self.step)
+        append_frame(path, self.state, self.step, precision)
 
     def save(self, path: str | Path) -> None:
         """Save all that a run needs to resume, to the last bit (`md.io.checkpoint`).

@@ -65,7 +65,8 @@ def test_a_choice_shows_its_parameters(thing, expected):
 
 def test_a_trajectory_shows_its_file(tmp_path):
     trajectory = md.Trajectory(tmp_path / "run.gsd", 4)
-    assert repr(trajectory) == f"Trajectory('{tmp_path}/run.gsd', interval=4, append=False)"
+    options = "interval=4, append=False, precision='single'"
+    assert repr(trajectory) == f"Trajectory('{tmp_path}/run.gsd', {options})"
 
 
 @pytest.mark.parametrize("kind", [*SEARCHES.values(), *INTEGRATORS.values()])

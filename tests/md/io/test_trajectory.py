@@ -1,6 +1,8 @@
 """Trajectories: frames read by the gsd package equal the states of the simulation, particle by particle."""
 
 import errno
+import inspect
+import itertools
 import os
 import resource
 
@@ -110,6 +112,59 @@ def test_axes_that_are_open_and_ids_that_do_not_count_up_are_logged_for_all_fram
     last = cloud(periodic=(True, False, True), seed=8, ids=ids).by_id()
     half = np.array(last.box.lengths) / 2
     np.testing.assert_allclose(frame.particles.position, last.pos - half, atol=1e-6)
+
+
+GSD_HAS_DOUBLE = "precision" in inspect.signature(gsd.hoomd.open).parameters  # from gsd 5 on
+needs_double = pytest.mark.skipif(not GSD_HAS_DOUBLE, reason="gsd 4 writes single precision only")
+SIDES = ("open", "walls", "periodic")
+
+
+def at_sides(sides, dtype, ids=None) -> md.State:
+    """Centres at both sides of each axis, one unit in the last place inside them, and beyond open ones."""
+    lengths = (9.1, 8.3, 7.7)[: len(sides)]
+    along = []
+    for length, side in zip(np.array(lengths, dtype), sides, strict=True):
+        found = [dtype(0), np.nextafter(dtype(0), dtype(1)), length / 3, np.nextafter(length, dtype(0))]
+        found += [length] * (side != "periodic")
+        along.append(found + [k * length for k in (dtype(-1000), dtype(-0.3), dtype(1.7))] * (side == "open"))
+    pos = np.stack([axis.ravel() for axis in np.meshgrid(*along)], axis=1)
+    flags = ([side == name for side in sides] for name in ("periodic", "open"))
+    return md.State(pos, pos[::-1], md.Box(lengths, *flags), ids)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("sides", [s for dim in (2, 3) for s in itertools.product(SIDES, repeat=dim)])
+def test_a_particle_is_stored_where_it_is_at_any_side(sides, dtype, tmp_path):
+    """In all precisions; a position that rounds to the upper side of a periodic axis is at the lower one."""
+    state, dim = at_sides(sides, dtype), len(sides)
+    half = np.array(state.box.lengths, dtype).astype(float) / 2
+    for precision, stored in {"single": np.float32, "double": np.float64}.items():
+        if precision == "double" and not GSD_HAS_DOUBLE:
+            continue
+        append_frame(tmp_path / precision, state, 0, precision)
+        (frame,) = frames(tmp_path / precision)
+        right, end = (state.pos - half).astype(stored), half.astype(stored)
+        right = np.where((right == end) & np.array(state.box.periodic), -end, right)
+        assert np.array_equal(frame.particles.position[:, :dim], right)
+        assert np.array_equal(frame.configuration.box[:dim], 2 * end)
+        beyond = np.abs(frame.particles.position[:, :dim]) > end
+        assert np.array_equal(beyond.any(axis=0), state.box.open)
+
+
+@pytest.mark.parametrize("beyond", [-3.0, 12.0])
+def test_frames_that_differ_beyond_an_open_side_are_two_frames(beyond, tmp_path):
+    path, box = tmp_path / "run.gsd", md.Box((9, 8), periodic=(False, True), open=(True, False))
+    first, other = (md.State([[x, 4], [4, 4]], np.zeros((2, 2)), box) for x in (beyond, 1.5 * beyond))
+    append_frame(path, first, 5)
+    before = path.read_bytes()
+    append_frame(path, first, 5)
+    with pytest.raises(ValueError, match="another of step 5"):
+        append_frame(path, other, 5)
+    assert path.read_bytes() == before
+    with pytest.warns(RuntimeWarning, match="other frames from step 5"):
+        md.Trajectory(path, 5, append=True).report(Now(other, 5))
+    (frame,) = frames(path)
+    assert frame.particles.position[0, 0] == 1.5 * beyond - 4.5
 
 
 @given(lengths=st.lists(st.floats(0.5, 1e4), min_size=2, max_size=3), data=st.data())
