@@ -258,7 +258,8 @@ class FrozenPrecision(UserWarning):
     """Warning that a typical particle moves by less than 32 units in the last place of the box a step.
 
     A typical particle has the root mean square speed. The units are those of the run's precision at the
-    largest side of the box (`numpy.spacing`). A gas without any motion is at rest, not frozen.
+    largest side of the box (`numpy.spacing`). A gas without any motion is at rest, not frozen; nor are slow
+    particles frozen that gravity or shaking brings above that bound within 100 steps from rest.
     """
 
 

@@ -115,6 +115,18 @@ class ExternalField:
         """Whether particles can touch a wall."""
         return bool((self.record["spring"][0] > 0).any())
 
+    def speed_gained(self, time: float) -> float:
+        """Return the largest speed that gravity and shaking together give a free particle from rest.
+
+        Args:
+            time: during which they act, in time units.
+        """
+        gained = float(np.linalg.norm(self.record["pull"][0].astype(np.float64))) * time
+        if self._shaken is not None:
+            speed = self._shaken.speed
+            gained += speed * min(2.0, 2 * math.pi * self._shaken.frequency * time)
+        return gained
+
     def overlaps(self, pos: np.ndarray, radius: np.ndarray | None = None) -> np.ndarray:
         """Return the overlap of each sphere with the walls along each axis: (n, dim) in d, 0 without contact.
 

@@ -124,6 +124,26 @@ def test_a_driven_gas_is_looked_at_too(driven, backend):
     assert steps_warned(lambda: simulation.run(1)) == [1]
 
 
+GRAVITY = 10 * least_stride(BOX, np.dtype("float32")) / (100 * DT**2)  # ten times the bound in 100 steps
+
+
+@pytest.mark.parametrize("share", [1.0, 0.11, 0.09])
+@pytest.mark.parametrize("driven", ["gravity", "walls"])
+def test_particles_that_are_set_in_motion_are_not_frozen(driven, share, backend):
+    """From rest, as slow as any in the first steps; a tenth of the force is the bound."""
+    box = md.Box(BOX.lengths, (True, True, False))
+    state = md.State([[1, 1, 10], [1, 100, 20]], np.zeros((2, 3)), box)
+    frequency = 0.5  # so that the walls hardly turn within 100 steps
+    amplitude = GRAVITY * share / (2 * np.pi * frequency) ** 2
+    options = {
+        "gravity": {"gravity": (0.0, 0.0, -GRAVITY * share)},
+        "walls": {"walls": md.ShakenWalls(amplitude=amplitude, frequency=frequency, contact_time=0.012)},
+    }[driven]
+    simulation = md.Simulation(state, IDEAL, dt=DT, precision="float32", backend=backend, **options)
+    warned = steps_warned(lambda: simulation.run(20))
+    assert warned == ([] if share > 0.1 else [1])
+
+
 def test_a_step_that_shrinks_is_judged_by_what_it_is(backend):
     """One is so fast that the step is short, and all others hardly move in it."""
     limit, n = least_stride(BOX, np.dtype("float32")), 10_000
