@@ -43,7 +43,7 @@ from md.io.atomic_write import Claim, claim_of, claimed, replacing
 from md.particles.state import State
 
 MOST_STEPS = 2**63 - 1
-DTYPES = {"single": np.dtype(np.float32), "double": np.dtype(np.float64)}  # of precisions
+DTYPES: dict[str, np.dtype] = {"single": np.dtype(np.float32), "double": np.dtype(np.float64)}
 FLOATS = ("configuration/box", "particles/position", "particles/velocity", "particles/diameter")
 CHUNKS = {*FLOATS, "configuration/step", "configuration/dimensions", "particles/N", "log/periodic",
           "log/particles/id"}  # fmt: skip  # all that a frame may store
@@ -361,10 +361,10 @@ def _check_same(path: Path, file: gsd.hoomd.HOOMDTrajectory, frame: gsd.hoomd.Fr
         )
     box, known = (np.asarray(f.configuration.box) for f in (frame, first))
     if not np.array_equal(box, known):
-        known, box = (", ".join(map(str, numbers)) for numbers in (known, box))
+        there, here = (", ".join(map(str, numbers)) for numbers in (known, box))
         raise ValueError(
-            f"{path} holds a box of [{known}], three lengths in d and three tilts, and this frame one of "
-            f"[{box}]; give another name"
+            f"{path} holds a box of [{there}], three lengths in d and three tilts, and this frame one of "
+            f"[{here}]; give another name"
         )
     if first.configuration.dimensions != dim:
         raise ValueError(
@@ -405,7 +405,7 @@ def _check_chunks(path: Path, file: gsd.hoomd.HOOMDTrajectory) -> None:
 def _check_precision(
     path: Path, file: gsd.hoomd.HOOMDTrajectory, first: gsd.hoomd.Frame, precision: str
 ) -> None:
-    """Raise an error for a file whose first frame has floats of another precision.
+    """Raise an error for floats of another precision in the first frame of a file.
 
     Raises:
         ValueError: such a chunk.
