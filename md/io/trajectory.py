@@ -413,7 +413,7 @@ def _check_precision(
     stored = [name for name in FLOATS if file.file.chunk_exists(0, name)]
     for name in stored or FLOATS[:1]:  # what is not stored is single
         group, array = name.split("/")
-        found = getattr(getattr(first, group), array).dtype
+        found = np.asarray(getattr(getattr(first, group), array)).dtype
         if found != DTYPES[precision]:
             other = next((f"precision={p!r} or " for p, dtype in DTYPES.items() if dtype == found), "")
             raise ValueError(

@@ -15,6 +15,7 @@ import pytest
 import md
 from md.io.trajectory import append_frame
 from tests import tiers
+from tests.md.io.test_trajectory import Now
 
 ROOT = Path(md.__file__).parents[1]
 PACKAGES = ("md", "experiments")
@@ -61,13 +62,6 @@ def calls_that_warn() -> Counter[str]:
                 category = call.args[1] if len(call.args) > 1 else named.get("category")
                 found.append(f"{name_of(category) if category else 'UserWarning'} in {path}")
     return Counter(found)
-
-
-class Now:
-    """Stand-in for a simulation at a step, with the attributes that a trajectory reads."""
-
-    def __init__(self, state: md.State, step: int):
-        self.state, self.step = state, step
 
 
 def slow_in_float32(*_):
@@ -147,10 +141,8 @@ def gas(sides: str, temperature: float = 16.0) -> md.State:
     )
 
 
-def opened(state: md.State, sides: str) -> md.State | None:
-    """A state of a periodic box, with such sides of the last axis; None between walls."""
-    if sides not in ("periodic", "open"):
-        return None
+def opened(state: md.State, sides: str) -> md.State:
+    """A state of a periodic box, with such sides of the last axis."""
     flags = [(True, True, sides == "periodic"), (False, False, sides == "open")]
     return md.State(state.pos, state.vel, md.Box(state.box.lengths, *flags), state.id, state.radius)
 
@@ -180,32 +172,33 @@ def clusters(sides):
     return opened(md.scenes.in_clusters(thin, 3.0), sides)
 
 
-def shaken(sides):
-    if sides not in ("walls", "shaken"):
-        return None
+def shaken(_):
     return md.scenes.shaken_box(0.15, LENGTHS, temperature=1.0, backend="cpu")
 
 
-SCENES = {  # by name of the scene in `md.scenes`, or of its kind: the state between some sides, if it can be
-    "granular_gas": gas,
-    "at rest": at_rest,
-    "with_large_spheres": large_spheres,
-    "tiled_gas": tiled,
-    "shared_gas": shared,
-    "cooling_gas": cooling,
-    "in_clusters": clusters,
-    "shaken_box": shaken,
-}
-OWN_TESTS = {"wing_tunnel", "newtonian_lift", "flock"}
-PARTS = {  # of scenes
-    "LiftCase", "box_for", "copies_for", "in_memory_order", "lattice_sites", "maxwell_velocities",
-}  # fmt: skip
 SIDES = {
     "periodic": {},
     "open": {},
     "walls": {"walls": md.Walls(contact_time=CONTACT)},
     "shaken": {"walls": md.ShakenWalls(amplitude=0.1, frequency=5, contact_time=CONTACT)},
 }
+WALLS = ("walls", "shaken")
+NO_WALLS = ("periodic", "open")
+SCENES = {  # name of a scene in `md.scenes`, or of a kind of it -> state, and the sides that it can have
+    "granular_gas": (gas, SIDES),
+    "at rest": (at_rest, SIDES),
+    "with_large_spheres": (large_spheres, SIDES),
+    "tiled_gas": (tiled, NO_WALLS),
+    "shared_gas": (shared, NO_WALLS),
+    "cooling_gas": (cooling, NO_WALLS),
+    "in_clusters": (clusters, NO_WALLS),
+    "shaken_box": (shaken, WALLS),
+}
+CASES = [(scene, sides) for scene, (_, allowed) in SCENES.items() for sides in allowed]
+OWN_TESTS = {"wing_tunnel", "newtonian_lift", "flock"}
+PARTS = {  # of scenes
+    "LiftCase", "box_for", "copies_for", "in_memory_order", "lattice_sites", "maxwell_velocities",
+}  # fmt: skip
 GRAVITY = (0.0, 0.0, -10.0)
 
 
@@ -228,17 +221,15 @@ def check_with_restart(simulation: md.Simulation, folder: Path) -> None:
         assert [frame.configuration.step for frame in file] == [0, 50, 100, 150, 200, 210]
 
 
-@pytest.mark.parametrize("precision", ["float64", "float32"])
-@pytest.mark.parametrize(("scene", "sides"), tiers.product([*SCENES], [*SIDES], every=2, others=tiers.full))
+@pytest.mark.parametrize(
+    ("scene", "sides", "precision"), tiers.product(CASES, ["float32", "float64"], every=2, others=tiers.full)
+)
 def test_no_scene_warns_between_any_sides(scene, sides, precision, tmp_path):
-    """In every other case of the scenes with gravity, and with another search."""
-    state = SCENES[scene](sides)
-    if state is None:
-        return
-    nth = [*SCENES].index(scene) + [*SIDES].index(sides)
+    """Half of the cases with gravity, each with one of three searches."""
+    nth, (make, _) = CASES.index((scene, sides)), SCENES[scene]
     simulation = md.Simulation(
-        state, LAW, ("linked", "verlet", "lbvh")[nth % 3], precision=precision, backend="cpu",
-        gravity=GRAVITY if nth // 2 % 2 and sides != "periodic" else None, **SIDES[sides],
+        make(sides), LAW, tiers.BY_DEFAULT[nth % 3], precision=precision, backend="cpu",
+        gravity=GRAVITY if nth // 2 % 2 else None, **SIDES[sides],
     )  # fmt: skip
     check_with_restart(simulation, tmp_path)
 

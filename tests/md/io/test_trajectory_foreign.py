@@ -150,7 +150,7 @@ def test_another_run_with_other_axes_is_refused(path):
 
 
 @pytest.mark.parametrize("name", ["position", "velocity", "diameter"])
-@pytest.mark.parametrize("dtype", [np.float64, np.int32])
+@pytest.mark.parametrize("dtype", [np.float64, np.int32, np.uint8])
 def test_floats_of_another_class_are_refused(name, dtype, path):
     values = np.ones((N, 3) if name != "diameter" else N, dtype)
     foreign(path, lambda f: setattr(f.particles, name, None), {f"particles/{name}": values})
