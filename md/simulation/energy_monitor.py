@@ -243,7 +243,7 @@ class EnergyMonitor:
         """Warn if a typical particle is too slow for the precision, and will not soon be faster.
 
         Particles that gravity or shaking sets in motion are slow in their first steps, and at rest in a heap.
-        They are not frozen: rounding to a stop takes at most `INTERVAL` steps from them.
+        They are not frozen, if rounding can hold a particle for at most `INTERVAL` steps.
 
         Args:
             step: steps taken.
