@@ -94,9 +94,15 @@ def another_run_in_a_trajectory(tmp_path, _):
     md.Trajectory(tmp_path / "run.gsd", 5, append=True).report(Now(gas("periodic", 9.0), 5))
 
 
+def contact_that_never_ends(folder, monkeypatch):
+    law = md.laws.SpringDashpot(1e4, 150.0)
+    md.Simulation(gas("periodic"), law, dt=1e-3, backend="cpu")
+
+
 RUNS = {  # class and module of the calls that warn -> a run for each of the calls
     "FrozenPrecision in md/simulation/energy_monitor.py": [slow_in_float32],
     "NotYetReordered in md/simulation/simulation.py": [accesses_before_any_reorder],
+    "OverdampedContact in md/simulation/time_step.py": [contact_that_never_ends],
     "UnstableTimeStep in md/cavity/cavity.py": [long_step_of_a_cavity, flow_faster_than_its_sides],
     "RuntimeWarning in md/backend/__init__.py": [no_device],
     "RuntimeWarning in md/io/trajectory.py": [another_run_in_a_trajectory],

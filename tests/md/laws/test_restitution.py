@@ -109,7 +109,7 @@ def test_a_drag_keeps_of_the_sliding_speed_what_was_asked(backend):
 )
 @given(
     radius=st.tuples(st.floats(0.1, 4.0), st.floats(0.1, 4.0)),
-    share=st.floats(0.5, 1.1),
+    share=st.one_of(st.floats(0.5, 0.999), st.floats(1.001, 1.1)),  # the dashpot jumps at 1
     vel=st.tuples(*[st.floats(-9.0, 9.0)] * 6),
 )
 def test_unequal_spheres_are_equal_ones_enlarged(law, radius, share, vel, backend):
