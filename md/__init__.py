@@ -8,7 +8,8 @@ The map of the rooms is `md/README.md`.
 
 from md import backend, boundaries, cavity, integrate, laws, observe, reorder, scenes, search
 from md.boundaries import Inflow, ShakenWalls, Walls, Wing
-from md.boundaries.airfoil import Airfoil, naca, read_airfoil
+from md.boundaries.airfoil import Airfoil, naca
+from md.boundaries.airfoil_file import read_airfoil
 from md.cavity import Cavity
 from md.errors import (
     BackendUnavailableError,
@@ -23,6 +24,7 @@ from md.errors import (
     OverlappingStart,
     ParticleEscaped,
     SimulationFault,
+    SkippedText,
     UnstableTimeStep,
 )
 from md.io.checkpoint import PACKAGE, Checkpoint
@@ -61,6 +63,7 @@ __all__ = [
     "ShakenWalls",
     "Simulation",
     "SimulationFault",
+    "SkippedText",
     "State",
     "Trajectory",
     "UnstableTimeStep",

@@ -274,6 +274,13 @@ class NotYetReordered(UserWarning):
     """Warning that the accesses of a force kernel were requested before the first reorder."""
 
 
+class SkippedText(UserWarning):
+    """Warning that lines, ends of lines or a column of a file of coordinates were not read.
+
+    The message has the numbers of the lines.
+    """
+
+
 class CheckpointError(ValueError):
     """Error of a file from which no simulation can resume; the message has the reason and the remedy."""
 

@@ -1,4 +1,4 @@
-"""Airfoils: closed outlines in chord units, in closed form or from coordinate files, placed in a stream.
+"""Airfoils: closed outlines in chord units, placed in a stream; NACA sections in closed form.
 
 The chord is from the leading edge at x = 0 to the trailing edge at x = 1; the stream is along +x and y points
 up. Outlines are counter-clockwise: from the trailing edge along the upper surface to the leading edge, and
@@ -11,22 +11,18 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from md.checks import array, flag, integer, number, numbers, refuse_value, text
-from md.checks import path as as_path
 
 SAME = 1e-9  # distance in chords below which points are equal
 STRAIGHT = 1e-12  # angle below which neighbouring segments are parallel
 MIRRORED = 1e-6  # largest distance in chords of a symmetric outline from its mirror image
-NORMAL = 0.01  # largest error in chords of the chord of a file that is not normalised
 QUARTER_CHORD = np.array([0.25, 0.0])  # centre of the rotation of an airfoil
 THICKNESS = (0.2969, -0.1260, -0.3516, 0.2843)  # of sqrt(x), x, x^2, x^3, for a section 0.2 thick
 SHORTEST = 1e-9  # chord in d, so that the squares of segments are normal numbers of float32
 LONGEST = 1e100  # chord, and positions of a wing and of points near it, in d, so that squares are finite
-MOST_CHARACTERS = 10_000_000  # of a file of coordinates
 MOST_POINTS = 10_000  # of a surface: each segment is compared with all others
 OPEN, CLOSED = -0.1015, -0.1036  # of x^4: as in the report, and for surfaces that are joined at x = 1
 
@@ -67,7 +63,7 @@ class Airfoil:
                 f"{outline[k].tolist()}; allowed: consecutive points more than {SAME:g} chords apart; leave "
                 "one out"
             )
-        if (pair := _crossing(outline)) is not None:
+        if (pair := crossing(outline)) is not None:
             raise ValueError(
                 f"segments {pair[0]} and {pair[1]} of the outline of {self.name!r} cross or touch; allowed: "
                 "an outline that does not cross or touch itself; put the points in order along it (segment k "
@@ -195,102 +191,6 @@ def _camber_line(x: np.ndarray, most: float, place: float) -> tuple[np.ndarray, 
     return height, 2 * steep * (place - x)
 
 
-def read_airfoil(path: str | Path) -> Airfoil:
-    """Read an airfoil from a file of coordinates, in Selig's format or Lednicer's.
-
-    Selig's: a line with the name, then points x y from the trailing edge along the upper surface to the
-    leading edge and back along the lower one. Lednicer's: a line with the name, a line with the numbers of
-    points of both surfaces, then the points of the upper surface from leading to trailing edge, a blank line,
-    and the points of the lower surface from leading to trailing edge. A file is Lednicer's if both numbers of
-    the first pair are above 1. Other blank lines are skipped. Without a line with a name, the name is that of
-    the file without its suffix.
-
-    A point that repeats the one before it is dropped. If the leading or trailing edge is more than 1 % of the
-    chord from x = 0 or x = 1, the outline is shifted along x and scaled so that both are there; otherwise it
-    is as in the file.
-
-    Args:
-        path: of the file, in UTF-8.
-
-    Returns:
-        The airfoil.
-
-    Raises:
-        TypeError: a path of another class.
-        ValueError: a line that is not a pair of numbers, other numbers of points than stated, fewer than 3
-            points, or an outline for which `Airfoil` raises one; names the file and, if known, the line.
-        OSError: the file cannot be read.
-
-    M. Selig, UIUC airfoil coordinates database, https://m-selig.ae.illinois.edu/ads/coord_database.html.
-    """
-    path = as_path("path", path)
-    with open(path, encoding="utf-8-sig", errors="replace") as file:
-        content = file.read(MOST_CHARACTERS + 1)
-    if len(content) > MOST_CHARACTERS:
-        raise ValueError(
-            f"{path} has more than {MOST_CHARACTERS} characters; allowed: a file of coordinates, of up to "
-            f"{2 * MOST_POINTS} points"
-        )
-    written = [(row, line.strip()) for row, line in enumerate(content.split("\n"), 1) if line.strip()]
-    named = bool(written) and _pair(written[0][1]) is None
-    name = written[0][1] if named else path.stem
-    pairs = []
-    for row, line in written[named:]:
-        if (pair := _pair(line)) is None:
-            raise ValueError(
-                f"{path}, line {row}: {line!r:.100}; allowed after the name: two finite numbers x and y; "
-                "correct the line or leave it out"
-            )
-        pairs.append(pair)
-    if pairs and min(pairs[0]) > 1:
-        points = _lednicer(path, written[named:], pairs)
-    else:
-        points = np.array(pairs).reshape(-1, 2)
-    points = points[(points != np.roll(points, -1, axis=0)).any(axis=1)]
-    if len(points) < 3:
-        row, line = written[-1] if written else (1, "")
-        raise ValueError(
-            f"{path}, line {row}: {line!r:.100} ends the file after {len(points)} different points; allowed: "
-            "at least 3"
-        )
-    least, most = points[:, 0].min(), points[:, 0].max()
-    if max(abs(least), abs(most - 1)) > NORMAL and least < most:
-        points = (points - (least, 0)) / (most - least)
-    try:
-        return Airfoil(name, points)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-
-
-def _pair(line: str) -> tuple[float, float] | None:
-    """Parse a line of two finite numbers; None for another line."""
-    try:
-        x, y = map(float, line.split())
-    except ValueError:
-        return None
-    return (x, y) if math.isfinite(x) and math.isfinite(y) else None
-
-
-def _lednicer(path: Path, written: list[tuple[int, str]], pairs: list[tuple[float, float]]) -> np.ndarray:
-    """Join the points of both surfaces to an outline; the first pair is their numbers of points.
-
-    Raises:
-        ValueError: other numbers of points than stated.
-    """
-    (row, line), (upper, lower) = written[0], pairs[0]
-    points = np.array(pairs[1:]).reshape(-1, 2)
-    gaps = np.flatnonzero(np.diff([row for row, _ in written[1:]]) > 1) + 1
-    found = [int(gaps[0]), len(points) - int(gaps[0])] if len(gaps) == 1 else [len(points)]
-    wanted = [upper, lower] if len(gaps) == 1 else [upper + lower]
-    if found != wanted or upper % 1:
-        raise ValueError(
-            f"{path}, line {row}: {line!r:.100}, but {' and '.join(map(str, found))} points follow; allowed: "
-            "how many points the upper and the lower surface have; correct them, or write coordinates in "
-            "chords if that is a point"
-        )
-    return np.concatenate([points[: int(upper)][::-1], points[int(upper) :]])
-
-
 def _signed_area(outline: np.ndarray) -> float:
     """Compute the area inside by the shoelace formula, positive for a counter-clockwise outline."""
     x, y = (outline - outline[0]).T
@@ -302,8 +202,15 @@ def _cross(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return first[..., 0] * second[..., 1] - first[..., 1] * second[..., 0]
 
 
-def _crossing(outline: np.ndarray) -> tuple[int, int] | None:
-    """Find two segments that cross or touch, other than neighbours at their common point; None without."""
+def crossing(outline: np.ndarray) -> tuple[int, int] | None:
+    """Find two segments of a closed outline that cross or touch, apart from neighbours at their common point.
+
+    Args:
+        outline: (m, 2) points; segment k is from point k to the next, the last one to the first point.
+
+    Returns:
+        The numbers of both segments; None without such segments.
+    """
     m, start, end = len(outline), outline, np.roll(outline, -1, axis=0)
     low, high, along = np.minimum(start, end), np.maximum(start, end), end - start
     following, length = np.roll(along, -1, axis=0), np.hypot(*along.T)
@@ -317,7 +224,7 @@ def _crossing(outline: np.ndarray) -> tuple[int, int] | None:
         near = ((low[others] <= high[k]) & (low[k] <= high[others])).all(axis=1)
         sides = [np.sign(_cross(along[k], ends[others] - start[k])) for ends in (start, end)]
         own = [np.sign(_cross(along[others], ends[k] - start[others])) for ends in (start, end)]
-        crossing = near & (sides[0] * sides[1] <= 0) & (own[0] * own[1] <= 0)
-        if crossing.any():
-            return k, k + 2 + int(crossing.argmax())
+        meeting = near & (sides[0] * sides[1] <= 0) & (own[0] * own[1] <= 0)
+        if meeting.any():
+            return k, k + 2 + int(meeting.argmax())
     return None
