@@ -60,12 +60,12 @@ def read_airfoil(path: str | Path) -> Airfoil:
     four numbers); of MSES with one element; tables of spreadsheets, with headings of columns.
 
     Lines: encodings are UTF-8, UTF-16 with a byte order mark, or else Windows-1252. Blanks, tabs, commas,
-    semicolons or bars separate numbers; decimal marks are points or commas; exponents are of e or d; numbers
-    may be in brackets or quotes. Of three columns the one that is constant or counts the lines is skipped.
-    Tags of HTML and blank lines are left out. The first line of text ahead of the points is the name, without
-    marks of comments; without one the name is that of the file without its suffix. Other text is skipped
-    ahead of the points, after them, between two surfaces, and from # or ! on after numbers; so is a line of
-    an x and dots, if a line beside it has a point at that x.
+    semicolons or bars separate numbers, one kind in a line; decimal marks are points or commas; exponents are
+    of e or d; numbers may be in brackets or quotes. Of three columns the one that is constant or counts the
+    lines is skipped. Tags of HTML and blank lines are left out. The first line of text ahead of the points is
+    the name, without marks of comments; without one the name is that of the file without its suffix. Other
+    text is skipped ahead of the points, after them, between two surfaces, and from # or ! on after numbers;
+    so is a line of an x and dots, if a line beside it has a point at that x.
 
     Units: if the leading or trailing edge is more than 1 % of the chord from x = 0 or x = 1, the outline is
     shifted along x and scaled so that both are there (percent, millimetres); otherwise it is as in the file.
@@ -83,8 +83,8 @@ def read_airfoil(path: str | Path) -> Airfoil:
         ValueError: text between points of a surface, or a damaged line of numbers anywhere; other numbers of
             points than stated, fewer than 3 points; more elements or sections than one, only one surface,
             a surface that turns back along x, ends far apart, a single point far from all others, a section
-            higher than long; commas that have two meanings; or an outline for which `Airfoil` raises one.
-            Names the file and, if known, the line.
+            higher than long; or an outline for which `Airfoil` raises one. Names the file and, if known, the
+            line.
         OSError: the file cannot be read.
 
     Warns:
@@ -256,13 +256,13 @@ def _read_title(path: Path, head: list[Line], parts: _Parts) -> None:
     Raises:
         ValueError: a number of points that is not that of the file, or another damaged line.
     """
-    firsts = [(line.numbers or (0.0,))[0] for line in parts.points]
+    most = max((line.numbers or (0.0,))[0] for line in parts.points)
     for k, line in enumerate(head):
         numbers = line.numbers or ()
         if len(numbers) == 1 and not numbers[0] % 1:
             if numbers[0] == len(parts.points):
                 continue
-            if k or min(firsts) <= numbers[0] <= max(firsts):
+            if k or numbers[0] <= most:
                 raise line.refused(
                     path,
                     f", but {len(parts.points)} points follow; allowed: the number of points, or a name in "

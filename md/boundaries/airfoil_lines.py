@@ -14,7 +14,8 @@ NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eEdD][+-]?[0-9]+)?") 
 INFINITE = re.compile("[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 BROKEN = {mark: re.compile(rf"[+-]?(?:[0-9]+[{mark}].*|[{mark}][0-9].*)") for mark in ".,"}
 MISSING = re.compile(r"[-*?.]*")  # in the place of a number
-SEPARATORS = {".": re.compile(r"\s*[,;|]\s*|\s+"), ",": re.compile(r"\s*[;|]\s*|\s+")}  # of a decimal mark
+SEPARATORS = {".": (";", "|", ",", None), ",": (";", "|", None)}  # of a decimal mark; None: blanks
+DIGITS = re.compile(r"[-+0-9.]+[\s,;|]+[-+0-9.,;|\s]*")  # and no letters, of two words at least
 BRACKETS = str.maketrans(dict.fromkeys("()[]{}\"'", " "))
 SIGNS = str.maketrans({"\N{MINUS SIGN}": "-", "\N{NO-BREAK SPACE}": " ", "\x1a": " "})  # 1a ends files of DOS
 TAG = re.compile(r"</?[a-zA-Z!][^<>]*>")
@@ -50,11 +51,11 @@ class Line:
     def is_damaged(self) -> bool:
         """Whether the line looks like numbers of which one is missing, broken or not finite, or one too many.
 
-        These are lines of numbers alone; and lines of up to three words of which the first one is a number
-        with a decimal mark, or that all are numbers, NaN, infinity, begin as a number with a decimal mark, or
-        stand for a missing number, but not all of the last kind.
+        These are lines of numbers alone, or of digits, signs, marks and separators; and lines of up to three
+        words of which the first one is a number with a decimal mark, or that all are numbers, NaN, infinity,
+        begin as a number with a decimal mark, or stand for a missing number, but not all of the last kind.
         """
-        if self.numbers is not None:
+        if self.numbers is not None or DIGITS.fullmatch(self.text):
             return True
         first, broken = self.words[0], BROKEN[self.mark]
         found = [
@@ -74,9 +75,9 @@ def lines_of(path: Path) -> list[Line]:
     """Read the lines of a file that are not blank.
 
     Encodings are UTF-8, UTF-16 with a byte order mark, or else Windows-1252, which has the letters of
-    Latin-1. Lines end as on any system. Tags of HTML are left out. Numbers are separated by blanks, commas,
-    semicolons or bars; may be in brackets or quotes; and have an exponent of e or d. Commas are decimal marks
-    if more lines are points that way.
+    Latin-1. Lines end as on any system. Tags of HTML are left out. Numbers are separated by semicolons, bars,
+    commas or blanks, the first of them that a line has; may be in brackets or quotes; and have an exponent of
+    e or d. Commas are decimal marks if more lines are points that way.
 
     Args:
         path: of the file.
@@ -85,7 +86,7 @@ def lines_of(path: Path) -> list[Line]:
         The lines.
 
     Raises:
-        ValueError: too many bytes, no text, or as many points by either meaning of commas, and others.
+        ValueError: too many bytes, or no text.
         OSError: the file cannot be read.
     """
     written = []
@@ -96,14 +97,6 @@ def lines_of(path: Path) -> list[Line]:
     if not any("," in text for _, text in written):
         return point
     by_point, by_comma = (sum(line.is_point for line in lines) for lines in (point, comma))
-    for one, other in zip(point, comma, strict=True):
-        unlike = (one.is_point or other.is_point) and one.numbers != other.numbers
-        if by_point == by_comma and unlike:
-            raise one.refused(
-                path,
-                ": commas may separate numbers or be decimal marks; allowed: one meaning; write points "
-                "as decimal marks, or semicolons between numbers",
-            )
     return comma if by_comma > by_point else point
 
 
@@ -142,9 +135,11 @@ def _line(row: int, text: str, mark: str) -> Line:
 
 
 def _words(text: str, mark: str) -> tuple[str, ...]:
-    """Split a text; an empty word is a number left out, but for the last one."""
-    words = SEPARATORS[mark].split(text.translate(BRACKETS).strip())
-    return tuple(words[:-1] if len(words) > 1 and not words[-1] else words)
+    """Split a text; an empty word is a number left out. A separator at the end is left out."""
+    text = text.translate(BRACKETS).strip()
+    text = text[:-1].rstrip() if text[-1:] in tuple(",;|") else text
+    separator = next(separator for separator in SEPARATORS[mark] if separator is None or separator in text)
+    return tuple(word.strip() for word in text.split(separator)) or ("",)
 
 
 def _numbers(words: tuple[str, ...], mark: str) -> tuple[float, ...] | None:

@@ -66,12 +66,13 @@ class Form:
 
     def lines(self, upper: np.ndarray, lower: np.ndarray) -> list[str]:
         """Write the lines of two surfaces, each from leading to trailing edge."""
+        dot = "" if self.comma else "."
         first, second, middle, counts = {
             "selig": (upper[::-1], lower[1:], [], []),
             "reversed": (lower[::-1], upper[1:], [], []),
             "leading": (upper, lower[::-1], [], []),
             "heading": (upper[::-1], lower, ["Lower surface"], []),
-            "lednicer": (upper, lower, [""], [f" {len(upper)}. {len(lower)}. "]),
+            "lednicer": (upper, lower, [""], [f" {len(upper)}{dot} {len(lower)}{dot} "]),
             "lower first": (lower, upper, [], [f"{len(lower)} {len(upper)}"]),
             "trailing": (upper[::-1], lower[::-1], [], [f"{len(upper)} {len(lower)}"]),
             "uncounted": (upper, lower, [], []),
@@ -265,6 +266,7 @@ def test_what_is_skipped_is_named(file, lines, expected):
         (["name", "0.5 3.0 -2.5 3.5", "text", *POINTS], "line 2: .* damaged line of numbers"),
         (["name", "22", *POINTS], "line 2: '22', but 23 points follow"),
         (["1", *POINTS], "line 1: '1', but 23 points follow"),
+        (["0.0", *POINTS[1:]], "line 1: .0.0., but 22 points follow"),
         (["nan inf", *POINTS], "line 1: 'nan inf': a damaged line"),
         (["24 12", *POINTS], "line 1: '24 12', but 23 points follow"),
         (["0012 0.5", *POINTS], "line 1: '0012 0.5': a point far from all others"),
@@ -283,7 +285,8 @@ def test_what_is_skipped_is_named(file, lines, expected):
         ([f"{line} {line.split()[1]}" for line in POINTS], "three columns, of which 0 are constant"),
         ([f"{k} {k} {k % 3}" for k in range(9)], "three columns, of which 2 are constant"),
         ([" ".join(line.split()[::-1]) for line in POINTS], "chords high"),
-        (["0,5 1", "0,0 0", "0,5 0"], "line 1: .* commas may separate numbers or be decimal marks"),
+        ([*POINTS[:-1], "1,000000 0,000000"], "line 23: '1,000000 0,000000': a damaged line of numbers"),
+        ([*POINTS[:-1], "1.000000 0.000000 \N{DEGREE SIGN}"], "line 23: .* a damaged line of numbers"),
         (["1 0.001", "0 0.05", "0.5 -0.1", "0.3 -0.2", "0.6 -0.3", "1 0"], "line 3: .* turns back along x"),
         (["0.5 0", "0.5 1", "0.5 2"], "line 3: .* all points are at one x"),
     ],
@@ -315,3 +318,21 @@ def test_bytes_that_are_no_text(file, raw):
 def test_html_is_left_out(file):
     lines = ["<html><!-- page --><pre>NACA&nbsp;2412", *[f"{line}<br />" for line in POINTS], "</pre>"]
     assert read(file, "\n".join(lines).encode()).name == "NACA 2412"
+
+
+@pytest.mark.parametrize("gap", ["{};{}", "{} {}", "{}\t{}", "{} ; {};", "[{} | {}],", "'{}' '{}'"])
+def test_commas_are_decimal_marks_beside_other_separators(file, gap):
+    lines = [
+        gap.format(x, y) for x, y in (("100", "0"), ("50", "7,5"), ("25", "6"), ("0", "-0,"), ("50", "-,5"))
+    ]
+    found = read(file, "\n".join(lines).encode()).outline
+    assert found.tolist() == [[1, 0], [0.5, 0.075], [0.25, 0.06], [0, 0], [0.5, -0.005]]
+
+
+@pytest.mark.parametrize(
+    "gap", ["{},{}", "{}, {}", "{} , {},", "[{} {}];", "({};{})", '"{}","{}",', "{{{}, {}}},"]
+)
+def test_points_are_decimal_marks(file, gap):
+    lines = [gap.format(x, y) for x, y in (("1", "0"), ("0.5", "0.1"), ("0", "0"), (".5", "-1e-1"))]
+    found = read(file, "\n".join(lines).encode()).outline
+    assert found.tolist() == [[1, 0], [0.5, 0.1], [0, 0], [0.5, -0.1]]
