@@ -17,7 +17,7 @@ MISSING = re.compile(r"[-*?.]*")  # in the place of a number
 SEPARATORS = {".": (";", "|", ",", None), ",": (";", "|", None)}  # of a decimal mark; None: blanks
 DIGITS = re.compile(r"[-+0-9.]+[\s,;|]+[-+0-9.,;|\s]*")  # and no letters, of two words at least
 BRACKETS = str.maketrans(dict.fromkeys("()[]{}\"'", " "))
-SIGNS = str.maketrans({"\N{MINUS SIGN}": "-", "\N{NO-BREAK SPACE}": " ", "\x1a": " "})  # 1a ends files of DOS
+SIGNS = str.maketrans({"\N{MINUS SIGN}": "-", "\N{NO-BREAK SPACE}": " ", "\x1a": " "})  # 1a: end, in DOS
 TAG = re.compile(r"</?[a-zA-Z!][^<>]*>")
 MARKED = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
@@ -93,11 +93,9 @@ def lines_of(path: Path) -> list[Line]:
     for row, raw in enumerate(re.split(r"\r\n|\r|\n", _content(path)), 1):
         if text := html.unescape(TAG.sub(" ", raw)).translate(SIGNS).strip():
             written.append((row, text))
-    point, comma = ([_line(row, text, mark) for row, text in written] for mark in SEPARATORS)
-    if not any("," in text for _, text in written):
-        return point
-    by_point, by_comma = (sum(line.is_point for line in lines) for lines in (point, comma))
-    return comma if by_comma > by_point else point
+    marks = SEPARATORS if any("," in text for _, text in written) else "."
+    readings = [[_line(row, text, mark) for row, text in written] for mark in marks]
+    return max(readings, key=lambda lines: sum(line.is_point for line in lines))  # the first one if equal
 
 
 def _content(path: Path) -> str:
