@@ -99,10 +99,18 @@ def contact_that_never_ends(folder, monkeypatch):
     md.Simulation(gas("periodic"), law, dt=1e-3, backend="cpu")
 
 
+def text_in_an_airfoil_file(folder, monkeypatch):
+    points = "".join(f"{x:.6f} {y:.6f}\n" for x, y in md.naca("2412").outline)
+    path = folder / "foil.dat"
+    path.write_text(f"NACA 2412\n{points}measured in a tunnel\n")
+    md.read_airfoil(path)
+
+
 RUNS = {  # class and module of the calls that warn -> a run for each of the calls
     "FrozenPrecision in md/simulation/energy_monitor.py": [slow_in_float32],
     "NotYetReordered in md/simulation/simulation.py": [accesses_before_any_reorder],
     "OverdampedContact in md/simulation/time_step.py": [contact_that_never_ends],
+    "SkippedText in md/boundaries/airfoil_file.py": [text_in_an_airfoil_file],
     "UnstableTimeStep in md/cavity/cavity.py": [long_step_of_a_cavity, flow_faster_than_its_sides],
     "RuntimeWarning in md/backend/__init__.py": [no_device],
     "RuntimeWarning in md/io/trajectory.py": [another_run_in_a_trajectory],
