@@ -3,9 +3,9 @@
 Contract. The rows of a query are those of its runs that its filter selects. They belong to runs (each a gas
 and a process of its own) or, if they are predictions or numbers of several gases, to gases; a query may name
 another column whose values are independent of each other, such as the scenes of one run. Of several runs the
-answer is the mean of the logarithms with Student's t interval (95 %), of several gases or scenes, and of runs
-whose numbers are not all above 0, the median and the range. One run or gas gives its median and the range of
-its rounds, and is called so.
+answer is the mean of the logarithms with Student's t interval (95 %); of parts of a whole, which cannot
+exceed 1, that of log(x / (1 - x)); of several gases or scenes, and of runs whose numbers are not all above 0,
+the median and the range. One run or gas gives its median and the range of its rounds, and is called so.
 """
 
 import functools
@@ -354,12 +354,19 @@ def _answer(rows: dict[int, Rows], over: dict[int, Rows], kind: Statistic, unit:
     medians = np.array([np.median(values) for values in numbers.values()], float)
     if not np.isfinite(medians).all():
         raise checks.refuse_value("statistic", medians.tolist(), "finite numbers")
+    if kind.is_part and not ((medians > 0) & (medians < 1)).all():
+        raise checks.refuse_value(
+            "parts", medians.tolist(), "numbers above 0 and below 1", "take a baseline that contains the rows"
+        )
     rounds, is_range = min(map(len, numbers.values())), True
     if len(medians) == 1:
         (values,) = numbers.values()
         low, value, high = np.min(values), medians[0], np.max(values)
     elif unit != RUN or (medians <= 0).any():
         low, value, high = np.min(medians), np.median(medians), np.max(medians)
+    elif kind.is_part:
+        odds = np.array(statistics.interval(medians / (1 - medians)))
+        (value, low, high), is_range = odds / (1 + odds), False
     else:
         (value, low, high), is_range = statistics.interval(medians), False
     return Answer(float(value), float(low), float(high), len(medians), unit, rounds, is_range, case)

@@ -49,27 +49,32 @@ class Statistic:
         reduce: rows and rows of the baseline -> (rounds,) numbers.
         has_baseline: whether the query needs `over`.
         has_second: whether the query needs `along`.
+        is_part: whether its numbers are parts of a whole, between 0 and 1.
     """
 
     reduce: Reduce
     has_baseline: bool = False
     has_second: bool = False
+    is_part: bool = False
 
 
 STATISTICS: dict[str, Statistic] = {}
 
 
-def statistic(name: str, has_baseline: bool = False, has_second: bool = False) -> Callable[[Reduce], Reduce]:
+def statistic(
+    name: str, has_baseline: bool = False, has_second: bool = False, is_part: bool = False
+) -> Callable[[Reduce], Reduce]:
     """Register a function as a statistic.
 
     Args:
         name: in `results/verdicts.toml`.
         has_baseline: whether the query needs `over`.
         has_second: whether the query needs `along`.
+        is_part: whether its numbers are parts of a whole.
     """
 
     def register(reduce: Reduce) -> Reduce:
-        STATISTICS[name] = Statistic(reduce, has_baseline, has_second)
+        STATISTICS[name] = Statistic(reduce, has_baseline, has_second, is_part)
         return reduce
 
     return register
@@ -115,6 +120,34 @@ def gain(rows: Rows, over: Rows) -> np.ndarray:
 def share(rows: Rows, over: Rows) -> np.ndarray:
     """Return the rows over the baseline in each round that has both: the inverse of the gain."""
     return _ratio(baseline=rows, others=over)
+
+
+@statistic("gain of sums", has_baseline=True)
+def gain_of_sums(rows: Rows, over: Rows) -> np.ndarray:
+    """Return the sum of the baseline over that of the rows, over the rounds that both have.
+
+    It is the gain of a process of which each round has another part, such as the phases of a shake: a median
+    over rounds would drop the parts with the largest and the smallest gain.
+    """
+    return _ratio_of_sums(baseline=over, others=rows)
+
+
+@statistic("gain of medians", has_baseline=True)
+def gain_of_medians(rows: Rows, over: Rows) -> np.ndarray:
+    """Return the median of the baseline over that of the rows, which were not sampled in rounds."""
+    return np.array([np.median(over.value) / np.median(rows.value)])
+
+
+@statistic("part of sums", has_baseline=True, is_part=True)
+def part_of_sums(rows: Rows, over: Rows) -> np.ndarray:
+    """Return the part that the rows have of the sum of a baseline that contains them, over common rounds."""
+    return _ratio_of_sums(baseline=rows, others=over)
+
+
+@statistic("apart", has_baseline=True)
+def apart(rows: Rows, over: Rows) -> np.ndarray:
+    """Return the factor, at least 1, by which rows and baseline differ: that of the median over rounds."""
+    return np.exp(np.abs(np.log(np.median(_ratio(baseline=over, others=rows), keepdims=True))))
 
 
 @statistic("weighted mean", has_second=True)
@@ -169,6 +202,16 @@ def over_best(rows: Rows, over: Rows) -> np.ndarray:
     return _ratio(baseline=rows, others=over.at(_along(over) == places[medians.argmin()]))
 
 
+@statistic("sums over best", has_baseline=True, has_second=True)
+def sums_over_best(rows: Rows, over: Rows) -> np.ndarray:
+    """Return the sum of the rows over that of the best of the baseline: the group `along` of the lowest mean.
+
+    It is "over best" of a process of which each round has another part, see "gain of sums".
+    """
+    places, means = _of_each(_along(over), over.value, np.mean)
+    return _ratio_of_sums(baseline=rows, others=over.at(_along(over) == places[means.argmin()]))
+
+
 @statistic("peak over mean", has_baseline=True)
 def peak_over_mean(rows: Rows, over: Rows) -> np.ndarray:
     """Return the largest value of the rows over the mean of the baseline."""
@@ -198,10 +241,32 @@ def _ratio(baseline: Rows, others: Rows) -> np.ndarray:
     Raises:
         ValueError: no round has both.
     """
-    (up, above), (down, below) = (_of_each(rows.round, rows.value) for rows in (baseline, others))
-    _, first, second = np.intersect1d(up, down, assume_unique=True, return_indices=True)
-    if not len(first):
+    above, below = _in_common_rounds(baseline, others)
+    return above / below
+
+
+def _ratio_of_sums(baseline: Rows, others: Rows) -> np.ndarray:
+    """Return the sum of the baseline over that of the others, over the rounds that have both.
+
+    Raises:
+        ValueError: no round has both.
+    """
+    above, below = _in_common_rounds(baseline, others, np.sum)
+    return np.array([above.sum() / below.sum()])
+
+
+def _in_common_rounds(
+    first: Rows, second: Rows, take: Callable[[np.ndarray], float] = np.median
+) -> tuple[np.ndarray, np.ndarray]:
+    """Reduce the rows of each round that both have: (rounds,) numbers of each.
+
+    Raises:
+        ValueError: no round has both.
+    """
+    (up, above), (down, below) = (_of_each(rows.round, rows.value, take) for rows in (first, second))
+    _, ups, downs = np.intersect1d(up, down, assume_unique=True, return_indices=True)
+    if not len(ups):
         raise checks.refuse_value(
-            "rounds", baseline.round.tolist(), f"rounds of the other rows, {others.round.tolist()}"
+            "rounds", first.round.tolist(), f"rounds of the other rows, {second.round.tolist()}"
         )
-    return above[first] / below[second]
+    return above[ups], below[downs]

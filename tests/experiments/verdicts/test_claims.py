@@ -1,12 +1,18 @@
 """The file of claims: its fields are checked, and every claim of the sources is there."""
 
+import ast
 import re
+from functools import cache
 
+import pandas as pd
 import pytest
 
 from experiments.core.record import read_provenance
+from experiments.drawing.style.origin import origin_of
+from experiments.reference import listing
+from experiments.reference.keep import read_about
 from experiments.verdicts import claims
-from experiments.verdicts.claims import FILE, IDS, every, read, words
+from experiments.verdicts.claims import FILE, IDS, RESULTS, every, read, words
 from experiments.verdicts.queries import REFERENCE
 
 pytestmark = pytest.mark.quick
@@ -118,17 +124,78 @@ def test_a_claim_with_parts_has_their_common_verdict_or_depends():
 
 
 MEASURED = [claim for claim in every(read()) if claim.queries]
+RUNS = sorted({run for claim in MEASURED for query in claim.queries.values() for run in query.run})
+
+
+def commit_of(code: str) -> str:
+    """The commit that a text names first."""
+    return re.findall(r"\b[0-9a-f]{7}\b", code)[0]
+
+
+@cache
+def listed(run: str) -> str:
+    """The commit of a run in `results/RUNS.md`."""
+    cells = listing.row(REFERENCE / run, read_about(REFERENCE / run))
+    return commit_of(dict(zip(listing.COLUMNS, cells, strict=True))["code"])
 
 
 @pytest.mark.parametrize("claim", MEASURED, ids=lambda claim: claim.id)
 def test_device_and_commit_are_those_of_the_runs(claim):
-    commits = re.findall(r"\b[0-9a-f]{7}\b", claim.commit)
-    assert commits
-    for run in {run for query in claim.queries.values() for run in query.run}:
+    runs = {run for query in claim.queries.values() for run in query.run}
+    assert set(re.findall(r"\b[0-9a-f]{7}\b", claim.commit)) == {listed(run) for run in runs}
+    for run in runs:
         origin = read_provenance(REFERENCE / run)
         device = origin["backend"]["device"]
         cpu = origin["machine"]["cpu"].replace("(R)", "").split()[0]
         named = device.split()[1] if device.startswith("NVIDIA") else cpu
         assert named in claim.device or "any machine" in claim.device
-        if not origin["code"]["dirty"]:  # else its tree is that of the commit
-            assert any(origin["code"]["commit"].startswith(commit) for commit in commits)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_a_run_has_one_commit_everywhere(run):
+    """In the list, in the footers of its figures, and in its provenance, as far as that was clean."""
+    origin = read_provenance(REFERENCE / run)
+    table = pd.DataFrame({"n": [1]})
+    assert commit_of(origin_of(REFERENCE / run, origin, table).code) == listed(run)
+    if kept := origin.get("reference", {}).get("commit"):
+        assert kept[:7] == listed(run)
+    elif not origin["code"]["dirty"]:
+        assert origin["code"]["commit"][:7] == listed(run)
+
+
+def test_pages_name_runs_that_are_kept():
+    pages = [RESULTS.parent / "README.md", *RESULTS.glob("*.md"), *RESULTS.glob("details/*.md")]
+    names = {path.name for path in REFERENCE.glob("*/*")}
+    experiments = {path.name for path in REFERENCE.iterdir()}
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        full = {name for name in re.findall(r"`(\w+/\w+)`", text) if name.split("/")[0] in experiments}
+        short = set(re.findall(r"`((?:cpu|h100|h200)(?:_\w+)?)`", text))
+        assert sorted(name for name in full if not (REFERENCE / name).is_dir()) == [], page
+        assert short - names == set(), page
+
+
+def test_every_command_names_its_backend():
+    lines = [line for claim in every(read()) for line in claim.command]
+    assert [line for line in lines if "--backend cpu" not in line and "--backend cuda" not in line] == []
+
+
+@pytest.mark.parametrize("claim", MEASURED, ids=lambda claim: claim.id)
+def test_a_rule_compares_times_of_one_commit_alone(claim):
+    """Chips or orders whose times are compared were measured by the same code."""
+    for rule in filter(None, (claim.confirmed_if, claim.refuted_if, claim.sentence_if)):
+        for node in ast.walk(ast.parse(rule.text)):
+            names = {part.value.id for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+            queries = [claim.queries[name] for name in names if isinstance(node, ast.Compare)]
+            timed = [query for query in queries if query.value == "time_ms"]
+            assert len({listed(run) for query in timed for run in query.run}) <= 1
+    for query in claim.queries.values():
+        assert query.value != "time_ms" or not query.over or len({*map(listed, query.run)}) == 1
+
+
+@pytest.mark.parametrize("claim", MEASURED, ids=lambda claim: claim.id)
+def test_windows_of_the_shaken_box_are_summed(claim):
+    """They are phases of a shake: a median over them would drop the phases of the largest and least gain."""
+    for query in claim.queries.values():
+        if any(run.startswith("speed_up/") for run in query.run) and query.value == "time_ms":
+            assert "sums" in query.statistic

@@ -5,9 +5,11 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from experiments.verdicts.queries import Query, evaluate
-from experiments.verdicts.reductions import STATISTICS
+from experiments.verdicts.queries import RUN, Query, _answer, evaluate
+from experiments.verdicts.reductions import STATISTICS, Rows
 
 pytestmark = pytest.mark.quick
 
@@ -152,6 +154,16 @@ SWEEP = [
     for k, slow in enumerate(DRIFT)
     for at, v in ((5, 3.0), (50, 2.0), (500, 2.5))
 ]
+WINDOWS = [  # of a shake: gains of 2, 4 and 4, of which a median drops the first
+    {"case": c, "run": 0, "round": k, "v": v}
+    for k, pair in enumerate(((4.0, 8.0), (4.0, 16.0), (3.0, 12.0)))
+    for c, v in zip("ab", pair, strict=True)
+]
+TIED = [  # at 50 the mean is the lowest, at 5 the median
+    {"case": "a", "run": 0, "round": k, "at": at, "v": v}
+    for at, values in ((5, (2.0, 2.0, 7.0)), (50, (3.0, 3.0, 4.0)))
+    for k, v in enumerate(values)
+]
 KNOWN = {  # statistic -> rows, fields of the query, answer
     "median": (PAIRS, {}, 4.0),
     "mean": (PAIRS, {"where": "repeat == 0"}, 4.0),
@@ -160,6 +172,11 @@ KNOWN = {  # statistic -> rows, fields of the query, answer
     "count": (PAIRS, {}, 2.0),
     "gain": (PAIRS, {"over": "case == 'b'"}, 1.0),
     "share": (PAIRS, {"over": "case == 'b'", "where": "v > 5"}, 1.5),
+    "gain of sums": (WINDOWS, {"over": "case == 'b'"}, 36 / 11),
+    "gain of medians": (WINDOWS, {"over": "case == 'b'"}, 3.0),
+    "part of sums": (WINDOWS, {"over": "case == 'b'"}, 11 / 36),
+    "apart": (WINDOWS, {"over": "case == 'b'"}, 4.0),
+    "sums over best": (TIED, {"where": "at == 5", "over": "at > 0", "along": "at"}, 11 / 10),
     "weighted mean": (PAIRS, {"along": "at"}, 3.0),
     "slope": (LINE, {"along": "at"}, -3.0),
     "half": (CURVE, {"along": "at"}, 100.0),
@@ -174,6 +191,41 @@ def test_every_statistic_has_a_known_answer(folder, name):
     rows, fields, answer = KNOWN[name]
     assert evaluate(query(name, value="v", **fields), folder(rows)).value == pytest.approx(answer, rel=1e-12)
     assert STATISTICS[name].reduce.__doc__
+
+
+def test_gains_of_windows_use_the_rounds_that_both_have(folder):
+    found = evaluate(query("gain of sums", value="v", over="case == 'b' and round > 0"), folder(WINDOWS))
+    assert (found.value, found.interval) == (28 / 7, "one run")
+
+
+@given(st.lists(st.floats(0.001, 0.999), min_size=2, max_size=5))
+def test_the_interval_of_a_part_of_a_whole_stays_between_0_and_1(parts):
+    rows = {k: Rows(np.zeros(1), np.array([part])) for k, part in enumerate(parts)}
+    whole = dict.fromkeys(rows, Rows(np.zeros(1), np.ones(1)))
+    found = _answer(rows, whole, STATISTICS["part of sums"], RUN, "")
+    assert 0 <= found.low <= found.value <= found.high <= 1
+    assert min(parts) - 1e-12 <= found.value <= max(parts) + 1e-12
+
+
+def test_the_interval_of_a_part_is_students_of_its_log_odds(folder):
+    rows = [
+        {"case": case, "run": run, "round": 0, "v": v}
+        for run, part in enumerate((0.5, 0.8))
+        for case, v in (("a", part), ("b", 1.0))
+    ]
+    found = evaluate(query("part of sums", value="v", over="case == 'b'"), folder(rows))
+    reach = 12.706204736432095 * math.log(2)  # odds of 1 and 4; t of one degree of freedom, 95 %
+    assert found.value == pytest.approx(2 / 3)
+    odds = [2 * math.exp(-reach), 2 * math.exp(reach)]
+    assert (found.low, found.high) == pytest.approx([x / (1 + x) for x in odds])
+    assert found.interval == "95 % over 2 runs"
+
+
+def test_a_part_of_more_than_the_whole_is_refused(folder):
+    with pytest.raises(
+        ValueError, match=r"parts = \[3.27.*allowed: .*below 1; take a baseline that contains"
+    ):
+        evaluate(query("part of sums", where="case == 'b'", value="v", over="case == 'a'"), folder(WINDOWS))
 
 
 def test_a_half_between_two_places_is_interpolated_over_their_logarithm(folder):
