@@ -201,6 +201,12 @@ def fit(rows: pd.DataFrame) -> float:
     return float(rows["temperature_start"].iloc[0] ** -0.5 / slope)
 
 
+def _slope(rows: pd.DataFrame) -> float:
+    """Return tau as the slope of time over (T(0) / T)^(1/2), by least squares, as verdict T13 takes it."""
+    slowed = (rows["temperature_start"] / rows["temperature"]) ** 0.5
+    return float(np.polyfit(slowed, rows["time"], 1)[0])
+
+
 def by_decade(table: pd.DataFrame) -> pd.DataFrame:
     """Reduce the observations of each gas to a row for each decade of energy with three of them or more.
 
@@ -208,18 +214,18 @@ def by_decade(table: pd.DataFrame) -> pd.DataFrame:
         table: rows of `measure` with the columns of `_GROUP` and `repeat`.
 
     Returns:
-        For each gas, repeat and decade (1 for the first) the columns of `MEASURES`, of which those of
-        homogeneity are means, and are missing if the table has none; `observations`; and
+        For each gas, repeat and decade (1 for the first; its end belongs to it) the columns of `MEASURES`,
+        of which those of homogeneity are means, and are missing if the table has none; `observations`; and
         `touching_pairs`, the sum over observations of the mean number counted.
     """
-    left = table["temperature"] / table["temperature_start"]
-    table = table.assign(decade=np.floor(-np.log10(left.clip(upper=1))).astype(int) + 1)
+    lost = np.log10(table["temperature_start"] / table["temperature"])
+    table = table.assign(decade=np.ceil(lost).clip(lower=1).astype(int))
     found = []
     for key, rows in table.groupby([*_GROUP, "repeat", "decade"], sort=False):
         hard = rows[rows["rate_times_contact_time"] < SOFTEST]
         if len(hard) < 3:
             continue
-        tau = fit(hard) / hard["cooling_time_theory"].iloc[0]
+        tau = _slope(hard) / hard["cooling_time_theory"].iloc[0]
         rate = hard["collision_rate"].sum() / hard["collision_rate_theory"].sum()
         contact_time = hard["rate_times_contact_time"] / hard["collision_rate_theory"]
         values = {

@@ -479,7 +479,10 @@ def answer(table: pd.DataFrame) -> Answer:
     cells = {"rank correlation of hits with time (best: -1)": _correlation}
     best = ends.iloc[0].to_dict()
     orders, name = f"{known['orders'].max()} curves and scans", f"{best['model']} in {best['level']}"
-    sentence = f"No model ranks {orders} like the times: the nearest, {name}, has a rank correlation of "
+    tried = f"None of the {known['model'].nunique()} models tried, each of one reader at a time, ranks"
+    sentence = (
+        f"{tried} {orders} by hit ratio like the times: the nearest, {name}, has a rank correlation of "
+    )
     if best["to"] < 0:
         sentence = f"{name} ranks {orders} like the times, with a rank correlation of "
     sentence += f"{_correlation(best)} between hits and times, where -1 is perfect"

@@ -196,7 +196,12 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     ]
     panel.set_yticks(range(len(found)), names)
     panel.set(xscale="log", xlabel="share of trees with a wrong box", ylim=(len(found) - 0.4, -0.6))
-    figures.titled(figure, "95 % interval; hollow: no wrong box, largest share in agreement", out, "fence")
+    figures.titled(
+        figure,
+        "share of all trees; hollow: none was wrong, at the largest share that agrees (95 %)",
+        out,
+        "fence",
+    )
 
 
 def _mark(panel: plt.Axes, place: int, row: pd.Series) -> None:

@@ -273,7 +273,8 @@ def bounds(summary: pd.DataFrame, value: str) -> pd.DataFrame:
 def caption(summary: pd.DataFrame) -> str:
     """Describe the centre and the ends of `bounds`, for a figure."""
     if summary.empty or table_of("summary", summary, ["runs"])["runs"].max() < 2:
-        return "median and range over the rounds of one run"
+        has_one_round = "rounds" in summary and not summary.empty and summary["rounds"].max() < 2
+        return "one run" if has_one_round else "median and range over the rounds of one run"
     fewest, most = (int(count) for count in (summary["runs"].min(), summary["runs"].max()))
     runs = f"{most}" if fewest == most else f"{fewest} to {most}"
     return f"mean over {runs} runs and its 95 % interval"

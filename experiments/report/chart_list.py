@@ -46,7 +46,7 @@ def _box(run: str, over: str, fused: bool) -> Points:
         "time_ms",
         ("filling_fraction", "part", "length_d"),
         f"{case} and part != 'reorder' and ordering == 'pancake'",  # the baselines have no reorder
-        "gain",
+        "gain of sums",
         f"{case} and ordering == '{over}'",
         constants={"over": LATTICE if over == AGED else over, "steps": "fused" if fused else "in phases"},
         names={"length_d": "box"},
@@ -231,7 +231,7 @@ INTERVAL = Chart(
             "time_ms",
             ("filling_fraction", "reorder_every"),
             "ordering == 'pancake' and part == 'total'",
-            "over best",
+            "sums over best",
             "ordering == 'pancake' and part == 'total'",
             compared="reorder_every",
             along="reorder_every",

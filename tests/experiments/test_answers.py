@@ -101,7 +101,10 @@ def hits(**ratios: float) -> pd.DataFrame:
 def test_hits_are_those_of_hilbert_rows_and_shuffled_memory():
     found = cache_hit.answer(hits(gilbert=0.9, hilbert=0.8, row=0.6, shuffled=0.5)).sentence
     assert "should serve 80 % along hilbert, 60 % along row and 50 % in shuffled memory" in found
-    assert found.endswith("; hilbert should make reads 2.50 times as fast.")
+    assert found.endswith(
+        "; by the formula of [thesis], which measured times refute (T4), hilbert would make reads 2.50 times "
+        "as fast."
+    )
     without = cache_hit.answer(hits(gilbert=0.9, morton=0.8)).sentence
     assert "should serve 90 % along gilbert and 80 % along morton (block" in without
     assert without.endswith("a side).")
@@ -151,7 +154,8 @@ def test_decayed_is_slower_or_has_a_range_or_was_not_measured(row, expected):
     [
         (-0.95, -0.5, "block in L1 ranks 5 curves and scans like the times, with a rank correlation of -0.90 "
                       "(-0.95 to -0.50) between hits and times, where -1 is perfect."),
-        (-0.95, 0.2, "No model ranks 5 curves and scans like the times: the nearest, block in L1, has"),
+        (-0.95, 0.2, "None of the 1 models tried, each of one reader at a time, ranks 5 curves and scans by "
+                     "hit ratio like the times: the nearest, block in L1, has"),
     ],
 )  # fmt: skip
 def test_a_model_ranks_the_orders_or_none_does(low, high, expected, monkeypatch):

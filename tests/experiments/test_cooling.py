@@ -7,6 +7,7 @@ import pytest
 import md
 from experiments import cooling
 from experiments.core.settings import cases
+from experiments.verdicts.queries import REFERENCE, Query, evaluate
 
 
 def test_a_gas_cools_by_haffs_law_as_fast_as_enskog_says():
@@ -107,13 +108,27 @@ def perfect(tau: float, rate: float) -> pd.DataFrame:
 
 def test_each_decade_has_its_own_time_and_collision_rate():
     found = cooling.by_decade(perfect(3.0, 0.5))
-    assert found["decade"].tolist() == [1, 2]  # the last row, at the end of the second, makes no third
+    assert found["decade"].tolist() == [1, 2]
     np.testing.assert_allclose(found["tau_over_theory"], 1.5)
     np.testing.assert_allclose(found["rate_over_theory"], 0.5)
     np.testing.assert_allclose(found["tau_over_theory_of_rate"], 0.75)
     contacts = perfect(3.0, 0.5)["collision_rate"] * 0.001 * 100 / 2
-    assert found["touching_pairs"].sum() == pytest.approx(contacts[:-1].sum(), rel=0.02)
+    assert found["touching_pairs"].sum() == pytest.approx(contacts.sum(), rel=0.02)
     assert "count_variance" not in found  # tables of older runs have none
+
+
+@pytest.mark.parametrize("decade", [1, 2, 3])
+def test_a_decade_has_one_time_in_the_figure_and_in_the_verdict(decade):
+    run, case = "cooling/cpu_decades", "n == 16384 and restitution == 0.8"
+    table = pd.read_parquet(REFERENCE / run / "table.parquet")
+    found = cooling.by_decade(table.query(case)).query("decade == @decade")["tau_over_theory"]
+    left = "temperature_start / temperature"
+    lower = f"{10 ** (decade - 1)} <{'=' * (decade == 1)} {left}"
+    verdict = Query(
+        (run,), f"{case} and {lower} and {left} <= {10**decade}", "time / cooling_time_theory", "slope",
+        along=f"({left}) ** 0.5",
+    )  # fmt: skip
+    assert found.median() == pytest.approx(evaluate(verdict).value, rel=1e-9)
 
 
 def test_a_table_of_an_older_run_is_drawn(tmp_path):
