@@ -1,0 +1,152 @@
+"""Sentences of the pages that no command writes: their numbers are those of the kept tables."""
+
+import re
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from experiments.analysis.baselines import is_again, original
+from experiments.report.numbers import of_claims, of_page
+from experiments.report.sections import SECTIONS
+from experiments.verdicts.claims import IDS, RESULTS
+from experiments.verdicts.queries import REFERENCE
+from tests.experiments.verdicts.judged import judged
+
+ROOT = RESULTS.parent
+TEMPLATES = ROOT / "experiments" / "report" / "templates" / "sections"
+TRIED = "one of the three models tried, each of one reader at a time, ranked the orders by hit ratio"
+SAYS = {
+    "README.md": (
+        "a step is {n.lists} times as fast as with linked cells",
+        "gains {n.hilbert_lattice} over the order of the start, {n.youngest.value} to {n.oldest.value} steps",
+        "{n.hilbert} over shuffled memory",
+        "H100 {T12.lattice_20.value} after {T12.age.value} steps, and {T12.shuffled_20.value})",
+        "rows are {n.rows_over_hilbert.value} times as fast",
+        "over shuffled memory {n.small} at 2^17, {n.large} at 2^23",
+        TRIED,
+    ),
+    "results/README.md": (
+        "Neighbour lists are {n.lists} times as fast as linked cells",
+        "order of the start ({n.youngest.value} to {n.oldest.value}; CPU {cpu_ages}) | {n.hilbert_lattice} | "
+        "{n.rows_lattice} | {n.h100_lattice} | {n.cpu_lattice} |",
+        "shaken box ({T12.age.value}), 1.0 million | {n.box_lattice_h200.value} (one run) | | "
+        "{T12.lattice_20} |",
+        "| shuffled | {n.hilbert} | {n.rows} | {n.h100_shuffled} | {n.cpu} |",
+        "gains {n.small} at 2^17, {n.large} at 2^23",
+        "differed by up to {n.step_again.value} in a step, {n.copy_again.value} in a copy",
+        TRIED,
+    ),
+    "results/GUIDE.md": (
+        "|{T12.lattice_5.value}, {T12.lattice_20.value}, {T12.lattice_40.value} ({T12.age.value})|"
+        "{T12.shuffled_5.value}, {T12.shuffled_20.value}, {T12.shuffled_40.value}|",
+        "over the order of the start, {n.youngest.value} to {n.oldest.value} steps old",
+        "{F3.serial.value} ({F3.serial.low} to {F3.serial.high}, three runs)",
+    ),
+    "results/details/gas.md": (
+        "{T12.lattice_5} | {T12.lattice_20} | {T12.lattice_40} | {T12.lattice_50} |",
+        "{T12.shuffled_5} | {T12.shuffled_20} | {T12.shuffled_40} | {T12.shuffled_50} |",
+        "gain over lattice memory of {T12.short_contacts}, {T12.lattice_20} and {T12.long_contacts}",
+        "in the cubic gas {n.cpu_force} of all phases in shuffled memory and {n.cpu_force_lattice} in",
+        "{n.kernel}; timed steps: {n.kernel_steps}",
+        "Peano is {T16.kernel} times as fast as Hilbert",
+        "a step in shuffled memory measured twice differs by {n.step_again.value}",
+        "(0.0552 and {n.verlet_searches.value} ms)",
+    ),
+}  # page -> templates of what it says
+
+
+@cache
+def numbers() -> dict:
+    """Name of a claim, or n for numbers of no claim -> its numbers; ages on a CPU, small integers."""
+    found: dict = {name: SimpleNamespace(**of) for name, of in of_claims(map(judged, IDS)).items()}
+    n = of_page() | of_page(RESULTS / "numbers.toml")
+    ages = (float(n[f"cpu_{name}"].value) for name in ("youngest", "oldest"))
+    return found | {"n": SimpleNamespace(**n), "cpu_ages": " to ".join(f"{age:.0f}" for age in ages)}
+
+
+def text_of(page: str) -> str:
+    return " ".join((ROOT / page).read_text(encoding="utf-8").split())
+
+
+@pytest.mark.parametrize(("page", "template"), [(page, one) for page, said in SAYS.items() for one in said])
+def test_a_page_says_what_the_tables_do(page, template):
+    assert template.format(**numbers()) in text_of(page)
+
+
+def test_the_guide_says_what_500_steps_cost_at_worst():
+    percents = {device: 100 * (float(getattr(numbers()["T15"], name).value) - 1) for device, name in
+                (("H100", "h100_500"), ("H200", "cube_500"))}  # fmt: skip
+    shown = re.search(
+        r"Every 500 costs up to ([\d.]+) % \(H100, 20 %, one; H200 ([\d.]+) %\)", text_of("results/GUIDE.md")
+    )
+    assert shown
+    assert [float(one) for one in shown.groups()] == pytest.approx(list(percents.values()), abs=0.51)
+
+
+KEYS = ("n", "filling_fraction", "contact_time", "search", "precision", "fused", "part", "phase", "what",
+        "start", "age", "widest", "room", "reorder_every", "speed", "schedule", "place", "direction", "dim",
+        "bits", "layout", "interval", "steps", "run", "round")  # fmt: skip
+MEASURED = ("run", "time_ms")
+
+
+def differences(path) -> pd.DataFrame:
+    """The factor between the two measurements of each case that was measured twice, by run."""
+    table = pd.read_parquet(path)
+    labels = [name for name in table if table[name].map(is_again).any()]
+    keys = [name for name in KEYS if name in table and name not in labels]
+    found = []
+    for label in labels:
+        second = table[table[label].map(is_again)]
+        second = second.assign(**{label: second[label].map(original)})
+        both = second.merge(table, on=[*keys, label], suffixes=("", "_first"))
+        both = both.assign(apart=np.log(both["time_ms"] / both["time_ms_first"]))
+        of_runs = [key for key in keys if key not in ("round", "steps")]
+        found.append(both.groupby([*of_runs, label], dropna=False)["apart"].median().abs().reset_index())
+    return pd.concat(found) if found else pd.DataFrame()
+
+
+def test_equal_code_differed_by_no_more_than_the_page_says():
+    steps, every = {}, {}
+    for path in REFERENCE.glob("*/*/table.parquet"):
+        if set(MEASURED) <= set(pq.read_schema(path).names) and len(found := differences(path)):
+            every[path] = np.exp(found["apart"].max())
+            for name, whole in (("phase", "step with reorder"), ("part", "total")):
+                found = found[found[name] == whole] if name in found else found
+            if "encode" not in path.parts:
+                steps[path] = np.exp(found["apart"].max())
+    assert len(every) > 30
+    assert max(every.values()) == pytest.approx(float(numbers()["n"].copy_again.value), abs=0.005)
+    assert max(steps.values()) == pytest.approx(float(numbers()["n"].step_again.value), abs=0.005)
+
+
+@pytest.mark.parametrize("page", ["README.md", "results/README.md", "results/GUIDE.md"])
+def test_a_gain_over_the_order_of_the_start_has_its_age(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    blocks = [part for block in text.split("\n\n") for part in re.split(r"\n(?=\|[TLBF]\d)", block)]
+    said = [one for one in blocks if re.search("order of the start|over (the )?lattice", one)]
+    said = [one for one in said if re.search(r"\d\.\d\d", one)]
+    assert said
+    assert [one for one in said if not re.search(r"[\d,]+ steps|age in steps", one)] == []
+
+
+def test_sections_of_the_page_and_of_the_gas_tell_the_age_too():
+    parts = [(TEMPLATES / f"{one.id}.html").read_text(encoding="utf-8") for one in SECTIONS]
+    parts += re.split(r"\n## ", (RESULTS / "details" / "gas.md").read_text(encoding="utf-8"))
+    said = [
+        one for one in parts if re.search(r"order\s+of\s+the\s+start|\| lattice \||over (the )?lattice", one)
+    ]
+    assert len(said) > 4
+    assert [one[:60] for one in said if not re.search(r"[\d,}]\s+steps", one)] == []
+
+
+def test_no_page_denies_that_programs_have_shuffled_memory_or_that_models_rank():
+    pages = [ROOT / "README.md", *RESULTS.glob("**/*.md"), *TEMPLATES.glob("*.html")]
+    pages += (ROOT / "experiments").glob("**/*.py")
+    for page in pages:
+        text = " ".join(page.read_text(encoding="utf-8").split()).lower()
+        for false in ("no running program", "no program starts", "no model of a cache", "no model rank"):
+            assert false not in text, page
