@@ -218,8 +218,8 @@ def by_decade(table: pd.DataFrame) -> pd.DataFrame:
         of which those of homogeneity are means, and are missing if the table has none; `observations`; and
         `touching_pairs`, the sum over observations of the mean number counted.
     """
-    lost = np.log10(table["temperature_start"] / table["temperature"])
-    table = table.assign(decade=np.ceil(lost).clip(lower=1).astype(int))
+    lost = np.log10((table["temperature_start"] / table["temperature"]).to_numpy(float))
+    table = table.assign(decade=np.maximum(np.ceil(lost), 1).astype(int))
     found = []
     for key, rows in table.groupby([*_GROUP, "repeat", "decade"], sort=False):
         hard = rows[rows["rate_times_contact_time"] < SOFTEST]

@@ -20,12 +20,12 @@ over them. The time changes in the course of half a shake, so that the samples s
 every interval should divide them: with the default contacts `--steps 5000` and intervals from 50 to 5000. A
 sample is launched interval by interval; on a GPU the launches count below some 50 steps.
 
-A gain is the mean time of a run's samples over mean time, because each sample is another phase of a shake. A
-row is the time of a step: of its part `force`, of `other` (the rest, with a reorder's share: its cost over
-`reorder_every`), or `total`. The parts of `other` have rows too: `build`, which sorts the particles into
-cells, `integrate`, and `reorder`. A fused step has only `total`. Phases hold only the device's work: the host
-launches 25 steps before the device starts the first. `phases_over_step` compares them with whole steps.
-Before a case is timed, its forces after one step are compared with those of another search.
+A gain is mean time over mean time of a run, for each sample is another phase. A row is the time of a step: of
+its part `force`, of `other` (the rest, with a reorder's share: its cost over `reorder_every`), or `total`.
+The parts of `other` have rows too: `build`, which sorts the particles into cells, `integrate`, and `reorder`.
+A fused step has only `total`. Phases hold only the device's work: the host launches 25 steps before the
+device starts the first. `phases_over_step` compares them with whole steps. Before a case is timed, its forces
+after one step are compared with those of another search.
 """
 
 from collections.abc import Callable, Iterator
@@ -270,8 +270,8 @@ def _steady(settings: Config) -> md.State:
 def draw(table: pd.DataFrame, out: Path) -> None:
     """Draw figures 6.1 to 6.3 and write Table 6.1 of [thesis]: gains over each baseline, times of a step."""
     table = with_baselines_at_each_interval(statistics.with_rounds(table, [*_KEYS, "ordering", "part"]))
-    table = windows_averaged(table)
     keys = _keys(table)
+    table = statistics.windows_averaged(table, [*keys, "part", "ordering"])
     alone = table.groupby(keys[1:]).ngroups == 1
     for key, rows in table.groupby(keys[1:], sort=False):
         if rows["filling_fraction"].nunique() > 1 and _baselines(rows):
@@ -307,26 +307,6 @@ def with_baselines_at_each_interval(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([*copies, reordered], ignore_index=True)
 
 
-def windows_averaged(table: pd.DataFrame) -> pd.DataFrame:
-    """Replace the samples of a run by one, of their mean time and largest age, in round 0.
-
-    Samples are windows of a shake, of which each is another phase: a gain is mean time over mean time. The
-    median over windows would drop the phases of the largest and the least gain, and their range is no error.
-
-    Args:
-        table: with columns `run` and `round`.
-
-    Returns:
-        A row for each run, box, ordering and part; `windows`, the number of samples.
-    """
-    keys = [*_keys(table), "run", "part", "ordering"]
-    groups = table.groupby(keys, sort=False, dropna=False)
-    ages = [name for name in ("age_steps",) if name in table]
-    means = {"time_ms": groups["time_ms"].transform("mean"), "windows": groups["round"].transform("nunique")}
-    oldest = {name: groups[name].transform("max") for name in ages}
-    return table.assign(**means, **oldest, round=0).drop_duplicates(keys, ignore_index=True)
-
-
 def _keys(table: pd.DataFrame) -> list[str]:
     """Return the columns that identify a box, and the interval if there are several."""
     several = "reorder_every" in table and table["reorder_every"].nunique() > 1
@@ -337,12 +317,10 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     """Average over runs each part of each case: its time, its gain over each baseline, that of [thesis].
 
     Args:
-        table: of `windows_averaged`.
+        table: of `statistics.windows_averaged`.
     """
     keys = [*_keys(table), "part"]
-    found = statistics.over_runs(table, [*keys, "ordering"], "time_ms").drop(columns="rounds")
-    windows = table.groupby([*keys, "ordering"], sort=False)["windows"].min().reset_index()
-    found = found.merge(windows, on=[*keys, "ordering"])
+    found = statistics.over_runs(table, [*keys, "ordering"], "time_ms")  # one round a run, its mean
     found = found[~found["ordering"].map(is_again)]
     for baseline in _baselines(table):
         gains = statistics.gains(table, keys, "ordering", baseline)
@@ -439,7 +417,8 @@ def _gains_over_filling(
         label = f"gain over\n{names[baseline]}" if several else "gain of a step"
         panel.set(xlabel="filling fraction", ylabel=label)
         panel.set_title(what if several else f"over {names[baseline]} memory")
-    figures.gain_axis(panels[0][0], every, others=_thesis(parts))
+    published = THESIS[parts].to_numpy()
+    figures.gain_axis(panels[0][0], every, others=[published.min(), published.max()])
     for line in panels[:-1]:
         for panel in line:
             panel.set_xlabel("")
@@ -471,12 +450,6 @@ def _by_order(shown: dict[str, pd.DataFrame], value: str, names: list[str]) -> p
     for panel, phi in zip(panels[0], fractions, strict=True):
         panel.set_title(f"{phi:.0%} filled")
     return figure
-
-
-def _thesis(parts: list[str]) -> list[float]:
-    """Return the smallest and the largest gain of [thesis]."""
-    gains = THESIS[parts].to_numpy()
-    return [gains.min(), gains.max()]
 
 
 def _times(rows: pd.DataFrame) -> plt.Figure:
@@ -564,7 +537,8 @@ def _box(rows: pd.DataFrame) -> str:
 
 def answer(table: pd.DataFrame) -> Answer:
     """Compare the pancake, or the fastest order, with shuffled and aged memory, and with [thesis]."""
-    rows = windows_averaged(statistics.with_rounds(table, [*_KEYS, "ordering", "part"]))
+    rows = statistics.with_rounds(table, [*_KEYS, "ordering", "part"])
+    rows = statistics.windows_averaged(rows, [*_keys(rows), "ordering", "part"])
     rows = headline(rows[rows["part"] == "total"], "contact_time", "search", "precision", "fused")
     if "reorder_every" in rows:  # of several intervals the one that was given first
         is_baseline = rows["ordering"].map(original).isin(BASELINES)

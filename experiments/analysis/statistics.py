@@ -42,6 +42,32 @@ def with_rounds(table: pd.DataFrame, by: list[str], runs: str | None = None) -> 
     return given.assign(round=given.groupby([*by, "run"], sort=False, dropna=False).cumcount())
 
 
+def windows_averaged(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Replace the samples of a run by one, of their mean time and largest age, in round 0.
+
+    It is for samples that are windows of a process, of which each is another phase: a gain is then mean time
+    over mean time. A median over windows would drop the phases of the largest and the least gain, and their
+    range is no error.
+
+    Args:
+        table: columns `by`, `run`, `round` and `time_ms`, and `age_steps` if ages are known.
+        by: columns that identify cases and parts.
+
+    Returns:
+        A row for each run, case and part; `windows`, the number of samples.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a column that is missing.
+    """
+    keys = [*names_of("by", by), "run"]
+    groups = table_of("table", table, [*keys, "round", "time_ms"]).groupby(keys, sort=False, dropna=False)
+    found = {"time_ms": groups["time_ms"].transform("mean"), "windows": groups["round"].transform("nunique")}
+    if "age_steps" in table:
+        found["age_steps"] = groups["age_steps"].transform("max")
+    return table.assign(**found, round=0).drop_duplicates(keys, ignore_index=True)
+
+
 def ratios(
     table: pd.DataFrame, by: list[str], label: str, baseline: str, value: str = "time_ms"
 ) -> pd.DataFrame:

@@ -43,6 +43,16 @@ def test_one_run_has_no_interval_and_no_verdict():
     assert statistics.caption(found) == "median and range over the rounds of one run"
 
 
+def test_windows_of_a_run_are_averaged_before_gains():
+    times = {"shuffled": [[8, 16, 12], [8, 16, 12]], "row": [[4, 4, 3], [4, 4, 3]]}  # gains of 2, 4 and 4
+    table = rows(times).assign(age_steps=[1, 2, 3] * 4)
+    found = statistics.windows_averaged(table, [*BY, "ordering"])
+    assert found[["round", "windows", "age_steps"]].to_numpy().tolist() == [[0, 3, 3]] * 4
+    assert statistics.gains(found, BY, "ordering", "shuffled").loc[0, "gain"] == pytest.approx(36 / 11)
+    one = statistics.gains(found[found["run"] == 0], BY, "ordering", "shuffled")
+    assert statistics.caption(one) == "one run"
+
+
 def test_a_caption_tells_how_many_runs_there_are():
     three, two = (gains({"shuffled": [[4, 4]] * n, "row": [[1, 2]] * n}) for n in (3, 2))
     assert statistics.caption(three) == "mean over 3 runs and its 95 % interval"
