@@ -24,7 +24,8 @@ SAYS = {
         "a step is {n.lists} times as fast as with linked cells",
         "gains {n.hilbert_lattice} over the order of the start, {n.youngest.value} to {n.oldest.value} steps",
         "{n.hilbert} over shuffled memory",
-        "H100 {T12.lattice_20.value} after {T12.age.value} steps, and {T12.shuffled_20.value})",
+        "after {T12.age.value} steps in a shaken box (H100) the gains are {T12.lattice_20.value} and "
+        "{T12.shuffled_20.value}",
         "rows are {n.rows_over_hilbert.value} times as fast",
         "over shuffled memory {n.small} at 2^17, {n.large} at 2^23",
         TRIED,
