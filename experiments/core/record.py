@@ -3,9 +3,9 @@
 Contents of a folder. While cases are measured, the journal `rows.jsonl` has a line for each finished case, or
 for each round of a timed case. A line is complete or absent, and has its own CRC-32. The tables are made from
 the journal every few seconds, and at the end, when the journal is deleted. `provenance.json` holds the origin
-of the table, the progress of the run, and the CRC-32 of `table.parquet`. `error.txt` is the traceback of a
-failed attempt, until the run is complete. Lines and tables without a CRC-32 are of older code, and are read
-as they are.
+of the table, the progress of the run, and the CRC-32 of `table.parquet`; while that table is replaced, those
+of the old and of the new one. `error.txt` is the traceback of a failed attempt, until the run is complete.
+Lines and tables without a CRC-32 are of older code, and are read as they are.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ import shutil
 import time
 import weakref
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -29,7 +29,7 @@ import pandas as pd
 
 from experiments.core.settings import UsageError
 from md.checks import path as as_path
-from md.io.atomic_write import write_atomically
+from md.io.atomic_write import replacing, write_atomically
 from md.io.interrupt import defer_sigint
 from sfc import checks
 
@@ -47,7 +47,7 @@ SHAPES = {  # of the entries of a provenance that the code reads
     "backend": (dict, "an object"),
     "machine": (dict, "an object"),
     "resumed": (list, "a list"),
-    TABLE_CRC: (int, "an integer"),
+    TABLE_CRC: ((int, list), "an integer, or a list of integers"),
 }
 
 
@@ -244,8 +244,46 @@ class Record:
             OSError: it cannot be written; the error names the file, and the old file is unchanged.
         """
         crc = {} if self._table_crc is None else {TABLE_CRC: self._table_crc}
-        text = json.dumps(provenance | crc, indent=2, default=str) + "\n"
-        write_bytes(self.folder / PROVENANCE, text.encode())
+        write_provenance(self.folder, provenance | crc)
+
+
+def write_provenance(run: Path, provenance: Mapping[str, Any]) -> None:
+    """Write the provenance of a run as JSON, whole or not at all.
+
+    Args:
+        run: its folder.
+        provenance: of the run; what JSON does not hold is written as text.
+
+    Raises:
+        OSError: it cannot be written; the error names the file, and the old file is unchanged.
+    """
+    text = json.dumps(provenance, indent=2, default=str) + "\n"
+    write_bytes(as_path("run", run) / PROVENANCE, text.encode())
+
+
+def replace_table(run: Path, data: bytes) -> None:
+    """Replace the table of a run, and its CRC-32 in the provenance if that has one.
+
+    The provenance allows the old and the new table while one replaces the other. So after a kill, or on a
+    full disk, the run has one of the two, and the next call completes the change.
+
+    Args:
+        run: its folder.
+        data: the new table, as Parquet.
+
+    Raises:
+        OSError: a file cannot be written; the error names the file, and the old or the new table is there.
+    """
+    path = as_path("run", run) / TABLE
+    origin, old, new = read_provenance(run), zlib.crc32(path.read_bytes()), zlib.crc32(data)
+    if TABLE_CRC not in origin:
+        return write_bytes(path, data)
+    if old != new:
+        write_provenance(run, origin | {TABLE_CRC: [old, new]})
+        write_bytes(path, data)
+    if origin[TABLE_CRC] != new:
+        write_provenance(run, origin | {TABLE_CRC: new})
+    return None
 
 
 def write_bytes(path: Path, data: bytes | memoryview) -> None:
@@ -263,6 +301,31 @@ def write_bytes(path: Path, data: bytes | memoryview) -> None:
         file.write(data)
 
     write_atomically(path, write)
+
+
+def write_files(files: Mapping[Path, bytes]) -> None:
+    """Write several files, each whole or not at all, and none of them if the disk is full.
+
+    All are on the disk under partial names before the first is moved to its place. A killed process may leave
+    some of them new and the others old.
+
+    Args:
+        files: path -> content.
+
+    Raises:
+        OSError: one cannot be written; the error names a file.
+    """
+    path = None
+    try:
+        with contextlib.ExitStack() as stack:
+            for path, data in files.items():
+                file = stack.enter_context(replacing(path))
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+    except OSError as error:
+        reason = f"{error.strerror or error}; each file is the old one or the new one"
+        raise OSError(error.errno, reason, str(error.filename or path)) from error
 
 
 def save_table(table: pd.DataFrame, folder: Path, name: str) -> Path:
@@ -309,9 +372,11 @@ def read_table(run: Path) -> pd.DataFrame:
     remedy = f"restore a copy of it, or repeat the run with --from {run}"
     try:
         data = path.read_bytes()
-        if wanted is not None and zlib.crc32(data) != wanted:
+        allowed = wanted if isinstance(wanted, list) else [wanted]
+        if wanted is not None and zlib.crc32(data) not in allowed:
+            sums = " or ".join(map(str, allowed))
             raise UsageError(
-                f"{path} is damaged: its CRC-32 is {zlib.crc32(data)}, but {PROVENANCE} says {wanted}; "
+                f"{path} is damaged: its CRC-32 is {zlib.crc32(data)}, but {PROVENANCE} says {sums}; "
                 f"{remedy}; if it was changed on purpose, delete {TABLE_CRC!r} from {PROVENANCE}"
             )
         return pd.read_parquet(io.BytesIO(data), page_checksum_verification=True)

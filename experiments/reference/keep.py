@@ -27,6 +27,7 @@ from experiments.core.record import (
     read_provenance,
     read_table,
     write_bytes,
+    write_provenance,
 )
 from experiments.core.settings import UsageError
 from experiments.reference.history import find_commit
@@ -205,7 +206,7 @@ def _copy(run: Path, folder: Path, origin: dict, what: str, films: bool, table: 
             write_bytes(made / TABLE, table.to_parquet(index=False))
             origin = origin | {TABLE_CRC: zlib.crc32((made / TABLE).read_bytes())}
             (made / "table.csv").unlink(missing_ok=True)
-        write_bytes(made / PROVENANCE, (json.dumps(origin, indent=2) + "\n").encode())
+        write_provenance(made, origin)
         line = f"what = {json.dumps(what, ensure_ascii=False)}\n"  # a JSON string is one of TOML too
         write_bytes(made / ABOUT, line.encode())
         shrink(made)

@@ -63,8 +63,12 @@ def runs_text(results: Path) -> str:
 
 
 def kept_runs(results: Path) -> list[Path]:
-    """List the folders of all kept runs, `reference/<experiment>/<name>`, sorted."""
-    return sorted(path for path in (as_path("results", results) / "reference").glob("*/*") if path.is_dir())
+    """List the folders of all kept runs, `reference/<experiment>/<name>`, sorted.
+
+    A hidden folder is what a killed `keep` leaves, and is left out.
+    """
+    found = (as_path("results", results) / "reference").glob("*/[!.]*")
+    return sorted(path for path in found if path.is_dir())
 
 
 def row(folder: Path, about: dict[str, str]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ import pandas as pd
 import sfc
 from experiments.analysis import reliability
 from experiments.core.old_names import table_now
-from experiments.core.record import PROVENANCE, TABLE, read_provenance, read_table
+from experiments.core.record import PROVENANCE, TABLE, read_provenance, read_table, write_files
 from experiments.core.settings import UsageError
 from experiments.drawing import style
 from experiments.reference.keep import ABOUT
@@ -72,12 +72,11 @@ def redraw(run: Path) -> tuple[list[str], list[str]]:
 
 
 def _replace(run: Path, drawn: Path) -> tuple[list[str], list[str]]:
-    """Copy what was drawn to a run, and remove what is no longer drawn."""
+    """Copy what was drawn to a run, and then remove what is no longer drawn."""
     made = {path.name for path in drawn.iterdir() if path.suffix in ENDINGS}
     before = {path.name for path in run.iterdir() if path.suffix in ENDINGS} - set(RECORDED)
-    for name in sorted(made):
-        if not _is_same_table(drawn / name, run / name):
-            shutil.copy(drawn / name, run / name)
+    changed = [name for name in sorted(made) if not _is_same_table(drawn / name, run / name)]
+    write_files({run / name: (drawn / name).read_bytes() for name in changed})
     for name in sorted(before - made):
         (run / name).unlink()
     return sorted(made), sorted(before - made)

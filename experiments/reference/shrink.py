@@ -6,8 +6,6 @@ many by Pillow, without dithering: lines and letters keep their edges, and simil
 """
 
 import io
-import json
-import zlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +13,7 @@ import pyarrow.parquet as pq
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from experiments.core.record import PROVENANCE, TABLE, TABLE_CRC, read_provenance, read_table, write_bytes
+from experiments.core.record import TABLE, read_table, replace_table, write_bytes
 from md.checks import path as as_path
 
 COLOURS = 128  # of a picture; a figure has a dozen and their shades
@@ -66,15 +64,9 @@ def shrink_table(folder: Path) -> None:
     """
     folder = as_path("folder", folder)
     read_table(folder)  # checks the CRC-32
-    path, origin = folder / TABLE, read_provenance(folder)
-    before = path.read_bytes()
+    before = (folder / TABLE).read_bytes()
     after = _compressed(pq.read_table(io.BytesIO(before)))
-    if len(after) >= len(before):
-        return
-    if TABLE_CRC in origin:
-        text = json.dumps(origin | {TABLE_CRC: zlib.crc32(after)}, indent=2) + "\n"
-        write_bytes(folder / PROVENANCE, text.encode())
-    write_bytes(path, after)
+    replace_table(folder, after if len(after) < len(before) else before)
 
 
 def _compressed(table: pa.Table) -> bytes:

@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.write:
             page.write(page.markdown(judgements), PAGE)
             page.write(table_6_1.markdown(), THESIS, table_6_1.BEGIN, table_6_1.END)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     shown = [line for one in judgements for line in page.details(one)] if chosen else page.lines(judgements)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from experiments.core.record import write_bytes
 from experiments.verdicts.claims import placeholders
 from experiments.verdicts.judgement import Judgement, filled
 from experiments.verdicts.rules import WORDS
@@ -82,6 +83,7 @@ def write(table: str, page: Path, first: str = BEGIN, last: str = END) -> None:
 
     Raises:
         ValueError: a page that cannot be read, or without the two marks, once each and in order.
+        OSError: it cannot be written; the old page is unchanged.
     """
     try:
         text = checks.path("page", page).read_text(encoding="utf-8")
@@ -93,7 +95,7 @@ def write(table: str, page: Path, first: str = BEGIN, last: str = END) -> None:
             f"{page} has {text.count(first)} marks {first} and {text.count(last)} marks {last}; allowed: one "
             "of each, in this order; add both lines where the table belongs"
         )
-    page.write_text(f"{text[: begin + len(first)]}\n{table}\n{text[end:]}", encoding="utf-8")
+    write_bytes(page, f"{text[: begin + len(first)]}\n{table}\n{text[end:]}".encode())
 
 
 def _first(judgement: Judgement) -> str:

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,11 +13,13 @@ import pandas as pd
 import pytest
 
 from experiments.core import main
-from experiments.core.record import JOURNAL, Record, read_table
+from experiments.core.record import JOURNAL, Record, read_provenance, read_table
 from experiments.core.settings import UsageError
+from experiments.core.sweep import sweep
 from tests.experiments import toy
+from tests.experiments.faults import FULL, KILLED, each_fault
 from tests.processes import started
-from tests.tiers import nightly
+from tests.tiers import full, nightly
 
 
 def argv(*arguments) -> list[str]:
@@ -298,3 +301,36 @@ def test_times_of_other_code_do_not_go_on(code, message, tmp_path, capsys):
 def test_the_backend_that_auto_finds_is_that_of_every_case(tmp_path):
     main(toy.Config, toy.measure, toy.draw, {}, ["--results", str(tmp_path), "--size", "1"], True)
     assert provenance(only(tmp_path))["config"]["backend"] in ("cpu", "cuda")
+
+
+@pytest.mark.parametrize("kind", [KILLED, full(FULL)])
+def test_a_run_with_a_fault_at_any_change_of_its_folder_goes_on(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr("os.fsync", lambda handle: None)
+    monkeypatch.setattr("experiments.core.record.SECONDS", 0.0)  # a table after each case
+    settings, results = toy.Config(size=(1, 2), colour=("red",), backend="cpu"), tmp_path / "results"
+
+    def prepare():
+        shutil.rmtree(results, ignore_errors=True)
+
+    def begin():
+        record = Record.create(results, "toy", {"experiment": "toy"})
+        return sweep(settings, toy.measure, record, {"experiment": "toy"}), record.folder
+
+    _, folder = begin()
+    whole = read_table(folder)
+    faults = 0
+    for _ in each_fault(kind, results, prepare, begin):
+        faults += 1
+        for folder in results.glob("toy/*"):
+            if not any(folder.iterdir()):
+                continue
+            found = read_table(folder)
+            assert str(found.to_dict("records")) == str(whole.iloc[: len(found)].to_dict("records"))
+            if not read_provenance(folder):  # it had no time to begin
+                assert not len(found)
+                continue
+            if (folder / JOURNAL).exists():
+                assert sweep(settings, toy.measure, Record.reopen(folder), read_provenance(folder))
+            assert read_provenance(folder)["status"] == "complete"
+            pd.testing.assert_frame_equal(read_table(folder), whole)
+    assert faults > 20

@@ -1,6 +1,7 @@
 """The table of the verdicts in a terminal and on a page."""
 
 import re
+import resource
 
 import pytest
 
@@ -50,6 +51,19 @@ def test_the_table_stands_between_the_marks(tmp_path):
     page.write("| new |", path)
     page.write("| newer |", path)
     assert path.read_text() == f"before\n{page.BEGIN}\n| newer |\n{page.END}\nafter\n"
+
+
+def test_a_page_without_room_for_a_new_one_stays(tmp_path):
+    path, text = tmp_path / "README.md", f"{page.BEGIN}\nold\n{page.END}\n"
+    path.write_text(text)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+        with pytest.raises(OSError, match=r"README\.md"):
+            page.write("| new |", path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_text() == text
 
 
 @pytest.mark.parametrize(
