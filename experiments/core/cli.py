@@ -26,7 +26,13 @@ from experiments.core.old_names import table_now
 from experiments.core.plan import Plan, plan_lines
 from experiments.core.provenance import provenance
 from experiments.core.record import Record, read_provenance, read_table
-from experiments.core.rerun import check_experiment, config_of, resumed_provenance
+from experiments.core.rerun import (
+    check_experiment,
+    config_of,
+    remains_quick,
+    resumed_provenance,
+    was_quick,
+)
 from experiments.core.settings import Settings, UsageError, cases
 from experiments.core.sweep import sweep
 from experiments.core.terminal import answer_lines, so_far_lines
@@ -228,12 +234,13 @@ def _run(
                 f"parallel would disturb; allowed: {SERIAL}"
             )
         executor.check(measure, config)
-        own = {"grammars": grammars, "executor": options.executor}
+        is_quick = "--quick" in arguments or _inherits_quick(options, config, experiment, quick)
+        own = {"grammars": grammars, "executor": options.executor, "quick": is_quick}
         origin, plan = provenance(experiment, config, arguments) | own, announced(config)
         record, origin = _opened(options, experiment, origin, spreads)
     except (ValueError, BackendUnavailableError) as error:
         _fail(error, 2)
-    is_quick = "--quick" in origin["command"]
+    is_quick = was_quick(origin)
     if config.CHANCE == "run":
         record.finish = partial(reliability.warned, quick=is_quick)
     place = f"{experiment} on {origin['backend']['device']}; results in {record.folder}"
@@ -261,6 +268,14 @@ def _run(
         _fail(f"{failure}\n({summary})", 1)
     if not complete:
         _fail(f"interrupted; {summary}", 130)
+
+
+def _inherits_quick(options: Options, config: Settings, experiment: str, quick: dict[str, Any]) -> bool:
+    """Return whether the settings are those of a run of `--quick`, given with `--from`."""
+    if options.from_run is None:
+        return False
+    before = config_of(options.from_run, "--from", type(config), experiment)
+    return remains_quick(options.from_run, before, config, quick)
 
 
 def _opened(options: Options, experiment: str, origin: dict, spreads: bool) -> tuple[Record, dict]:
@@ -452,10 +467,7 @@ def _replot(results: _Results, run: Path, folder: Path, experiment: str, timed: 
         UsageError: its table cannot be read or drawn, or the folder cannot be written; the error names the
             file.
     """
-    table, quick = (
-        table_now(read_table(run), experiment),
-        "--quick" in read_provenance(run).get("command", ()),
-    )
+    table, quick = table_now(read_table(run), experiment), was_quick(read_provenance(run))
     if timed and "warning" not in table:  # of an incomplete run, or of older code
         table = reliability.warned(table, quick)
     try:

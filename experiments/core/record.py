@@ -19,7 +19,7 @@ import shutil
 import time
 import weakref
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -39,14 +39,32 @@ TABLE = "table.parquet"
 TABLE_CRC = "table_crc32"  # key of the provenance
 ERROR = "error.txt"
 SECONDS = 5.0  # between two writings of the tables
-SHAPES = {  # of the entries of a provenance that the code reads
+_OBJECT, _TEXT, _COUNT = (dict, "an object"), (str, "text"), (int, "an integer")
+_TEXT_OR_NULL = ((str, type(None)), "text or null")
+_CODE = {"code": _OBJECT, "code.commit": _TEXT_OR_NULL, "code.sources": _TEXT_OR_NULL}
+_MACHINE = {"packages": _OBJECT, "environment": _OBJECT, "backend": _OBJECT, "machine": _OBJECT}
+# Entries of a provenance that the code reads; * stands for each inside.
+SHAPES: dict[str, tuple[Any, str]] = {
     "experiment": (str, "a word"),
-    "config": (dict, "an object"),
-    "grammars": (dict, "an object"),
-    "code": (dict, "an object"),
-    "backend": (dict, "an object"),
-    "machine": (dict, "an object"),
-    "resumed": (list, "a list"),
+    "config": _OBJECT,
+    "quick": (bool, "true or false"),
+    "command": (list, "a list of words"),
+    "command.*": (str, "a word"),
+    "grammars": _OBJECT,
+    "grammars.*": _TEXT,
+    "started": _TEXT,
+    "ended": _TEXT,
+    "status": _TEXT,
+    "cases": _COUNT,
+    "finished": _COUNT,
+    "python": _TEXT,
+    **_CODE,
+    **_MACHINE,
+    "resumed": (list, "a list of objects"),
+    "resumed.*": _OBJECT,
+    **{f"resumed.*.{name}": shape for name, shape in (_CODE | _MACHINE).items()},
+    "reference": _OBJECT,
+    "reference.commit": _TEXT,
     TABLE_CRC: ((int, list), "an integer, or a list of integers"),
 }
 
@@ -340,10 +358,13 @@ def save_table(table: pd.DataFrame, folder: Path, name: str) -> Path:
         The path.
 
     Raises:
+        ValueError: a name with a folder.
         OSError: it cannot be written; the error names the file.
     """
     checks.instance("table", table, pd.DataFrame, "a pandas.DataFrame")
-    path = as_path("folder", folder) / f"{checks.text('name', name)}.csv"
+    if Path(checks.text("name", name)).name != name:
+        raise checks.refuse_value("name of a table", name, "a name without a folder")
+    path = as_path("folder", folder) / f"{name}.csv"
     write_atomically(path, lambda file: table.to_csv(file, index=False, mode="wb"))
     return path
 
@@ -407,13 +428,20 @@ def read_provenance(run: Path) -> dict:
     if not isinstance(found, dict):
         raise _damaged(path, f"{checks.shown(found)}, not an object")
     for name, (kind, allowed) in SHAPES.items():
-        value = found.get(name)
-        if name in found and (not isinstance(value, kind) or isinstance(value, bool)):
-            raise _damaged(path, f"{name!r} is {checks.shown(value)}; allowed: {allowed}")
-    for name, text in found.get("grammars", {}).items():
-        if not isinstance(text, str):
-            raise _damaged(path, f"grammar {name!r} is {checks.shown(text)}; allowed: text")
+        for place, value in _entries(found, name.split(".")):
+            if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+                raise _damaged(path, f"{place!r} is {checks.shown(value)}; allowed: {allowed}")
     return found
+
+
+def _entries(found: Any, names: Sequence[str], place: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the place and the value of each entry that a name of `SHAPES` stands for."""
+    if not names:
+        yield place[1:], found
+        return
+    inner = found if isinstance(found, dict) else dict(enumerate(found)) if isinstance(found, list) else {}
+    for key in inner if names[0] == "*" else {names[0]} & inner.keys():
+        yield from _entries(inner[key], names[1:], f"{place}.{key}")
 
 
 def _damaged(path: Path, why: str) -> UsageError:

@@ -1,12 +1,66 @@
-"""Resume and repeat runs from their provenance."""
+"""Resume and repeat runs from their provenance, and check the names in it."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from experiments.core.old_names import settings_now
 from experiments.core.record import PROVENANCE, read_provenance
 from experiments.core.settings import Settings, UsageError
+from sfc import checks
+
+_SAMPLES = ("runs", "repeats", "rounds")  # settings that are no sizes
+
+
+@cache
+def experiment_names() -> tuple[str, ...]:
+    """Return the names of all experiments, sorted."""
+    files = Path(__file__).parents[1].glob("*.py")
+    return tuple(sorted(path.stem for path in files if not path.stem.startswith("_")))
+
+
+def experiment_of(run: Path, provenance: Mapping[str, Any]) -> str:
+    """Return the name of the experiment of a run, which can be imported and be the name of a folder.
+
+    Args:
+        run: its folder, for the message.
+        provenance: of the run.
+
+    Raises:
+        UsageError: another word, or none.
+    """
+    found = provenance.get("experiment")
+    if found not in experiment_names():
+        raise UsageError(
+            f"{Path(run) / PROVENANCE} names the experiment {checks.shown(found)}; allowed: one of "
+            f"{', '.join(experiment_names())}; restore a copy of the file"
+        )
+    return str(found)
+
+
+def was_quick(provenance: Mapping[str, Any]) -> bool:
+    """Return whether a run has the sizes of `--quick`; the command of a run of older code says so.
+
+    Args:
+        provenance: of the run.
+    """
+    return bool(provenance.get("quick", "--quick" in provenance.get("command", ())))
+
+
+def remains_quick(run: Path, before: Settings, now: Settings, quick: Iterable[str]) -> bool:
+    """Return whether settings that are taken from a run still have a size of `--quick`.
+
+    Args:
+        run: its folder.
+        before: its settings.
+        now: those of the new run.
+        quick: fields that `--quick` sets.
+    """
+    sizes = [name for name in quick if name not in _SAMPLES]
+    same = any(getattr(before, name) == getattr(now, name) for name in sizes)
+    return was_quick(read_provenance(run)) and same
 
 
 def config_of(run: Path, flag: str, config_type: type[Settings], experiment: str) -> Settings:
@@ -54,8 +108,9 @@ def check_experiment(run: Path, flag: str, experiment: str) -> None:
     Raises:
         UsageError: it is of another experiment.
     """
-    measured = read_provenance(run).get("experiment", experiment)
-    if measured != experiment:
+    recorded = read_provenance(run)
+    if recorded.get("experiment", experiment) != experiment:
+        measured = experiment_of(run, recorded)
         raise UsageError(
             f"{flag} {run} is a run of {measured}; allowed: one of {experiment}; take "
             f"python -m experiments.{measured} {flag} {run}"

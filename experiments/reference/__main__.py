@@ -6,7 +6,6 @@ from typing import Annotated
 
 import tyro
 
-from experiments.core.settings import UsageError
 from experiments.processes.output import until_output_closes
 from experiments.reference import keep as keeping
 from experiments.reference import listing, shrink
@@ -27,6 +26,7 @@ def keep(
     films: bool = False,
     interrupted: bool = False,
     without: tuple[str, ...] = (),
+    quick: bool = False,
 ) -> None:
     """Copy a run into results/reference/<experiment>/<name>, and list it in results/RUNS.md.
 
@@ -38,8 +38,9 @@ def keep(
         films: Whether films are kept.
         interrupted: Whether the run may have ended before its last case.
         without: Values of the column `what` whose rows are left out, such as the pictures of a film.
+        quick: Whether the run may have sizes of --quick.
     """
-    print(keeping.keep(run, name, about, ROOT, runs, films, interrupted, without))
+    print(keeping.keep(run, name, about, ROOT, runs, films, interrupted, without, quick))
     list_runs()
 
 
@@ -81,6 +82,6 @@ if __name__ == "__main__":
             )
         except BrokenPipeError:
             raise
-        except (UsageError, OSError) as error:
+        except (ValueError, OSError) as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(2)

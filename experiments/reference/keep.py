@@ -29,6 +29,7 @@ from experiments.core.record import (
     write_bytes,
     write_provenance,
 )
+from experiments.core.rerun import experiment_of, was_quick
 from experiments.core.settings import UsageError
 from experiments.reference.history import find_commit
 from experiments.reference.shrink import ENDINGS, FILM, shrink
@@ -52,6 +53,7 @@ def keep(
     films: bool = False,
     interrupted: bool = False,
     without: tuple[str, ...] = (),
+    quick: bool = False,
 ) -> Path:
     """Copy a run into the references of a checkout.
 
@@ -65,13 +67,15 @@ def keep(
         interrupted: whether the run may have ended before its last case; its description then says so.
         without: values of the column `what` whose rows are left out, such as the pictures of a film; the
             description then says so.
+        quick: whether the run may have sizes of `--quick`; its description then says so.
 
     Returns:
         The new folder.
 
     Raises:
-        UsageError: a run that is incomplete, failed, damaged, of sources of no commit or of too few runs; a
-            name that is taken or not allowed; rows to leave out that the table has not.
+        UsageError: a run that is incomplete, failed, damaged, small by `--quick`, of no experiment, of
+            sources of no commit or of too few runs; a name that is taken or not allowed; rows to leave out
+            that the table has not.
         OSError: a file cannot be copied; nothing is left then.
     """
     run, root = as_path("run", run), as_path("root", root)
@@ -82,6 +86,12 @@ def keep(
         )
     origin = read_provenance(run)
     table = _check_complete(run, origin, interrupted)
+    experiment = experiment_of(run, origin)
+    if was_quick(origin) and not quick:
+        raise UsageError(
+            f"{run} has sizes of --quick, which are too small for an answer; allowed: a run of larger ones; "
+            "take --quick to keep it all the same, which its description will say"
+        )
     commit = _commit_of(root, run, origin)
     runs = count_runs(table)
     if is_timed(table) and runs < fewest_runs:
@@ -89,13 +99,16 @@ def keep(
             f"{run} has times of {runs} run{'s' * (runs != 1)}; allowed: {fewest_runs} or more; measure more "
             f"with --from {run} --runs {fewest_runs}, or take --runs {runs}, which its provenance will say"
         )
-    folder = root / "results" / "reference" / str(origin["experiment"]) / name
+    folder = root / "results" / "reference" / experiment / name
     if folder.exists():
         raise UsageError(f"{folder} exists; allowed: a new name; to replace that run, remove it first")
     entry = {"commit": commit, "runs": runs, "fewest_runs": fewest_runs}
     what = checks.text("what", what)
-    if origin["status"] != "complete" and origin["finished"] < origin["cases"]:
-        what += f"; interrupted after {origin['finished']} of {origin['cases']} cases"
+    finished, every = origin.get("finished", 0), origin.get("cases", 0)
+    if origin["status"] != "complete" and finished < every:
+        what += f"; interrupted after {finished} of {every} cases"
+    if was_quick(origin):
+        what += "; with sizes of --quick"
     if without:
         what += f"; without its rows {', '.join(without)}"
     _copy(run, folder, origin | {REFERENCE: entry}, what, films, _rest(run, table, without))

@@ -92,7 +92,7 @@ def row(folder: Path, about: dict[str, str]) -> tuple[str, ...]:
         about.get("where") or device_of(origin),
         sizes_of(table, origin["config"]),
         str(count_runs(table)),
-        _seconds(origin),
+        _seconds(folder, origin),
         about.get("code") or _code(folder, origin),
         f"`{shlex.join(origin['command'])}`",
     )
@@ -108,11 +108,14 @@ def _columns(folder: Path, names: tuple[str, ...]) -> pd.DataFrame:
         raise UsageError(f"{path} cannot be read: {error}; restore a copy of it") from error
 
 
-def _seconds(origin: dict) -> str:
+def _seconds(folder: Path, origin: dict) -> str:
     """Return the wall time of a run in s; nothing for a run that was resumed or did not end."""
     if origin.get("resumed") or "ended" not in origin:
         return ""
-    ended, started = (datetime.fromisoformat(origin[name]) for name in ("ended", "started"))
+    try:
+        ended, started = (datetime.fromisoformat(origin[name]).astimezone() for name in ("ended", "started"))
+    except ValueError as error:
+        raise UsageError(f"{folder / PROVENANCE}: {error}; allowed: dates as 2026-11-26T12:00:00") from error
     return f"{(ended - started).total_seconds():,.0f}"
 
 

@@ -18,6 +18,7 @@ import sfc
 from experiments.analysis import reliability
 from experiments.core.old_names import table_now
 from experiments.core.record import PROVENANCE, TABLE, read_provenance, read_table, write_files
+from experiments.core.rerun import experiment_of, was_quick
 from experiments.core.settings import UsageError
 from experiments.drawing import style
 from experiments.reference.keep import ABOUT
@@ -45,12 +46,13 @@ def redraw(run: Path) -> tuple[list[str], list[str]]:
     origin = read_provenance(run)
     if "experiment" not in origin:
         raise UsageError(f"{run} has no {PROVENANCE} of a run; allowed: reference/<experiment>/<name>")
-    experiment = importlib.import_module(f"experiments.{origin['experiment']}")
-    for name, text in origin.get("grammars", {}).items():
-        sfc.register(sfc.parse_curve(text, f"grammar {name!r} of {run}"))
-    table = table_now(read_table(run), origin["experiment"])
+    name = experiment_of(run, origin)
+    experiment = importlib.import_module(f"experiments.{name}")
+    for curve, text in origin.get("grammars", {}).items():
+        sfc.register(sfc.parse_curve(text, f"grammar {curve!r} of {run}"))
+    table = table_now(read_table(run), name)
     if experiment.Config.CHANCE == "run" and "warning" not in table:  # of older code
-        table = reliability.warned(table, "--quick" in origin.get("command", ()))
+        table = reliability.warned(table, was_quick(origin))
     with tempfile.TemporaryDirectory() as folder:
         # the same names as those of the run, which the figures show
         drawn = Path(folder) / run.resolve().parent.name / run.resolve().name

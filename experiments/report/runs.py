@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.core.record import PROVENANCE, TABLE, read_provenance
+from experiments.core.rerun import experiment_of
 from experiments.core.settings import UsageError
 from experiments.reference.keep import read_about
 from experiments.reference.listing import COLUMNS, kept_runs, row
@@ -98,12 +99,10 @@ def _own(folders: Iterable[Path]) -> Iterator[Run]:
                 f"--run {given} has no {TABLE}; allowed: a run that wrote its table; complete it with "
                 f"--resume {given}"
             )
-        if not isinstance(origin.get("experiment"), str) or "code" not in origin:
-            raise UsageError(f"--run {given}: {PROVENANCE} names no experiment; allowed: that of a run")
-        code = origin["code"]
+        experiment, code = experiment_of(folder, origin), origin.get("code", {})
         commit = f"{code.get('commit') or 'no commit'!s:.9}{', changed since' * bool(code.get('dirty'))}"
         about = {"what": "your own run", "code": commit}
-        yield _run(folder, f"{origin['experiment']}/{folder.name}", about, own=True)
+        yield _run(folder, f"{experiment}/{folder.name}", about, own=True)
 
 
 def _run(folder: Path, name: str, about: dict[str, str], own: bool) -> Run:

@@ -13,6 +13,7 @@ from experiments.drawing.style.looks import TURNS
 from experiments.drawing.style.origin import UNKNOWN, Origin
 from md.checks import path as as_path
 from md.io.atomic_write import write_atomically
+from sfc import checks
 
 if TYPE_CHECKING:
     import matplotlib.pyplot as plt
@@ -71,11 +72,15 @@ def save(figure: plt.Figure, folder: Path, name: str, rows: pd.DataFrame | None 
 
     Raises:
         TypeError: rows that are no table.
+        ValueError: a name with a folder, as the table of a run could hold it.
         OSError: a file cannot be written; the error names the file.
     """
     import matplotlib.pyplot as plt
 
     folder = as_path("folder", folder)
+    if Path(name).name != name:
+        plt.close(figure)
+        raise checks.refuse_value("name of a figure", name, "a name without a folder")
     paths = [folder / f"{name}.png", folder / f"{name}.pdf"]
     try:
         _wrap_title(figure)

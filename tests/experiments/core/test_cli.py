@@ -177,6 +177,51 @@ def test_out_without_replot_and_out_that_is_a_file_are_refused(tmp_path, capsys)
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize("older", [False, True])
+@pytest.mark.parametrize(
+    ("flags", "is_quick"),
+    [
+        ([], True),
+        (["--colour", "green"], True),
+        (["--repeats", "2"], True),
+        (["--weight", "2"], True),
+        (["--size", "7"], True),
+        (["--weight", "2", "--size", "8"], False),
+    ],
+)
+def test_a_run_with_the_settings_of_a_quick_one_is_quick_while_it_has_a_size_of_it(
+    tmp_path, capsys, flags, is_quick, older
+):
+    quick = {"size": (7,), "weight": 1.5, "repeats": 1}
+    options = {"answer": lambda table: Answer(table, "Seen."), "quick_limit": "--quick: too small to see."}
+
+    def once(results, *arguments):
+        main(
+            Config,
+            measure,
+            draw,
+            quick,
+            ["--backend", "cpu", "--results", str(results), *arguments],
+            **options,
+        )
+        return only_run(results)
+
+    folder = once(tmp_path / "first", "--quick")
+    if older:
+        origin = json.loads((folder / "provenance.json").read_text())
+        assert origin.pop("quick") is True
+        (folder / "provenance.json").write_text(json.dumps(origin))
+    for generation in ("second", "third"):
+        capsys.readouterr()
+        folder = once(tmp_path / generation, "--from", str(folder), *flags)
+        assert ("--quick: too small to see." in capsys.readouterr().out) == is_quick
+        assert json.loads((folder / "provenance.json").read_text())["quick"] == is_quick
+    with pytest.raises(SystemExit):
+        main(Config, measure, draw, quick, ["--replot", str(folder)], **options)
+    assert ("--quick: too small to see." in capsys.readouterr().out) == is_quick
+
+
+@pytest.mark.quick
 def test_a_run_and_its_replot_end_with_the_answer_and_quick_says_what_it_cannot_show(tmp_path, capsys):
     def answer(table):
         return Answer(pd.DataFrame({"rows": [len(table)]}, ["toy"]), f"There are {len(table)} rows.")

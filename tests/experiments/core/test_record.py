@@ -38,6 +38,14 @@ DAMAGED = {
     "code": '{"config": {}, "code": "none"}',
     "resumed": '{"config": {}, "resumed": 3}',
     "crc": '{"table_crc32": "a"}',
+    "quick": '{"config": {}, "quick": 1}',
+    "command": '{"config": {}, "command": "--quick"}',
+    "a word": '{"config": {}, "command": ["python", 3]}',
+    "a commit": '{"config": {}, "code": {"commit": 3}}',
+    "finished": '{"config": {}, "finished": "3"}',
+    "reference": '{"config": {}, "reference": "HEAD"}',
+    "a resumption": '{"config": {}, "resumed": [3]}',
+    "its code": '{"config": {}, "resumed": [{"code": 3}]}',
     "bytes": "\xff\xfe\x00",
 }
 

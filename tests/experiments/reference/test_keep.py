@@ -118,6 +118,15 @@ REFUSED = {
         lambda run: changed(run, resumed=[{"code": {"sources": "0" * 64}}]),
         "sources of hash 000000000000, which are those of no commit",
     ),
+    "of no experiment": (
+        lambda run: changed(run, experiment="../../x"),
+        "names the experiment '../../x'; allowed: one of cache_hit, ",
+    ),
+    "small by --quick": (lambda run: changed(run, quick=True), "has sizes of --quick, .* take --quick"),
+    "of older code, small by --quick": (
+        lambda run: changed(run, command=["python", "-m", "experiments.timing", "--quick"]),
+        "has sizes of --quick",
+    ),
     "without provenance": (lambda run: (run / PROVENANCE).unlink(), "has no provenance.json of a run"),
 }  # fmt: skip
 
@@ -140,6 +149,12 @@ def test_times_of_fewer_than_three_runs_are_kept_only_if_the_command_says_so(che
         keep(few, "h200", "what", checkout.root)
     entry = read_provenance(keep(few, "h200", "what", checkout.root, runs))["reference"]
     assert (entry["runs"], entry["fewest_runs"]) == (runs, runs)
+
+
+def test_a_run_of_quick_is_kept_if_that_is_allowed_and_says_so(checkout, run):
+    changed(run, quick=True)
+    folder = keep(run, "h200", "times", checkout.root, quick=True)
+    assert read_about(folder) == {"what": "times; with sizes of --quick"}
 
 
 def test_predictions_need_one_repeat(checkout, run, tmp_path):
@@ -168,6 +183,14 @@ def test_a_description_of_another_form_is_refused(tmp_path, text):
     (tmp_path / "about.toml").write_text(text)
     with pytest.raises(UsageError, match="allowed: "):
         read_about(tmp_path)
+
+
+def test_the_command_names_a_value_that_is_not_allowed(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["reference", "keep", str(tmp_path), "", "--about", "x"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("experiments.reference", run_name="__main__")
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("error: name = ''; allowed:")
 
 
 def test_the_command_refuses_with_a_message_and_status_2(tmp_path, monkeypatch, capsys):

@@ -93,6 +93,13 @@ def test_a_folder_that_lacks_a_file_is_refused(kept, name):
         runs_text(kept.parents[2])
 
 
+def test_a_date_that_is_none_is_named(kept):
+    with pytest.raises(
+        UsageError, match=r"provenance.json: Invalid isoformat string: 'soon'; allowed: dates"
+    ):
+        change(kept, ended="soon")
+
+
 def test_the_runs_are_listed_in_order(kept):
     (kept.parent / "a").mkdir()
     assert [path.name for path in kept_runs(kept.parents[2])] == ["a", "cpu"]

@@ -2,19 +2,20 @@
 
 import json
 import sys
-from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 from PIL import Image
 
+from experiments import timing
 from experiments.core.record import PROVENANCE, TABLE
 from experiments.core.settings import UsageError
 from experiments.drawing import style
 from experiments.reference.redraw import redraw
 from tests.experiments.reference.checkout import complete_run
 
+NO_EXPERIMENTS = ["nonesuch", "core.cli", "report", "../../x", "__main__", "", "timing.py"]
 ROWS = [{"run": number, "round": 0, "n": 64, "time_ms": 0.1 * number} for number in range(3)]
 
 
@@ -28,12 +29,9 @@ def draw(table, out):
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """A run of an experiment of this test, with an old figure, an old table and a film."""
-    experiment = SimpleNamespace(draw=draw, Config=SimpleNamespace(CHANCE="run"))
-    monkeypatch.setitem(sys.modules, "experiments.toy_of_redraw", experiment)
+    """A run that is drawn by this test, with an old figure, an old table and a film."""
+    monkeypatch.setattr(timing, "draw", draw)
     made = complete_run(tmp_path / "runs", {"commit": "0123456789"}, ROWS)
-    origin = json.loads((made / PROVENANCE).read_text())
-    (made / PROVENANCE).write_text(json.dumps(origin | {"experiment": "toy_of_redraw"}))
     for name in ("old.png", "old.pdf", "old.csv", "film.mp4", "notes.txt"):
         (made / name).write_bytes(b"before")
     yield made
@@ -86,11 +84,31 @@ def test_a_run_that_cannot_be_drawn_is_left_as_it_is(run, monkeypatch):
         (out / "gain.png").write_bytes(b"half")
         raise KeyError("a column")
 
-    monkeypatch.setattr(sys.modules["experiments.toy_of_redraw"], "draw", fail)
+    monkeypatch.setattr(timing, "draw", fail)
     before = contents(run)
     with pytest.raises(UsageError, match=r"cannot be drawn: KeyError: 'a column'; allowed: .*old_names"):
         redraw(run)
     assert contents(run) == before
+
+
+@pytest.mark.parametrize("name", NO_EXPERIMENTS)
+def test_a_run_of_no_experiment_is_refused_and_nothing_is_imported(run, name):
+    origin = json.loads((run / PROVENANCE).read_text())
+    (run / PROVENANCE).write_text(json.dumps(origin | {"experiment": name}))
+    before = contents(run)
+    with pytest.raises(UsageError, match=r"names the experiment .*; allowed: one of cache_hit, .*; restore"):
+        redraw(run)
+    assert contents(run) == before
+    assert f"experiments.{name}" not in sys.modules or name in ("core.cli", "report", "__main__")
+
+
+def test_a_table_with_the_name_of_a_file_elsewhere_draws_none(run, monkeypatch):
+    def draw(table, out):
+        style.save(plt.figure(figsize=(2, 1)), out, "../elsewhere")
+
+    monkeypatch.setattr(timing, "draw", draw)
+    with pytest.raises(UsageError, match=r"name of a figure = '\.\./elsewhere'; allowed: a name without"):
+        redraw(run)
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path):

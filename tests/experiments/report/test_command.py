@@ -53,8 +53,11 @@ def test_a_run_with_a_damaged_table(run, capsys):
 def test_a_run_of_no_experiment(run, capsys):
     path = run / "provenance.json"
     origin = json.loads(path.read_text())
-    path.write_text(json.dumps({key: value for key, value in origin.items() if key != "experiment"}))
-    assert "provenance.json" in failed(capsys, "--run", run)
+    for other in ({}, {"experiment": "../../x"}):
+        path.write_text(
+            json.dumps({key: value for key, value in origin.items() if key != "experiment"} | other)
+        )
+        assert "provenance.json names the experiment" in failed(capsys, "--run", run)
 
 
 def test_a_run_given_twice(run, capsys):
