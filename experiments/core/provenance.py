@@ -1,10 +1,13 @@
 """Collect the origin of a table: configuration, code, packages, machine."""
 
+import contextlib
 import functools
 import hashlib
+import os
 import platform
+import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import metadata
@@ -34,6 +37,14 @@ PACKAGES = (
     "geopandas",
     "mpich",
 )
+UNTIMED = ("spatial-locality", "pandas", "pyarrow", "matplotlib", "seaborn")  # packages that change no time
+# Environment variables that change compiled code or times; names with CACHE are places of files.
+ENVIRONMENT = re.compile(r"(NUMBA|SFC|OMP|GOMP|KMP)_(?!.*CACHE)\w+")
+_MODEL = (  # entries of /proc/cpuinfo, on x86 and on ARM
+    "vendor_id", "cpu family", "model", "stepping",
+    "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision",
+)  # fmt: skip
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 CODE = ("sfc", "md", "experiments")
 SOURCES = (".py", ".cu", ".cuh")
 
@@ -63,10 +74,11 @@ def provenance(experiment: str, config: Settings, arguments: Sequence[str]) -> d
         "code": code_of(Path(__file__).parents[2]),
         "python": platform.python_version(),
         "packages": dict(_versions()),
+        "environment": {name: text for name, text in os.environ.items() if ENVIRONMENT.fullmatch(name)},
         "backend": {"name": backend.name, **backend.describe()},
         "machine": {
             "system": platform.platform(),
-            "cpu": cpu_name(),
+            **describe_cpu(),
             "cores": psutil.cpu_count(logical=False),
             "threads": psutil.cpu_count(),
             "memory_GiB": round(psutil.virtual_memory().total / 2**30, 1),
@@ -82,13 +94,36 @@ def _without_results(arguments: Sequence[str]) -> list[str]:
     return [argument for argument in kept if not argument.startswith("--results=")]
 
 
-def cpu_name() -> str:
-    """Return the processor's name as the system reports it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
+def describe_cpu() -> dict[str, str]:
+    """Describe the processor as Linux reports it, beyond a name that all virtual machines may share.
+
+    Returns:
+        cpu: its name, on any system; model: vendor, family, model and stepping; flags: hash of its features;
+        caches: sizes of those of a core. An entry that the system does not report is left out.
+    """
+    known: dict[str, str] = {}
+    with contextlib.suppress(OSError):
+        core = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").partition("\n\n")[0]
+        lines = (line.partition(":") for line in core.splitlines())
+        known = {name.strip(): value.strip() for name, _, value in lines}
+    flags = sorted(known.get("flags", known.get("Features", "")).split())
+    found = {
+        "cpu": known.get("model name") or platform.processor() or platform.machine(),
+        "model": " ".join(known[name] for name in _MODEL if name in known),
+        "flags": hashlib.sha256(" ".join(flags).encode()).hexdigest()[:16] if flags else "",
+        "caches": ", ".join(_cache_sizes()),
+    }
+    return {name: text for name, text in found.items() if text}
+
+
+def _cache_sizes() -> Iterator[str]:
+    """Yield level, type and size of each cache of a core, where the system lists them."""
+    for index in sorted(_CACHES.glob("index*")):
+        with contextlib.suppress(OSError):
+            level, kind, size = (
+                (index / name).read_text(encoding="ascii").strip() for name in ("level", "type", "size")
+            )
+            yield f"L{level} {kind} {size}"
 
 
 def code_of(root: Path) -> dict:

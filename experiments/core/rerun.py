@@ -1,16 +1,24 @@
 """Resume and repeat runs from their provenance, and check the names in it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from experiments.core.old_names import settings_now
+from experiments.core.provenance import UNTIMED
 from experiments.core.record import PROVENANCE, read_provenance
 from experiments.core.settings import Settings, UsageError
 from sfc import checks
 
+COMPARED = {  # entries of a provenance on which times depend -> those in it that are not compared
+    "python": set(),
+    "packages": set(UNTIMED),
+    "environment": set(),
+    "backend": {"clocks.sm", "clocks.mem"},  # of the moment
+    "machine": {"system", "memory_GiB"},
+}
 _SAMPLES = ("runs", "repeats", "rounds")  # settings that are no sizes
 
 
@@ -126,16 +134,20 @@ def resumed_provenance(run: Path, origin: dict, spreads: bool) -> dict:
         spreads: whether its rows are the same on any machine.
 
     Raises:
-        UsageError: rows of times, with another machine or other code.
+        UsageError: rows of times, with another machine, other packages, other environment variables that
+            change compiled code or times, or other code.
     """
     own = read_provenance(run)
-    machines = [
-        (of.get("backend", {}).get("device"), of.get("machine", {}).get("cpu")) for of in (own, origin)
-    ]
-    if not spreads and machines[0] != machines[1]:
+    if not spreads and (differences := [*_differences(own, origin, ("backend", "machine"))]):
         raise UsageError(
-            f"--resume {run} was started on {machines[0]}, and this is {machines[1]}: times of two machines "
-            "do not belong in one table; resume it there, or take --from to measure all of it here"
+            f"--resume {run} was started on another machine ({'; '.join(differences)}): times of two "
+            "machines do not belong in one table; resume it there, or take --from to measure all of it here"
+        )
+    if not spreads and (differences := [*_differences(own, origin, ("python", "packages", "environment"))]):
+        raise UsageError(
+            f"--resume {run} was started with other packages or environment variables "
+            f"({'; '.join(differences)}): times of two programs do not belong in one table; resume it with "
+            "those, or take --from to measure all of it again"
         )
     sources = [of.get("code", {}).get("sources") for of in (own, origin)]
     if not spreads and sources[0] is None:
@@ -149,5 +161,21 @@ def resumed_provenance(run: Path, origin: dict, spreads: bool) -> dict:
             f"{sources[1]:.12}: times of two programs do not belong in one table; resume it with those "
             f"(their commit was {own['code'].get('commit')}), or take --from to measure all of it again"
         )
-    entry = {name: origin[name] for name in ("started", "code", "packages", "backend", "machine")}
+    entry = {name: origin[name] for name in ("started", "code", *COMPARED)}
     return own | {"resumed": [*own.get("resumed", []), entry]}
+
+
+def _differences(own: Mapping[str, Any], now: Mapping[str, Any], groups: Iterable[str]) -> Iterator[str]:
+    """Yield what differs between a run and this process, of what times depend on.
+
+    What the run does not record, because it is of older code, is not compared.
+    """
+    for group in groups:
+        if group not in own:
+            continue
+        before, here = ({"Python": of[group]} if group == "python" else of[group] for of in (own, now))
+        known = before.keys() if group in ("backend", "machine") else before.keys() | here.keys()
+        for name in sorted(known - COMPARED[group]):
+            if before.get(name) != here.get(name):
+                was, is_now = (f"{of[name]}" if name in of else "none" for of in (before, here))
+                yield f"{name} {was}, here {is_now}"

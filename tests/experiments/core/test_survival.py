@@ -52,6 +52,14 @@ def whole(tmp_path_factory):
     return only(results)
 
 
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory):
+    """The folder of a run of times that ended before its last case."""
+    results = tmp_path_factory.mktemp("failed")
+    assert run("--results", results, "--size", 1, 13, spreads=False) == 1
+    return only(results)
+
+
 def same_table(folder: Path, other: Path) -> None:
     for read, name in ((pd.read_parquet, "table.parquet"), (pd.read_csv, "table.csv")):
         pd.testing.assert_frame_equal(read(folder / name), read(other / name))
@@ -193,15 +201,49 @@ def test_a_run_that_is_complete_cannot_be_resumed(whole, capsys):
     )
 
 
-def test_rows_of_times_do_not_go_on_on_another_machine(tmp_path, capsys):
-    assert run("--results", tmp_path, "--size", 1, 13, spreads=False) == 1
-    folder = only(tmp_path)
-    expected_message = provenance(folder)
-    expected_message["machine"]["cpu"] = "Z80"
-    (folder / "provenance.json").write_text(json.dumps(expected_message))
-    assert run("--resume", folder, spreads=False) == 2
-    assert "two machines do not belong in one table" in capsys.readouterr().err
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("group", "change", "message"),
+    [
+        ("machine", {"cpu": "Z80"}, "machines do not belong in one table; resume it there"),
+        ("machine", {"cores": 1000}, "another machine (cores 1000, here "),
+        ("machine", {"flags": "c0ffee"}, "another machine (flags c0ffee, here "),
+        ("machine", {"caches": "L1 Data 1K"}, "another machine (caches L1 Data 1K, here "),
+        ("backend", {"threads": 3}, "another machine (threads 3, here "),
+        ("packages", {"numba": "0.1"}, "(numba 0.1, here "),
+        ("packages", {"cupy-cuda13x": "1.0"}, "(cupy-cuda13x 1.0, here none)"),
+        ("environment", {"NUMBA_OPT": "1"}, "(NUMBA_OPT 1, here none): times of two programs do not belong"),
+        ("python", "2.7", "(Python 2.7, here "),
+        ("packages", {"matplotlib": "0.1"}, ""),
+        ("machine", {"system": "Linux 1.0"}, ""),
+        ("environment", None, ""),  # of older code
+        ("packages", None, ""),
+    ],
+)
+def test_rows_of_times_go_on_with_the_same_machine_and_program_alone(
+    failed, group, change, message, tmp_path, capsys
+):
+    folder = tmp_path / "run"
+    shutil.copytree(failed, folder)
+    origin = provenance(folder)
+    if change is None:
+        del origin[group]
+    else:
+        origin[group] = origin[group] | change if isinstance(change, dict) else change
+    (folder / "provenance.json").write_text(json.dumps(origin))
+    capsys.readouterr()
+    assert run("--resume", folder, spreads=False) == (2 if message else 1)
+    assert (message or "size 13 breaks") in capsys.readouterr().err
     assert run("--resume", folder) == 1  # predictions may
+
+
+def test_a_setting_of_the_compiler_that_is_new_stops_a_run_of_times(failed, tmp_path, capsys, monkeypatch):
+    folder = tmp_path / "run"
+    shutil.copytree(failed, folder)
+    monkeypatch.setenv("SFC_REGISTERS", "0")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "elsewhere")  # changes no code
+    assert run("--resume", folder, spreads=False) == 2
+    assert "(SFC_REGISTERS none, here 0)" in capsys.readouterr().err
 
 
 @pytest.mark.quick
