@@ -25,7 +25,7 @@ def listing() -> Mapping[str, str]:
     files = sorted(Path(__file__).parent.glob("*.py"))
     return MappingProxyType(
         {
-            path.stem: (ast.get_docstring(ast.parse(path.read_text())) or "").split("\n")[0]
+            path.stem: (ast.get_docstring(ast.parse(path.read_bytes())) or "").split("\n")[0]
             for path in files
             if not path.stem.startswith("_")
         }

@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 import psutil
 
 from experiments.core.settings import Settings
+from experiments.processes.output import readable
 from md import backend as backends
 from md.checks import path as as_path
 from sfc import checks
@@ -69,7 +70,7 @@ def provenance(experiment: str, config: Settings, arguments: Sequence[str]) -> d
     return {
         "experiment": experiment,
         "config": asdict(config),
-        "command": ["python", "-m", f"experiments.{experiment}", *_without_results(arguments)],
+        "command": ["python", "-m", f"experiments.{experiment}", *map(readable, _without_results(arguments))],
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "code": code_of(Path(__file__).parents[2]),
         "python": platform.python_version(),
@@ -176,7 +177,7 @@ def _commit(root: Path) -> dict:
 
     def git(*arguments: str) -> str:
         command = ["git", "--no-optional-locks", "-C", str(root), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout.strip()
 
     places = [f":(glob){package}/**/*{ending}" for package in CODE for ending in SOURCES]
     try:

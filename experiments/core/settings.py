@@ -9,6 +9,7 @@ cases of a repeat share the seed, so that their differences are not due to chanc
 import functools
 import itertools
 import math
+import os
 import typing
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
@@ -284,7 +285,32 @@ def _of_kind(flag: str, value: Any, kind: Any, whole: bool = False) -> Any:
         return checks.integer(flag, value, -math.inf)
     if kind is float:
         return checks.number(flag, value)
-    return str(checks.instance(flag, value, str, "text")) if kind is str else value
+    return checked_text(flag, value) if kind is str else value
+
+
+def checked_text(flag: str, value: Any) -> str:
+    """Check that a text can be written: to a table in UTF-8, and to the name of a file.
+
+    In the locale C Python decodes only ASCII on the command line, and only ASCII can be in the name of a new
+    file.
+
+    Args:
+        flag: for the message.
+        value: the text.
+
+    Raises:
+        TypeError: another class.
+        ValueError: a letter that cannot be written.
+    """
+    text = str(checks.instance(flag, value, str, "text"))
+    try:
+        text.encode()
+        os.fsencode(text)
+    except UnicodeEncodeError as error:
+        allowed = "letters that this locale can read and write, in UTF-8"
+        remedy = "set PYTHONUTF8=1; give files a name in UTF-8"
+        raise checks.refuse_value(flag, text, allowed, remedy) from error
+    return text
 
 
 def _many(count: float) -> str:

@@ -86,7 +86,9 @@ class GpuClock:
             pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
             with ExitStack() as opened:
                 try:
-                    process: Any = opened.enter_context(program(command, **pipes, text=True, bufsize=1))
+                    process: Any = opened.enter_context(
+                        program(command, **pipes, encoding="ascii", bufsize=1)
+                    )
                 except OSError:
                     return self
                 if (reading := read_line(process.stdout.readline())) is not None:

@@ -75,7 +75,7 @@ def system_caches(folder: Path) -> list[Cache]:
     folder, found = checks.path("folder", folder), []
     for index in sorted(folder.glob("index*")):
         entries = {
-            name: (index / name).read_text().strip()
+            name: (index / name).read_text("ascii").strip()
             for name in ("level", "type", "size", "ways_of_associativity", "coherency_line_size")
             if (index / name).is_file()
         }

@@ -183,7 +183,7 @@ def _by_cachegrind(job: Job) -> tuple[float, float, float]:
         path = folder / "out"
         flags = ["--tool=cachegrind", "--cache-sim=yes", f"--cachegrind-out-file={path}"]
         _run_under("valgrind", flags, job)
-        return read_cachegrind(path.read_text())
+        return read_cachegrind(path.read_text("utf-8", "replace"))
 
 
 def read_cachegrind(text: str) -> tuple[float, float, float]:

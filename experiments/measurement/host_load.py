@@ -105,7 +105,7 @@ def _own_seconds() -> float:
 def _waited_seconds() -> float | None:
     """Return the time that ready threads of this process waited for a core, in s; None without a counter."""
     try:
-        parts = [(thread / "schedstat").read_text().split() for thread in _THREADS.iterdir()]
+        parts = [(thread / "schedstat").read_text("ascii").split() for thread in _THREADS.iterdir()]
     except OSError:  # no such system, or a thread that has ended meanwhile
         return None
     return 1e-9 * sum(int(part[1]) for part in parts if len(part) > 1)

@@ -103,7 +103,7 @@ class Lammps(Peer):
         """Run commands from the start, and return the log."""
         lmp, mpirun = programs()
         script, log = self._folder / "in.gas", self._folder / "log"
-        script.write_text(input_script(self._law, self._dt) + "\n".join(commands) + "\n")
+        script.write_text(input_script(self._law, self._dt) + "\n".join(commands) + "\n", "utf-8")
         log.unlink(missing_ok=True)
         ranks = [mpirun, "-np", str(self._workers), lmp]
         done = run_program(
@@ -111,7 +111,7 @@ class Lammps(Peer):
             cwd=self._folder,
             env=os.environ | {"OMP_NUM_THREADS": "1"},
         )
-        text = log.read_text() if log.exists() else ""
+        text = log.read_text("utf-8", "replace") if log.exists() else ""
         if done.returncode:
             raise PeerError(
                 f"LAMMPS ended with status {done.returncode}; the last lines of its log:\n"

@@ -252,6 +252,6 @@ def run_program(command: Sequence[str], **options: Any) -> subprocess.CompletedP
         OSError: it cannot be started.
     """
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with program(command, text=True, **pipes, **options) as process:
+    with program(command, encoding="utf-8", errors="replace", **pipes, **options) as process:
         out, errors = process.communicate()
     return subprocess.CompletedProcess(command, process.returncode, out, errors)

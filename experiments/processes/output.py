@@ -1,6 +1,7 @@
-"""End a program without a traceback when the reader of its standard output ends first, as `head` does."""
+"""Let no standard output end a program with a traceback: neither its reader nor its letters."""
 
 import contextlib
+import io
 import os
 import select
 import signal
@@ -12,9 +13,13 @@ from collections.abc import Iterator
 def until_output_closes() -> Iterator[None]:
     """End the program if the reader of its standard output has closed it; raise the block's other errors.
 
+    A letter that the output has not, such as one of a path on a terminal in ASCII, is written as an escape.
+
     Raises:
         SystemExit: 141, the status of a program that SIGPIPE ends.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as Python does for standard error
     try:
         try:
             yield
@@ -27,6 +32,18 @@ def until_output_closes() -> Iterator[None]:
             raise  # another pipe broke
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush as Python exits
         sys.exit(128 + signal.SIGPIPE)
+
+
+def readable(text: str) -> str:
+    """Return a word of a command line, or a path, as text that any file can hold.
+
+    In the locale C Python does not decode letters that are not in ASCII (PEP 383); they are read as UTF-8.
+    Bytes that are not UTF-8 become escapes.
+
+    Args:
+        text: as Python gives it.
+    """
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _flush() -> None:

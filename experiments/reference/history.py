@@ -60,7 +60,9 @@ def commits(root: Path) -> Iterator[tuple[str, str]]:
     root = as_path("root", root)
     command = ["git", "-C", str(root), "log", "--topo-order", "--format=%H %T", "HEAD"]
     try:
-        log = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        log = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", check=True
+        ).stdout
     except (OSError, subprocess.CalledProcessError) as error:
         reason = getattr(error, "stderr", None) or str(error)
         raise UsageError(

@@ -30,7 +30,7 @@ from experiments.core.record import (
     write_provenance,
 )
 from experiments.core.rerun import experiment_of, was_quick
-from experiments.core.settings import UsageError
+from experiments.core.settings import UsageError, checked_text
 from experiments.reference.history import find_commit
 from experiments.reference.shrink import ENDINGS, FILM, shrink
 from md.checks import path as as_path
@@ -103,7 +103,7 @@ def keep(
     if folder.exists():
         raise UsageError(f"{folder} exists; allowed: a new name; to replace that run, remove it first")
     entry = {"commit": commit, "runs": runs, "fewest_runs": fewest_runs}
-    what = checks.text("what", what)
+    what = checked_text("--about", checks.text("--about", what))
     finished, every = origin.get("finished", 0), origin.get("cases", 0)
     if origin["status"] != "complete" and finished < every:
         what += f"; interrupted after {finished} of {every} cases"

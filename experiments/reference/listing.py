@@ -45,7 +45,7 @@ def write_runs(results: Path) -> Path:
         OSError: the list cannot be written; the error names the file.
     """
     path = as_path("results", results) / RUNS
-    write_bytes(path, runs_text(results).encode())
+    write_bytes(path, runs_text(results).encode(errors="backslashreplace"))
     return path
 
 

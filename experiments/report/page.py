@@ -81,7 +81,7 @@ def html(judgements: Sequence[Judgement], kept: Sequence[Run], own: Sequence[Run
     context |= numbers.of_claims(judgements) | {"n": numbers.of_page()} | _open(claims, kept)
     context |= own_runs.context(own, judgements, drawn) if own else {}
     made = _environment(runs).get_template("page.html").render(context)
-    if (size := len(made.encode())) > LARGEST:
+    if (size := len(made.encode(errors="backslashreplace"))) > LARGEST:
         raise checks.refuse_value("size of the page", size, f"at most {LARGEST:,} bytes", "give fewer runs")
     return made
 

@@ -61,7 +61,7 @@ def run_small(lines: Iterable[str], results: Path) -> Iterator[tuple[str, str]]:
             continue
         module, arguments = _split(line)
         whole = [sys.executable, "-m", module.__name__, *arguments, "--quick", "--results", str(results)]
-        ended = subprocess.run(whole, capture_output=True, text=True, check=False)
+        ended = subprocess.run(whole, capture_output=True, encoding="utf-8", errors="replace", check=False)
         end = " / ".join((ended.stderr or ended.stdout).strip().splitlines()[-LAST_LINES:])
         yield line, "done" if ended.returncode == 0 else f"failed: exit status {ended.returncode}: {end}"
 

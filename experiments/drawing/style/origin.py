@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from experiments.analysis.tables import sizes_of, table_of
+from experiments.processes.output import readable
 from md.checks import path as as_path
 from sfc import checks
 
@@ -88,7 +89,7 @@ def origin_of(run: Path, provenance: dict[str, Any], table: pd.DataFrame) -> Ori
     return Origin(
         device=about.get("where") or device_of(provenance),
         sizes=sizes,
-        run=f"run {run.resolve().parent.name}/{run.resolve().name}",
+        run=readable(f"run {run.resolve().parent.name}/{run.resolve().name}"),
         code=about.get("code") or _code(provenance),
     )
 

@@ -71,7 +71,7 @@ class Launcher:
         pair = wrapped_law(law)
         self._law_file = None if law is None else functor_of(law)
         self._pair_file = None if pair is None else functor_of(pair)
-        text = _cuda_file(stem).read_text()
+        text = _cuda_file(stem).read_text("utf-8")
         self._parameters, self._blocks = parameters(text), blocks(text)
         self._compiled: dict[tuple, Any] = {}
         self._allowed: dict[tuple, int] = {}  # bytes of shared memory that were allowed for a kernel

@@ -176,19 +176,19 @@ def assemble(
     if own.exists() and own not in parts:
         parts.append(own)
     seen: set[Path] = set()
-    texts = [_with_includes(path, path.read_text(), seen) for path in parts]
+    texts = [_with_includes(path, path.read_text("utf-8"), seen) for path in parts]
     if pair:
         k = parts.index(pair)
         texts[k] = f"#define Law Pair\n{texts[k]}#undef Law\n"
     own = file_of(stem, ".cu")
-    return "".join((*head, *texts, _with_includes(own, keep_kernel(own.read_text(), kernel), seen)))
+    return "".join((*head, *texts, _with_includes(own, keep_kernel(own.read_text("utf-8"), kernel), seen)))
 
 
 def with_includes(path: Path) -> str:
     """Return the text of a functor together with the included headers next to it, each once."""
     paths, texts = [path.resolve()], []
     for file in paths:  # which grows during the loop
-        texts.append(file.read_text())
+        texts.append(file.read_text("utf-8"))
         headers = ((file.parent / name).resolve() for name in _INCLUDE.findall(texts[-1]))
         paths += [header for header in headers if header.exists() and header not in paths]
     return "\n".join(texts)
@@ -206,7 +206,7 @@ def _with_includes(path: Path, text: str, seen: set[Path]) -> str:
         if included:
             relative = path.parent / included[1]
             header = relative if relative.exists() else ROOT / included[1]
-            lines += [_with_includes(header, header.read_text(), seen), f'#line {number + 1} "{name}"']
+            lines += [_with_includes(header, header.read_text("utf-8"), seen), f'#line {number + 1} "{name}"']
         else:
             lines.append(line)
     return "\n".join(lines) + "\n"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.core.provenance import code_of, sources_of
+from experiments.core.provenance import code_of, describe_cpu, provenance, sources_of
+from tests.experiments import toy
 
 pytestmark = pytest.mark.quick
 
@@ -116,3 +117,41 @@ def test_code_installed_within_another_project_has_no_commit_of_it(git, tmp_path
     (installed / "sfc").mkdir(parents=True)
     (installed / "sfc" / "curve.py").write_text("one\n")
     assert code_of(installed)["commit"] is None
+
+
+def test_the_command_of_a_run_can_be_read_in_any_locale():
+    found = provenance("toy", toy.Config(backend="cpu"), ["--curve-file", "\udcc3\udca4.toml"])
+    assert found["command"][-1] == "ä.toml"
+
+
+def test_an_environment_is_that_of_compiled_code_and_times(monkeypatch):
+    for name in ("NUMBA_OPT", "SFC_REGISTERS", "OMP_PROC_BIND", "NUMBA_CACHE_DIR", "MY_NUMBA_OPT", "OMPI"):
+        monkeypatch.setenv(name, "1")
+    found = provenance("toy", toy.Config(backend="cpu"), [])["environment"]
+    assert {"NUMBA_OPT", "SFC_REGISTERS", "OMP_PROC_BIND"} <= set(found)
+    assert not {"NUMBA_CACHE_DIR", "MY_NUMBA_OPT", "OMPI"} & set(found)
+
+
+def test_processors_of_one_name_differ_by_model_features_and_caches(tmp_path, monkeypatch):
+    def described(model=1, flags="avx2 fma", size="32K"):
+        text = (
+            f"model name: AMD EPYC\nvendor_id: AuthenticAMD\nmodel\t: {model}\nflags: {flags}\n\nmodel: 9\n"
+        )
+        monkeypatch.setattr(Path, "read_text", lambda path, *as_text, **more: text)
+        monkeypatch.setattr("experiments.core.provenance._cache_sizes", lambda: [f"L1 Data {size}"])
+        return describe_cpu()
+
+    first = described()
+    assert (first["cpu"], first["model"], first["caches"]) == ("AMD EPYC", "AuthenticAMD 1", "L1 Data 32K")
+    assert described(flags="fma avx2") == first
+    for other in ({"model": 2}, {"flags": "avx2"}, {"size": "48K"}):
+        assert described(**other) != first
+        assert described(**other)["cpu"] == first["cpu"]
+
+
+def test_a_system_without_cpuinfo_has_a_name(monkeypatch):
+    def missing(*arguments, **more):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(Path, "read_text", missing)
+    assert describe_cpu()["cpu"]

@@ -15,6 +15,7 @@ from experiments import reorder_cost, speed_up
 from experiments.__main__ import listing
 from experiments.core import Settings, main
 from experiments.core.settings import MOST_CASES, UsageError, cases
+from tests.experiments import toy
 from tests.experiments.core.test_survival import run
 
 pytestmark = pytest.mark.quick
@@ -236,3 +237,19 @@ def test_no_config_takes_a_curve_with_the_name_of_a_baseline(name, monkeypatch):
     sfc.register(sfc.curve_from_grammar(name, 2, "A", rules))
     with pytest.raises(UsageError, match=rf"a curve named '{name}'.*allowed: any name but shuffled, lattice"):
         Config()
+
+
+@pytest.mark.parametrize("text", ["wing_\udcc3\udca4.dat", "\udcff"])
+def test_a_text_that_no_table_holds_is_refused_before_measuring(tmp_path, text, capsys):
+    assert run("--results", tmp_path, "--colour", "red", text) == 2
+    message = " ".join(capsys.readouterr().err.split())
+    assert f"--colour = {text!r}; allowed: letters that this locale can read and write" in message
+    assert "set PYTHONUTF8=1" in message
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_text_that_cannot_be_in_the_name_of_a_file_is_refused(monkeypatch):
+    monkeypatch.setattr("os.fsencode", lambda text: text.encode("ascii"))  # as in the locale C
+    assert toy.Config(colour="red").colour == "red"
+    with pytest.raises(ValueError, match="--colour = 'ä'; allowed: letters that this locale"):
+        toy.Config(colour="ä")

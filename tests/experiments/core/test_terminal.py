@@ -12,6 +12,7 @@ from experiments.core import terminal
 from experiments.core.terminal import COLUMNS, LINES, Progress, answer_lines, duration, so_far_lines
 from tests.experiments import toy_timed
 from tests.experiments.core.test_cli import Config, cases
+from tests.experiments.core.test_survival import only, run
 
 RUN = Path("results/toy/20260101T000000Z-00000000")
 
@@ -154,3 +155,11 @@ def test_lines_stand_above_the_bar(monkeypatch):
         progress.show(every[0].place)
     assert "one run so far\n" in stream.getvalue()
     assert "1/4" in stream.getvalue().rpartition("so far")[2]
+
+
+def test_a_path_that_a_terminal_in_ascii_has_no_letters_for_is_escaped(tmp_path, monkeypatch):
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    assert run("--results", tmp_path / "out_ä", "--size", 1) == 0
+    folder = only(tmp_path / "out_ä")
+    assert f"figures: {folder}".encode("ascii", "backslashreplace") in written.getvalue()

@@ -1,5 +1,6 @@
 """A program shows no traceback if its output is not read to the end; other errors are shown."""
 
+import ast
 import os
 import signal
 import subprocess
@@ -7,7 +8,7 @@ import sys
 
 import pytest
 
-from experiments.processes.output import until_output_closes
+from experiments.processes.output import readable, until_output_closes
 from tests.experiments.core.test_executor import ROOT
 
 WRITER = """
@@ -51,6 +52,44 @@ def test_an_error_of_the_program_is_shown_though_the_reader_has_ended():
 def test_a_broken_pipe_that_is_not_the_output_is_raised():
     with pytest.raises(BrokenPipeError, match="of a worker"), until_output_closes():
         raise BrokenPipeError("of a worker")
+
+
+PROGRAMS = ("run", "Popen", "program")  # their `text` takes the encoding of the locale
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
+
+
+def test_letters_that_a_terminal_has_not_are_escaped():
+    code = WRITER.replace('"line" * 100', '"out_\\u00e4"').replace("10_000", "1")
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=os.environ | ASCII, capture_output=True
+    )
+    assert (ended.returncode, ended.stdout) == (0, b"out_\\xe4\n")
+
+
+def test_the_list_of_experiments_is_printed_in_any_locale():
+    command = [sys.executable, "-m", "experiments"]
+    ended = subprocess.run(command, cwd=ROOT, env=os.environ | ASCII, capture_output=True)
+    assert ended.returncode == 0
+    assert b"timing" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("out_\udcc3\udca4", "out_ä"), ("ä", "ä"), ("a\udcff", "a\\xff")]
+)
+def test_words_that_python_could_not_decode_are_readable(given, expected):
+    assert readable(given) == expected
+
+
+def test_files_and_programs_are_read_in_the_same_encoding_in_any_locale():
+    for path in (ROOT / "experiments").rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(call, ast.Call):
+                words = {word.arg for word in call.keywords}
+                given = len(call.args) + ("encoding" in words)
+                needed = {"read_text": 1, "write_text": 2}.get(getattr(call.func, "attr", ""), 0)
+                assert given >= needed, (path, call.lineno)
+                is_program = getattr(call.func, "attr", getattr(call.func, "id", "")) in PROGRAMS
+                assert not (is_program and "text" in words), (path, call.lineno)
 
 
 def test_a_program_without_standard_output_ends_as_usual(monkeypatch):
