@@ -1,5 +1,6 @@
 """One file per experiment: `python -m experiments` lists them."""
 
+import importlib.util
 import sys
 from types import TracebackType
 
@@ -12,5 +13,15 @@ def _end_quietly(kind: type[BaseException], error: BaseException, trace: Traceba
     sys.__excepthook__(kind, error, trace)
 
 
-if sys.argv[:1] == ["-m"]:  # python -m experiments.<name>: its imports take seconds before `main` starts
+_AS_PROGRAM = sys.argv[:1] == ["-m"]  # python -m experiments.<name>
+if _AS_PROGRAM:  # its imports take seconds before `main` starts
     sys.excepthook = _end_quietly
+if importlib.util.find_spec("fcntl") is None:
+    _REFUSED = (
+        f"experiments do not run on {sys.platform}: they need locks, signals and process groups of POSIX; "
+        "allowed: Linux and macOS; on Windows take WSL"
+    )
+    if _AS_PROGRAM:
+        print(f"error: {_REFUSED}", file=sys.stderr)
+        raise SystemExit(2)
+    raise ImportError(_REFUSED)

@@ -92,6 +92,22 @@ def test_files_and_programs_are_read_in_the_same_encoding_in_any_locale():
                 assert not (is_program and "text" in words), (path, call.lineno)
 
 
+@pytest.mark.parametrize(
+    ("begin", "status", "expected"),
+    [
+        ("import experiments.core.record", 1, "ImportError: experiments do not run on"),
+        ("sys.argv = ['-m']; import experiments", 2, "error: experiments do not run on"),
+    ],
+)
+def test_a_system_without_posix_is_refused_by_name(begin, status, expected):
+    code = f"import importlib.util, sys; importlib.util.find_spec = lambda name: None; {begin}"
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert ended.returncode == status
+    assert expected in ended.stderr
+    assert ("Traceback" in ended.stderr) == (status == 1)
+    assert "allowed: Linux and macOS; on Windows take WSL" in ended.stderr
+
+
 def test_a_program_without_standard_output_ends_as_usual(monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     with until_output_closes():
