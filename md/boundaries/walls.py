@@ -20,6 +20,7 @@ from md.checks import integer, integers, number, word
 from md.laws.pair import PairLaw
 from md.laws.spring_dashpot import SHORTEST, resolved_restitution
 from md.particles.box import Box
+from md.particles.cell_grid import rounded
 
 FARTHEST = 1e150  # largest amplitude in d, and frequency; their product is finite
 FASTEST = 0.1  # largest displacement of the container in a step, in diameters
@@ -126,7 +127,8 @@ class Walls:
         for axis, (length, has_walls) in enumerate(zip(box.lengths, self.axes(box), strict=True)):
             if has_walls and length < widest:
                 raise ValueError(
-                    f"walls {length} d apart along axis {axis}; allowed: at least {widest} d; enlarge the box"
+                    f"walls {length} d apart along axis {axis}; allowed: at least {widest} d"
+                    f"{rounded(length, widest)}; enlarge the box"
                 )
 
 

@@ -66,8 +66,8 @@ class CellGrid:
             if periodic and length < 2 * cutoff:
                 raise ValueError(
                     f"box length {length} along axis {axis} with cutoff {cutoff}; allowed on a periodic "
-                    f"axis: at least {2 * cutoff}, or a particle interacts with two images of another; "
-                    "enlarge the box"
+                    f"axis: at least {2 * cutoff}{rounded(length, 2 * cutoff)}, or a particle interacts with "
+                    "two images of another; enlarge the box"
                 )
         precision = np.dtype(precision)
         self.box, self.cutoff, self.backend, self.precision = box, cutoff, backend, precision
@@ -137,6 +137,16 @@ class CellGrid:
             keys: (n,) int32, filled.
         """
         self.backend.kernels(__name__).cell_keys(len(keys), pos, table, self.record, keys)
+
+
+def rounded(length: float, least: float) -> str:
+    """Say that float32 rounds radii, if only that makes a length too short; empty otherwise.
+
+    Args:
+        length: of a box, in d.
+        least: needed by the largest particle, in d.
+    """
+    return " (float32 rounds radii; in float64 this may do)" if float(np.float32(length)) == least else ""
 
 
 def _cells_along(length: float, cutoff: float, precision: np.dtype) -> int:

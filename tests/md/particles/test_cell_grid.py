@@ -1,6 +1,7 @@
 """Cell grid: the largest number of cells for a cutoff, and errors for too many cells or too little memory."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -138,3 +139,23 @@ def test_a_start_that_overlaps_is_found_in_a_box_of_many_more_cells_than_particl
             continue
         with pytest.raises(md.OverlappingStart, match=r"step 0: particles [01] and [01] overlap deeply"):
             run.run(1)
+
+
+@pytest.mark.parametrize(
+    ("periodic", "length", "message"),
+    [(True, 1.2, "at least 1.2000000476837158"), (False, 0.6, "at least 0.6000000238418579 d")],
+)
+def test_a_box_that_only_rounded_radii_do_not_fit_is_refused_with_the_reason(periodic, length, message):
+    law, options = md.laws.SpringDashpot(1e4, 5.0), {"dt": 1e-3, "backend": "cpu", "search": "naive"}
+    if not periodic:
+        options["walls"] = md.Walls(contact_time=0.05)
+    state = md.State(np.full((1, 2), 0.3), np.zeros((1, 2)), md.Box((length, 9.0), periodic), radius=[0.3])
+    md.Simulation(state, law, precision="float64", **options)
+    reason = re.escape(f"{message} (float32 rounds radii; in float64 this may do)")
+    with pytest.raises(ValueError, match=reason):
+        md.Simulation(state, law, precision="float32", **options)
+    short = md.State(state.pos, state.vel, md.Box((length - 1e-3, 9.0), periodic), radius=[0.3])
+    for precision in ("float32", "float64"):
+        with pytest.raises(ValueError, match="allowed") as refused:
+            md.Simulation(short, law, precision=precision, **options)
+        assert "rounds" not in str(refused.value)
