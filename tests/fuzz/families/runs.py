@@ -31,7 +31,7 @@ PARSER = re.compile(
 # fmt: off
 ORIGIN = {
     "backend": {"name": "cpu", "device": "a fuzz"}, "machine": {"cpu": "one"}, "code": {"tree": "t"},
-    "packages": {}, "started": "now", "command": [], "python": "3", "experiment": "toy",
+    "packages": {}, "environment": {}, "started": "now", "command": [], "python": "3", "experiment": "toy",
 }
 CONTENTS = (
     b"", b"1", b"null", b"[]", b"{}", b'{"config": []}', b"[" * 10**5, b"\xff\xfe", b'{"grammars": null}',
