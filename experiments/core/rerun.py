@@ -1,5 +1,6 @@
 """Resume and repeat runs from their provenance, and check the names in it."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from functools import cache
@@ -176,6 +177,6 @@ def _differences(own: Mapping[str, Any], now: Mapping[str, Any], groups: Iterabl
         before, here = ({"Python": of[group]} if group == "python" else of[group] for of in (own, now))
         known = before.keys() if group in ("backend", "machine") else before.keys() | here.keys()
         for name in sorted(known - COMPARED[group]):
-            if before.get(name) != here.get(name):
-                was, is_now = (f"{of[name]}" if name in of else "none" for of in (before, here))
+            was, is_now = (json.dumps(of.get(name), default=str).strip('"') for of in (before, here))
+            if was != is_now:
                 yield f"{name} {was}, here {is_now}"
