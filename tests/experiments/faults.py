@@ -38,7 +38,7 @@ def each_fault(
             with contextlib.suppress(Killed, OSError, UsageError):
                 call()
         if made[0] <= at:
-            assert at > 2
+            assert at > 0
             return
         yield at
     raise AssertionError(f"more than {MOST} changes")
@@ -70,7 +70,7 @@ def _plant(patch: pytest.MonkeyPatch, kind: str, folder: Path, at: int) -> list[
         return io_open(path, mode, *more, **named)
 
     os_open, io_open = os.open, open
-    for name in CHANGES:
+    for name in CHANGES if kind == KILLED else ("mkdir",):  # only what is made needs room
         patch.setattr(os, name, counted(getattr(os, name)))
     patch.setattr(os, "fsync", lambda handle: None)  # takes most of the time
     patch.setattr(os, "open", opened)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from experiments.core import rerun
 from experiments.core.record import read_provenance
 from experiments.core.rerun import config_of
 from experiments.peers import PEERS
@@ -52,3 +53,13 @@ def test_words_of_older_runs_are_those_of_now(a_large_machine):
     assert kept("speed_up", "h200").ordering == ("shuffled", "aged", "pancake")
     assert kept("timing", "h200_orders").ordering[:2] == ("shuffled", "lattice")
     assert kept("counters", "h200_1048576").runs == 3
+
+
+def test_what_json_makes_of_a_provenance_is_no_difference():
+    here = {"backend": {"device": "a GPU", "compiler_options": ("-lineinfo",), "clocks.sm": "345"}}
+    before = {"backend": {"device": "a GPU", "compiler_options": ["-lineinfo"], "clocks.sm": "1980"}}
+    assert [*rerun._differences(before, here, ("backend",))] == []
+    here["backend"]["compiler_options"] = ("-G",)
+    assert [*rerun._differences(before, here, ("backend",))] == [
+        'compiler_options ["-lineinfo"], here ["-G"]'
+    ]
