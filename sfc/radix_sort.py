@@ -5,7 +5,7 @@ Knuth, The Art of Computer Programming 3 (1998) 5.2.5.
 
 import numpy as np
 
-from sfc.compile import kernel, numba
+from sfc.compile import kernel, numba, thread_count
 
 DIGIT = 8  # bits
 VALUES = 1 << DIGIT
@@ -34,7 +34,7 @@ def argsort_of_keys(keys: np.ndarray, bits: int) -> np.ndarray:
         return np.argsort(keys, kind="stable")
     kind, number = np.uint32 if bits <= 32 else np.uint64, np.int32 if n < 2**31 else np.int64
     own, order = keys.astype(kind), np.empty(n, number)
-    count = np.zeros((min(numba.get_num_threads(), MAX_PARTS), VALUES), np.int64)
+    count = np.zeros((min(thread_count(), MAX_PARTS), VALUES), np.int64)
     radix_sort(passes_of(bits), own, order, np.empty_like(own), np.empty_like(order), count)
     return order.astype(np.int64)
 

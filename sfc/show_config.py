@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfc.automaton import Curve
-from sfc.compile import LazyModule, numba
+from sfc.compile import LazyModule, numba, thread_count
 from sfc.registry import curve, curves
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def show_config() -> None:
 
     versions = np.__version__, numba.__version__, llvmlite.__version__
     print("numpy {}, numba {}, llvmlite {}".format(*versions))
-    print(f"processor {llvmlite.binding.get_host_cpu_name()}, {numba.get_num_threads()} threads")
+    print(f"processor {llvmlite.binding.get_host_cpu_name()}, {thread_count()} threads")
     if instructions := registers.instructions():
         print(
             f"tables in registers ({instructions}), for {registers.FEWEST} points or more: {_in_registers()}"

@@ -162,7 +162,7 @@ def threads(request):
     """One. Where marked `split` it does the parts of two, one by one."""
     with pytest.MonkeyPatch.context() as patch:
         if request.node.get_closest_marker("split"):
-            patch.setattr("md.backend.cpu.get_num_threads", lambda: 2)
+            patch.setattr("md.backend.cpu.thread_count", lambda: 2)
         yield
     numba.set_num_threads(1)  # after tests that took two
 

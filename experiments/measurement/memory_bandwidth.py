@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-import numba
 import numpy as np
 
 from experiments.measurement.correctness import WrongResultError
 from experiments.measurement.hardware_caches import caches
 from md.backend import Backend
+from sfc.compile import thread_count
 
 BYTES = {"cpu": 2**28, "cuda": 2**31}  # of each of the two arrays, at least
 TIMES = 2  # the last cache, at least
@@ -28,7 +28,7 @@ def copy_bandwidth(backend: Backend) -> float:
     source, target = (backend.empty(count, np.float64) for _ in range(2))
     backend.fill(source, 1)
     backend.fill(target, 0)  # memory that was freed may hold the numbers of the source
-    parts = numba.get_num_threads() if backend.name == "cpu" else 1
+    parts = thread_count() if backend.name == "cpu" else 1
     ends = np.linspace(0, count, parts + 1).astype(int)
 
     def copy(part: int) -> None:

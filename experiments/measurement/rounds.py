@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from experiments.measurement.gpu_clock import GpuClock
 from experiments.measurement.host_load import HostLoad
 from md.backend import Backend
 from sfc import checks
-from sfc.compile import kernel_cache
+from sfc.compile import kernel_cache, thread_count
 
 SETTLE_AT_MOST = 12  # untimed rounds, until nothing is compiled or recorded
 TRIES = 3  # of a sample that compiles or records
@@ -61,7 +60,7 @@ class Entry(NamedTuple):
         """
         if self.threads is not None:
             return self.threads
-        return 1 if self.is_on_device(backend) else numba.get_num_threads()
+        return 1 if self.is_on_device(backend) else thread_count()
 
 
 def take_rounds(

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numba import get_num_threads
 from numpy.typing import DTypeLike
 
 from md.backend.base import Backend
@@ -15,6 +14,7 @@ from md.backend.sorting import radix
 from md.backend.sorting.counting import MAX_PARTS, counting_sort, fill
 from md.backend.timings import Timings
 from md.backend.waiting import wait_passively
+from sfc.compile import thread_count
 
 wait_passively()  # before the first thread starts
 
@@ -26,7 +26,7 @@ class Cpu(Backend):
         layout: of particle arrays; None for "aos".
 
     Attributes:
-        workers: threads of a kernel, set by `NUMBA_NUM_THREADS`.
+        workers: threads of a kernel, set by `NUMBA_NUM_THREADS`; 1 in a child of a fork.
     """
 
     name = "cpu"
@@ -35,7 +35,7 @@ class Cpu(Backend):
 
     def __init__(self, layout: str | None = None):
         super().__init__(layout)
-        self.workers = get_num_threads()
+        self.workers = thread_count()
 
     def describe(self) -> dict[str, Any]:
         """Return `device`, `threads` (on which kernels run) and `layout`."""

@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -29,7 +28,7 @@ from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 from sfc.automaton import walk
-from sfc.compile import in_threads, kernel
+from sfc.compile import in_threads, kernel, thread_count
 
 POINTS = 64  # of a block: one byte of each fills a register
 NARROW, MOST_ENTRIES = 256, 512  # entries of a table of one byte each, and of any: 4 and 16 registers
@@ -203,7 +202,7 @@ def _in_blocks(
         given = given.copy()  # Numba compiles a second version for read-only arrays
     given, out = (values.view(np.uint8).reshape(n, -1) for values in (given, out))
     flat = given[: POINTS * whole].reshape(-1), out[: POINTS * whole].reshape(-1)
-    parts = numba.get_num_threads()
+    parts = thread_count()
 
     def run(part: int) -> int:
         first, last = part * whole // parts, (part + 1) * whole // parts

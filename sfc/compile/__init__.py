@@ -8,7 +8,7 @@ class of one argument, and `implement` registers the code for one class, in the 
 `sfc.compile.kernel_cache` stores compiled kernels on disk. `sfc.compile.fingerprint` hashes all code and
 constants that a kernel can call or read, which decides whether a stored kernel is still valid. `numba` is
 Numba, imported at its first use (`sfc.compile.lazy_module`). `in_threads` calls kernels side by side,
-`in_parts` and `first_in_parts` with parts of a range.
+`in_parts` and `first_in_parts` with parts of a range, on `thread_count` threads: one in a child of a fork.
 """
 
 from sfc.compile.decorators import (
@@ -23,7 +23,7 @@ from sfc.compile.decorators import (
     overload,
 )
 from sfc.compile.lazy_module import LazyModule, numba
-from sfc.compile.threads import first_in_parts, in_parts, in_threads
+from sfc.compile.threads import first_in_parts, in_parts, in_threads, thread_count
 
 __all__ = [
     "Kernel",
@@ -40,4 +40,5 @@ __all__ = [
     "kernel",
     "numba",
     "overload",
+    "thread_count",
 ]

@@ -12,17 +12,23 @@ from __future__ import annotations
 
 import gc
 import inspect
+import os
 from collections.abc import Callable, Iterable
-from functools import cached_property, update_wrapper, wraps
+from functools import cache, cached_property, update_wrapper, wraps
 from threading import RLock
 from typing import Any, TypeVar
 
+from sfc.compile import threads
 from sfc.compile.lazy_module import load_modules, numba
 
 Function = TypeVar("Function", bound=Callable)
 CALLED = {"no_cfunc_wrapper": True}  # no kernel takes another as a value, and C calls none
 BARE = {"no_cpython_wrapper": True, **CALLED}  # for functions that only kernels call
-_making = RLock()
+_making, _sharing = RLock(), RLock()
+if hasattr(os, "register_at_fork"):  # not on Windows; a child would wait for a thread that it does not have
+    os.register_at_fork(
+        before=_making.acquire, after_in_parent=_making.release, after_in_child=_making.release
+    )
 _by_class: dict[Callable, dict[type, Callable]] = {}  # function -> class -> chooser of the code
 
 
@@ -54,7 +60,7 @@ class Kernel:
         from sfc.compile.kernel_cache import KernelCache  # imports Numba
 
         load_modules(self.py_func.__globals__)
-        load_modules(globals())  # `Shared` reads Numba at every call
+        load_modules(vars(threads))  # `thread_count` reads Numba at every call
         dispatcher = numba.njit(**self.options)(self.py_func)
         dispatcher._cache = KernelCache(
             self.py_func, self.options, lambda kinds: _dependencies(self.py_func, kinds)
@@ -80,8 +86,8 @@ class Shared:
     """Parallel kernel in two versions: one with loops shared by threads, one for a single thread.
 
     Only Python can call it, with positional arguments; a kernel that other kernels call has no parallel
-    loops. With more than one thread, the first call starts Numba's threads, and a process should not fork
-    after that.
+    loops. Several Python threads may call it; where Numba has no other threads than those of its layer
+    `workqueue`, which ends a process that enters two parallel loops at once, one call waits for the other.
 
     Args:
         alone: the version for one thread.
@@ -99,13 +105,22 @@ class Shared:
         update_wrapper(self, shared.py_func)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Run on `numba.get_num_threads()` threads."""
-        threads = numba.config.NUMBA_NUM_THREADS
-        alone = threads == 1 or numba.get_num_threads() == 1
-        return (self.alone if alone else self.shared)(*arguments)
+        """Run on `thread_count()` threads: on one in a child of a fork."""
+        if threads.thread_count() == 1:
+            return self.alone(*arguments)
+        if _allows_one_loop():
+            with _sharing:
+                return self.shared(*arguments)
+        return self.shared(*arguments)
 
     def __reduce__(self) -> str:
         return self.__qualname__
+
+
+@cache
+def _allows_one_loop() -> bool:
+    """Return whether the threading layer of Numba, which has started, runs one parallel loop at a time."""
+    return numba.threading_layer() == "workqueue"
 
 
 def kernel(function: Callable | None = None, *, parallel: bool = False, **options: Any) -> Any:

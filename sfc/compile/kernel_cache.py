@@ -36,6 +36,7 @@ import numpy as np
 from numba.core import types
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.runtime import rtsys
 from numba.core.serialize import NumbaPickler
 from numba.misc.appdirs import user_cache_dir
@@ -59,6 +60,13 @@ def _mangled(record: types.Record) -> tuple[str, tuple[int]]:
 
 
 types.Record.mangling_args = property(_mangled)  # type: ignore[method-assign,assignment]
+
+if hasattr(os, "register_at_fork"):  # not on Windows; a child would wait for a thread that it does not have
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )
 
 
 class Counts:

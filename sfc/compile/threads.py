@@ -3,11 +3,17 @@
 A kernel with parallel loops takes more than twice as long to compile as the same kernel for one thread. A
 kernel for one thread that takes a range of its items, called on several threads, needs no second version:
 kernels release the GIL.
+
+Contract. After a fork, a child of a process in which Numba had started its threads computes on one thread:
+GNU OpenMP ends a child that enters a parallel loop. `thread_count` is the number of threads to divide work
+by; `numba.get_num_threads` does not know of forks.
 """
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from functools import lru_cache
 from typing import TypeVar
 
@@ -16,10 +22,33 @@ from sfc.compile.lazy_module import numba
 MANY = 2**16  # items of little work, for which threads are worth their start
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+_is_forked = False
+
+
+def thread_count() -> int:
+    """Return the number of threads that kernels run on: as set in Numba, but 1 in a child of a fork.
+
+    If no threads of Numba had started before the fork, the child starts as many as any process.
+    """
+    if _is_forked or numba.config.NUMBA_NUM_THREADS == 1:
+        return 1
+    return numba.get_num_threads()
+
+
+def _note_fork() -> None:
+    """Note in a child of a fork that threads of Numba were started before."""
+    global _is_forked
+    loaded = sys.modules.get("numba")  # an import could wait for a thread that the child does not have
+    with suppress(AttributeError, ValueError):  # imported in part; no threads yet
+        _is_forked = bool(loaded.threading_layer()) or _is_forked
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_note_fork)
 
 
 def in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Call a function with each item, on `numba.get_num_threads()` threads, and return the results in order.
+    """Call a function with each item, on `thread_count()` threads, and return the results in order.
 
     Kernels that `work` calls run on one thread. The threads stay for the next call.
 
@@ -33,7 +62,7 @@ def in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Re
     Raises:
         Exception: what `work` raised for the first of the items for which it raised something.
     """
-    threads = numba.get_num_threads() if len(items) > 1 else 1
+    threads = thread_count() if len(items) > 1 else 1
     if threads == 1:
         return [work(item) for item in items]
     pool, calls = _pool(os.getpid(), threads), []
@@ -65,7 +94,7 @@ def _alone(work: Callable[[Item], Result], item: Item) -> Result:
 def in_parts(
     work: Callable[[slice], Result], n: int, many: int | None = None, rows: int | None = None
 ) -> list[Result]:
-    """Call a function with each part of a range, on `numba.get_num_threads()` threads, one part for each.
+    """Call a function with each part of a range, on `thread_count()` threads, one part for each.
 
     Args:
         work: takes a slice with a start and a stop; it may be called on several threads at once.
@@ -80,7 +109,7 @@ def in_parts(
         Exception: as `in_threads`.
     """
     is_long = (n if rows is None else rows) >= (MANY if many is None else many)
-    parts = numba.get_num_threads() if is_long else 1
+    parts = thread_count() if is_long else 1
     return in_threads(work, [slice(p * n // parts, (p + 1) * n // parts) for p in range(parts)])
 
 

@@ -71,7 +71,7 @@ def test_the_bits_are_the_same_in_every_layout_and_precision(layout, precision):
 def test_the_sums_do_not_depend_on_the_number_of_parts(monkeypatch):
     one = gas(5000)._record
     monkeypatch.setattr(Cpu, "workers", 7, raising=False)
-    monkeypatch.setattr("md.backend.cpu.get_num_threads", lambda: 7)
+    monkeypatch.setattr("md.backend.cpu.thread_count", lambda: 7)
     assert gas(5000)._record.tobytes() == one.tobytes()
 
 

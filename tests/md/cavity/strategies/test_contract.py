@@ -156,7 +156,7 @@ def test_two_parts(strategy, sides):
 @pytest.mark.split
 @pytest.mark.parametrize("parts", [3, 17])
 def test_parts_as_thin_as_a_row(parts, monkeypatch):
-    monkeypatch.setattr("md.backend.cpu.get_num_threads", lambda: parts)
+    monkeypatch.setattr("md.backend.cpu.thread_count", lambda: parts)
     for strategy in ("threads", Blocked(4)):
         found = ended(30, shape=(19, 23), sweeps=7, strategy=strategy)
         assert_same_bits(found, reference("driven", (19, 23), 30, sweeps=7))
