@@ -25,9 +25,12 @@ except ImportError:  # not on Windows
 
 SHOWN = 80  # characters of a value in a message
 INTEGERS = "any integer dtype"
+HELD = "numbers that a float64 holds, as all integers up to 2**53"
+ONE_DTYPE = "integers of one dtype: from -2**63 to 2**63 - 1, or from 0 to 2**64 - 1"
 LONGEST = 2**20  # entries of a short sequence
 UNMASK = "fill it with .filled()"
 SMALL = 2**24  # bytes
+MOST_EXACT = 2**53  # magnitude up to which a float64 holds every integer
 PROCESS, HOST = Path("/proc/self/statm"), Path("/proc/meminfo")
 CONTAINERS = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
@@ -160,7 +163,8 @@ def number(
 
     Args:
         name: of the argument.
-        value: a number of Python, numpy (of any width) or `fractions`.
+        value: a number of Python, numpy (of any width) or `fractions`; an integer only if a float64 holds the
+            number, as one up to 2**53 in magnitude is.
         low: lowest allowed.
         high: highest allowed.
         above: exclusive lower bound.
@@ -171,7 +175,7 @@ def number(
 
     Raises:
         TypeError: a boolean, text, `timedelta64`, a complex number, or another class.
-        ValueError: out of range, not finite, or too large for a float.
+        ValueError: out of range, not finite, too large for a float, or an integer between two floats.
     """
     kind = "a finite number" if finite else "a number"
     allowed = kind + _range(low, high, above, below) + (f" ({unit})" if unit else "")
@@ -181,11 +185,22 @@ def number(
         found = float(value)
     except OverflowError as error:
         raise refuse_value(name, value, allowed, remedy) from error
+    if isinstance(value, Rational) and value.denominator == 1 and found != int(value.numerator):
+        raise refuse_value(name, value, HELD, remedy)
     inside = low <= found <= high and (found > above or above == -math.inf)
     inside = inside and (found < below or below == math.inf)
     if not inside or (finite and not math.isfinite(found)):
         raise refuse_value(name, value, allowed, remedy)
     return found
+
+
+def exact_number(name: str, value: object) -> int | float:
+    """Check a finite number; return an integer as a Python integer of any size, another number as a float.
+
+    Raises:
+        TypeError, ValueError: as `number`.
+    """
+    return int(value) if is_integer(value) else number(name, value)
 
 
 def is_number(value: object) -> TypeGuard[float | np.integer | np.floating | Rational]:
@@ -355,6 +370,7 @@ def array(
     high: float | None = None,
     finite: bool = False,
     outside: str = "",
+    whole: bool = False,
 ) -> np.ndarray:
     """Check an array; return it in native byte order, as a copy only if needed.
 
@@ -370,11 +386,14 @@ def array(
         high: highest value allowed; None for no bound.
         finite: whether NaN, infinities, and values that are infinite as a float64 are not allowed.
         outside: what to do if a value is out of range.
+        whole: whether integers stay integers where floats are allowed too; else they become floats later, so
+            that integers between two floats are not allowed.
 
     Raises:
         TypeError: text, and objects that make no array.
         ValueError: a masked array, another dtype, another shape, or a value out of range (the message names
-            the first); a range, or a broadcast array, too large to copy into memory.
+            the first); integers that numpy rounds to convert them to one dtype; a range, or a broadcast
+            array, too large to copy into memory.
     """
     listed = _classes(values, len(shape))
     if isinstance(values, np.ma.MaskedArray) or any(issubclass(one, np.ma.MaskedArray) for one in listed):
@@ -404,7 +423,11 @@ def array(
         raise ValueError(_message(makes, f"{allowed} of shape {_shape(shape)}", remedy)) from error
     if found.ndim == 0 and found.dtype.kind in "OUS":
         raise refuse_class(name, values, f"an array of {allowed}, shape {_shape(shape)}", remedy)
+    if "i" in kinds and not hasattr(values, "dtype"):
+        found = _kept(name, values, found, listed)
     fits(name, found, kinds, allowed, shape, remedy)
+    if "f" in kinds and not whole:
+        _require_floats(name, found, remedy)
     if 0 in found.strides:  # a broadcast array, which takes no memory until it is copied
         room(name, 8 * found.size, "give fewer at a time")
     if found.size == 0 and found.dtype.kind not in kinds and "i" in kinds:
@@ -412,6 +435,60 @@ def array(
     if found.size and (finite or low is not None or high is not None):
         _require_between(name, found, low, high, finite, outside)
     return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
+
+
+def _kept(name: str, values: Any, found: np.ndarray, listed: set[type]) -> np.ndarray:
+    """Return the array of a list or table, as int64 where numpy made floats of integers alone.
+
+    Args:
+        name: of the argument.
+        values: list or table.
+        found: its array.
+        listed: classes of the entries of a list.
+
+    Raises:
+        ValueError: integers that no dtype holds, or that numpy rounded because floats are beside them.
+    """
+    if found.dtype.kind not in "fO" or not found.size or not _has_integers(values, listed):
+        return found
+    given = np.asarray(values.astype(object) if hasattr(values, "dtypes") else values, object)
+    if given.shape != found.shape:
+        return found
+    if all(map(is_integer, given.flat)):
+        ends = min(map(int, given.flat)), max(map(int, given.flat))
+        if ends[0] < -(2**63) or ends[1] >= 2**63:
+            raise ValueError(_message(f"{name} holds integers from {ends[0]} to {ends[1]}", ONE_DTYPE))
+        return given.astype(np.int64)
+    if found.dtype.kind == "f":
+        for place in np.argwhere(np.abs(found) >= MOST_EXACT):
+            value = given[tuple(place)]
+            if is_integer(value) and int(found[tuple(place)]) != int(value):
+                raise ValueError(_message(f"{_entry(name, place)} = {value} beside floats", HELD))
+    return found
+
+
+def _has_integers(values: Any, listed: set[type]) -> bool:
+    """Return whether entries of a list, arrays in it, or columns of a table are integers."""
+    kinds = list(getattr(values, "dtypes", ()))
+    if any(hasattr(one, "dtype") for one in listed):
+        kinds = [getattr(one, "dtype", None) for one in values]
+    is_listed = any(issubclass(one, (int, np.integer)) for one in listed - {bool})
+    return is_listed or any(getattr(kind, "kind", "") in ("i", "u") for kind in kinds)
+
+
+def _entry(name: str, place: Iterable[int]) -> str:
+    """Format an entry of an array for a message: "points[3, 0]"."""
+    return f"{name}[{', '.join(str(k) for k in place)}]"
+
+
+def _require_floats(name: str, values: np.ndarray, remedy: str) -> None:
+    """Check that a float64 holds each value of an array of integers."""
+    if values.dtype.kind not in "iu" or values.dtype.itemsize < 8:
+        return
+    for place in np.argwhere((values < -MOST_EXACT) | (values > MOST_EXACT)):
+        value = values[tuple(place)].item()
+        if int(float(value)) != value:
+            raise ValueError(_message(f"{_entry(name, place)} = {value}", HELD, remedy))
 
 
 def _require_between(
@@ -425,13 +502,15 @@ def _require_between(
     if values.dtype.kind == "f":  # a float32 would be compared with the bound as a float32
         with np.errstate(over="ignore"):
             wide = values.astype(np.float64)
+    else:  # an int64 would be compared with a bound of floats as a float64
+        low = low if math.isinf(low) else math.ceil(low)
+        high = high if math.isinf(high) else math.floor(high)
     good = (wide >= low) & (wide <= high)
     if finite:
         good &= np.isfinite(wide)
     bad = np.unravel_index(int(np.argmin(good)), values.shape)
-    place = ", ".join(str(int(k)) for k in bad)
     allowed = ("finite numbers" if finite else "values") + _range(low, high)
-    raise ValueError(_message(f"{name}[{place}] = {values[bad].item()}", allowed, remedy))
+    raise ValueError(_message(f"{_entry(name, map(int, bad))} = {values[bad].item()}", allowed, remedy))
 
 
 def fits(

@@ -13,6 +13,7 @@ import numpy as np
 from sfc import checks
 from sfc.automaton.curve import Curve
 from sfc.automaton.device import decode, encode, require_cells, source
+from sfc.integer_grid import cell_dtype
 from sfc.orderings.ordering import Ordering
 
 __all__ = ["decode", "encode", "rank", "source"]
@@ -173,7 +174,7 @@ def cells_in_grid(
 
     points = _as_floats(points)
     n, dim = points.shape
-    kind = np.dtype(np.uint16 if side <= 2**16 else np.uint32 if side <= 2**32 else np.uint64)
+    kind = np.dtype(cell_dtype(side))
     cells, found = cupy.empty((n, dim), kind), cupy.array([n, 0], np.uint64)
     if n:
         grid = cupy.asarray(np.concatenate([low, high, width]))

@@ -14,6 +14,7 @@ from sfc import checks, device
 from sfc.any_curve import AnyCurve
 from sfc.automaton.curve import Curve
 from sfc.compile import in_threads, kernel
+from sfc.integer_grid import IntegerGrid, cell_dtype, cells_of_integers, integer_grid
 from sfc.radix_sort import argsort_of_keys
 from sfc.registry import curve as named_curve
 
@@ -55,6 +56,10 @@ def keys(
     cubes: those along the widest axis of the box fill it. Integers without a box are cells themselves, as
     for `Curve.encode`.
 
+    The cell of a point is floor((point - low) * base**bits / width), the last one for the upper corner. It is
+    exact for integers in a box with corners of whole numbers, less than 2**64 wide. Otherwise point - low
+    and the quotient are rounded to float64.
+
     Args:
         points: (n, dim) array of numpy or cupy, of floats or integers, with any strides; or any array that
             numpy or DLPack converts. The keys of points on a CUDA device are made there.
@@ -76,7 +81,8 @@ def keys(
         TypeError: an argument of another class; points on a device and a curve without tables.
         ValueError: points of another shape or dtype; an unknown curve, or too many bits for it; a point that
             is not a number, infinite (without both `box` and `clip`), or outside the box or grid (without
-            `clip`). The message has its row.
+            `clip`), with its row in the message; integers, of a corner or a point, that have to become floats
+            and are between two of them.
 
     Example:
         >>> import sfc
@@ -215,7 +221,7 @@ def _keys(
         made = _keys_of_cells(_cells_inside(points, of.base**order, clip), of, order)
     else:
         order = of.max_order if bits is None else bits
-        made = _keys_in_grid(points, of, order, _grid(points, of.base**order, box, stretch), clip)
+        made = _keys_in_grid(points, of, order, _grid(points, of, order, box, stretch), clip)
     return made, (of.base ** (dim * order) - 1).bit_length()
 
 
@@ -232,7 +238,7 @@ def _points_of(points: Any) -> Any:
         return found
     if hasattr(points, "__dlpack__") and not hasattr(points, "__array__"):
         points = np.from_dlpack(points)
-    found = checks.array("points", points, "fiu", REALS, ("n", "dim"))
+    found = checks.array("points", points, "fiu", REALS, ("n", "dim"), whole=True)
     if found.dtype.itemsize > 8:
         raise checks.refuse_value("dtype of points", found.dtype.name, REALS)
     return found
@@ -282,16 +288,25 @@ def _keys_of_cells(cells: Any, of: AnyCurve, order: int) -> Any:
     return made
 
 
-def _grid(points: Any, side: int, box: Any, stretch: bool) -> Grid:
+def _grid(points: Any, of: AnyCurve, order: int, box: Any, stretch: bool) -> Grid | IntegerGrid:
     """Make the grid over a box, or over the bounding box of points.
 
     Raises:
         TypeError: a box of another class.
-        ValueError: a box that is none, or too wide for float64; or a point without a bounding box.
+        ValueError: a box that is none, or too wide for float64; a point without a bounding box; an integer
+            that has to become a float64 and is none.
     """
     dim = points.shape[1]
     if box is not None:
-        low, high = _corners(box, dim)
+        corners = _corners(box, dim)
+        whole = integer_grid(*corners, of.base, order, stretch) if points.dtype.kind in "iu" else None
+        if whole:
+            return whole
+        _require_floats(points)
+        low, high = (
+            np.array([checks.number(f"{name}[{k}] of the box", end) for k, end in enumerate(corner)])
+            for name, corner in zip(("low", "high"), corners, strict=True)
+        )
     elif len(points):
         low, high = _extent(points)
         if not (np.isfinite(low) & np.isfinite(high)).all():
@@ -306,7 +321,19 @@ def _grid(points: Any, side: int, box: Any, stretch: bool) -> Grid:
     if not np.isfinite(extent).all():
         raise checks.refuse_value("width of the box", extent.tolist(), "a finite float64", "scale the points")
     width = extent if stretch else np.full(dim, extent.max())
-    return Grid(low, high, np.where(width > 0, width, 1.0), side)
+    return Grid(low, high, np.where(width > 0, width, 1.0), of.base**order)
+
+
+def _require_floats(points: Any) -> None:
+    """Check that points are floats, or integers that a float64 holds."""
+    if points.dtype.itemsize < 8 or points.dtype.kind == "f" or not points.size:
+        return
+    ends = int(points.min()), int(points.max())
+    if max(-ends[0], ends[1]) > checks.MOST_EXACT:
+        raise ValueError(
+            f"points are from {ends[0]} to {ends[1]}; allowed: from -2**53 to 2**53 in a box with corners "
+            "between integers, or more than 2**64 apart; give corners of integers"
+        )
 
 
 def _extent(points: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -351,56 +378,77 @@ def fill_extent(points, low, high):
         high[k] = most
 
 
-def _corners(box: Any, dim: int) -> tuple[np.ndarray, np.ndarray]:
-    """Check a box and return its corners, (dim,) float64 each."""
+def _corners(box: Any, dim: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Check a box and return the two corners, dim finite integers or floats each."""
     pair = device.to_host(box)
     if hasattr(pair, "__array__") and not isinstance(pair, np.ndarray):
-        pair = np.asarray(pair)
+        pair = np.asarray(pair.astype(object) if hasattr(pair, "dtypes") else pair).tolist()
     is_pair = pair.ndim > 0 if isinstance(pair, np.ndarray) else isinstance(pair, Sequence)
     if not is_pair or isinstance(pair, (str, bytes)) or len(pair) != 2:
         raise checks.refuse_class("box", box, BOX)
     corners = []
     for name, corner in zip(("low", "high"), pair, strict=True):
-        given = np.full(dim, corner) if checks.is_number(corner) else device.to_host(corner)
-        found = checks.array(f"{name} corner of the box", given, "fiu", "numbers", (dim,), finite=True)
-        corners.append(found.astype(np.float64))
-    low, high = corners
-    if (low > high).any():
-        axis = int((low > high).argmax())
-        allowed = f"at least low[{axis}] = {low[axis]}"
-        raise checks.refuse_value(f"high[{axis}] of the box", float(high[axis]), allowed, f"box is {BOX}")
-    return low, high
+        given = device.to_host(corner)
+        if checks.is_number(given):
+            ends = [given] * dim
+        elif isinstance(given, (list, tuple)) and len(given) == dim and all(map(checks.is_number, given)):
+            ends = list(given)
+        else:
+            named = f"{name} corner of the box"
+            ends = checks.array(named, given, "fiu", "numbers", (dim,), whole=True).tolist()
+        corners.append(tuple(checks.exact_number(f"{name} corner of the box", end) for end in ends))
+    for axis, (least, most) in enumerate(zip(*corners, strict=True)):
+        if least > most:
+            allowed = f"at least low[{axis}] = {least}"
+            raise checks.refuse_value(f"high[{axis}] of the box", most, allowed, f"box is {BOX}")
+    return corners[0], corners[1]
 
 
-def _keys_in_grid(points: Any, of: AnyCurve, order: int, grid: Grid, clip: bool) -> Any:
+def _keys_in_grid(points: Any, of: AnyCurve, order: int, grid: Grid | IntegerGrid, clip: bool) -> Any:
     """Compute the keys of points in a grid; clip those outside, if allowed.
 
     Raises:
         ValueError: a point outside, without `clip`; or one that is not a number.
     """
-    clipped = 0
     if isinstance(points, np.ndarray):
         made = np.empty(len(points), np.uint64)
-        kind = np.uint16 if grid.side <= 2**16 else np.uint32 if grid.side <= 2**32 else np.uint64
 
         def fill(begin: int) -> int:
-            part = _as_floats(points[begin : begin + CHUNK])
-            cells = np.empty(part.shape, kind)
-            bad, outside = cells_in_grid(part, *grid[:3], np.uint64(grid.side), clip, cells)
+            part = points[begin : begin + CHUNK]
+            cells, bad, outside = _cells_of(part, grid, clip)
             if bad < len(part):
-                raise _refused(points, begin + int(bad), grid)
+                raise _refused(points, begin + bad, grid)
             of.encode_to(cells, order, made[begin : begin + len(part)])
-            return int(outside)
+            return outside
 
         clipped = sum(in_threads(fill, range(0, len(points), CHUNK)))
     else:
-        cells, bad, clipped = device.cells_in_grid(points, *grid, clip)
+        cells, bad, clipped = _cells_of(points, grid, clip)
         if bad < len(points):
             raise _refused(points, bad, grid)
         made = device.encode(of, cells, order)
     if clipped:
-        _warn_of_clipped(clipped, len(points), f"the box from {grid.low.tolist()} to {grid.high.tolist()}")
+        _warn_of_clipped(clipped, len(points), _named(grid))
     return made
+
+
+def _cells_of(points: Any, grid: Grid | IntegerGrid, clip: bool) -> tuple[Any, int, int]:
+    """Compute cells, the first row that has none (or n), and the number of rows outside the box."""
+    if isinstance(grid, IntegerGrid):
+        cells, outside = cells_of_integers(points, grid)
+        count = int(outside.sum())
+        return cells, int(outside.argmax()) if count and not clip else len(points), count
+    if not isinstance(points, np.ndarray):
+        return device.cells_in_grid(points, *grid, clip)
+    cells = np.empty(points.shape, cell_dtype(grid.side))
+    bad, count = cells_in_grid(_as_floats(points), *grid[:3], np.uint64(grid.side), clip, cells)
+    return cells, int(bad), int(count)
+
+
+def _named(grid: Grid | IntegerGrid) -> str:
+    """Return the box of a grid in words, with corners of Python numbers."""
+    low, high = (list(end) if isinstance(end, tuple) else end.tolist() for end in grid[:2])
+    return f"the box from {low} to {high}"
 
 
 @kernel
@@ -436,12 +484,12 @@ def cells_in_grid(points, low, high, width, side, clip, cells):
     return bad, count
 
 
-def _refused(points: Any, row: int, grid: Grid) -> ValueError:
+def _refused(points: Any, row: int, grid: Grid | IntegerGrid) -> ValueError:
     """Return the error for a point that has no cell."""
     values = points[row].tolist()
     if any(value != value for value in values):
         return checks.refuse_value(f"points[{row}]", values, "numbers", "leave such points out")
-    allowed = f"a point in the box from {grid.low.tolist()} to {grid.high.tolist()}"
+    allowed = f"a point in {_named(grid)}"
     remedy = "give a wider box, or clip=True for the nearest cells"
     return checks.refuse_value(f"points[{row}]", values, allowed, remedy)
 

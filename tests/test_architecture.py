@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("sfc", "md", "experiments")
 ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("sfc.checks", "sfc.compile"),
-    ("sfc.points", "sfc.radix_sort", "sfc.cache"),
+    ("sfc.points", "sfc.integer_grid", "sfc.radix_sort", "sfc.cache"),
     ("sfc.any_curve",),
     ("sfc.automaton", "sfc.bitwise"),
     ("sfc.registry",),

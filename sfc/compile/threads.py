@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sfc.compile.lazy_module import numba
 
@@ -38,7 +38,7 @@ def thread_count() -> int:
 def _note_fork() -> None:
     """Note in a child of a fork that threads of Numba were started before."""
     global _is_forked
-    loaded = sys.modules.get("numba")  # an import could wait for a thread that the child does not have
+    loaded: Any = sys.modules.get("numba")  # an import could wait for a thread that the child does not have
     with suppress(AttributeError, ValueError):  # imported in part; no threads yet
         _is_forked = bool(loaded.threading_layer()) or _is_forked
 

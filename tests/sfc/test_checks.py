@@ -143,6 +143,22 @@ class TestNumbers:
         assert checks.numbers("lengths", [kind(3), 4]) == (3.0, 4.0)
         assert checks.is_number(kind(3))
 
+    @pytest.mark.parametrize("end", [2**53, 2**60, 2**63, 2**64])
+    @pytest.mark.parametrize("kind", [int, Fraction, np.int64, np.uint64])
+    def test_an_integer_between_two_floats_is_refused(self, end, kind):
+        for value in (end - 1, end, end + 1, 1 - end, -end, -end - 1):
+            try:
+                given = kind(value)
+            except OverflowError:  # not of this width
+                continue
+            if int(float(value)) == value:
+                assert checks.number("length", given) == value
+            else:
+                parts = ("length = ", str(value), "; allowed: numbers that a float64 holds", "; scale")
+                refused(
+                    lambda given=given: checks.number("length", given, remedy="scale"), ValueError, *parts
+                )
+
     @pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
     def test_another_class_is_a_type_error(self, value):
         parts = (

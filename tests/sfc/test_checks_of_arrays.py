@@ -51,7 +51,7 @@ class TestArrays:
         refused(lambda: cells(np.zeros((1, 2), dtype)), ValueError, *parts)
 
     @pytest.mark.parametrize(
-        "values", [[[np.timedelta64(1, "s"), 2]], [["1", "2"]], [[1.5, 2]], [[2**70, 1]], [[None, 1]]]
+        "values", [[[np.timedelta64(1, "s"), 2]], [["1", "2"]], [[1.5, 2]], [[2**70, 1.5]], [[None, 1]]]
     )
     def test_entries_of_another_class_are_refused(self, values):
         refused(
@@ -140,6 +140,38 @@ class TestArrays:
         bounds = {"low": -9, "high": 9, "finite": True}
         parts = (f"x[1, 1] = {shown}; allowed: finite numbers of at least -9, up to 9",)
         refused(lambda: checks.array("x", given, *taken, **bounds), ValueError, *parts)
+
+    @pytest.mark.parametrize("dtype", ["i8", "u8", ">i8", ">u8"])
+    def test_integers_that_become_floats_are_refused_between_two_of_them(self, dtype):
+        taken = "fiu", "real numbers", ("n", 2)
+        for end in (2**53, np.iinfo(dtype).max, *([-(2**53)] if "i" in dtype else [])):
+            given = np.array([[1, 2**53], [end + (1 if end == 2**53 else -1 if end < 0 else 0), end]], dtype)
+            assert checks.array("x", given, *taken, whole=True).tolist() == given.tolist()
+            parts = (f"x[1, 0] = {given[1, 0]}; allowed: numbers that a float64 holds", "; scale")
+            refused(lambda given=given: checks.array("x", given, *taken, "scale"), ValueError, *parts)
+        fair = np.array([[2**62, 2**53 - 1], [2**54 + 4, 2**55]], dtype)
+        assert checks.array("x", fair, *taken).tolist() == fair.tolist()
+
+    def test_a_wide_integer_is_compared_with_a_bound_of_floats_as_it_is(self):
+        given = np.array([2**53, 2**53 + 1, -(2**53) - 1])
+        parts = (
+            "x[1] = 9007199254740993; allowed: values of at least -9007199254740992, up to 9007199254740992",
+        )
+        bounds = {"low": -(2.0**53), "high": 2.0**53}
+        refused(lambda: checks.array("x", given, "iu", "integers", ("n",), **bounds), ValueError, *parts)
+        assert checks.array("x", given[:1], "iu", "integers", ("n",), low=0.5, high=2.0**53).size == 1
+
+    def test_integers_in_a_list_are_kept_or_refused_never_rounded(self):
+        rows = [[np.uint64(5), -1], [2, 3]]
+        assert np.asarray(rows).dtype == float
+        assert (cells(rows).dtype, cells(rows).tolist()) == (np.int64, [[5, -1], [2, 3]])
+        parts = ("cells holds integers from -1 to 9223372036854775808; allowed: integers of one dtype: ",)
+        refused(lambda: cells([[2**63, -1]]), ValueError, *parts)
+        refused(lambda: cells([[2**70, 1]]), ValueError, f"cells holds integers from 1 to {2**70}; allowed: ")
+        taken = "fiu", "real numbers", ("n",)
+        parts = ("x[0] = 9007199254740993 beside floats; allowed: numbers that a float64 holds",)
+        refused(lambda: checks.array("x", [2**53 + 1, 0.5], *taken, whole=True), ValueError, *parts)
+        assert checks.array("x", [2**60, 1e300, 0.5], *taken).tolist() == [2.0**60, 1e300, 0.5]
 
     def test_a_narrow_float_is_compared_with_a_bound_as_it_is(self):
         given = np.array([1.0, 1e-9], np.float32)  # the second lies just below
