@@ -464,7 +464,16 @@ def _describe_error(error: BaseException) -> str:
 
 
 def _table(kept: dict[int, "_Case"]) -> pd.DataFrame:
-    return pd.DataFrame([row for number in sorted(kept) for row in kept[number].rows])
+    rows = [row for number in sorted(kept) for row in kept[number].rows]
+    table = pd.DataFrame(rows)
+    # Where a row has no value, pandas makes floats of a column of integers.
+    for name in table.select_dtypes("float64"):
+        if (table[name].abs() >= checks.MOST_EXACT).any():
+            values = [row.get(name) for row in rows]
+            values = [None if value != value else value for value in values]
+            if all(value is None or checks.is_integer(value) for value in values):
+                table[name] = pd.array(values, "Int64")
+    return table
 
 
 def _unchanged(table: pd.DataFrame) -> pd.DataFrame:

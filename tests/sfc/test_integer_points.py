@@ -81,6 +81,23 @@ def test_a_key_is_that_of_the_exact_cell(data, curve, stretch):
     np.testing.assert_array_equal(found, want)
 
 
+@given(st.data(), st.sampled_from(CURVES))
+def test_without_a_box_integers_are_cells_and_others_the_nearest(data, curve):
+    name, dim = curve
+    points, of = data.draw(points_in_boxes(dim))[0], sfc.curve(name, dim)
+    bits = data.draw(st.integers(0, of.max_order))
+    cells = [[min(max(x, 0), of.base**bits - 1) for x in point] for point in points.tolist()]
+    if cells == points.tolist():
+        found = sfc.keys(points, name, bits)
+    else:
+        row = next(k for k, cell in enumerate(cells) if cell != points[k].tolist())
+        with pytest.raises(ValueError, match=rf"points\[{row}\] = .*allowed: a cell in the grid"):
+            sfc.keys(points, name, bits)
+        with pytest.warns(UserWarning, match="are outside the grid"):
+            found = sfc.keys(points, name, bits, clip=True)
+    np.testing.assert_array_equal(found, of.encode(np.array(cells, np.uint64), bits))
+
+
 @given(st.data(), st.sampled_from([2, 3]), st.integers(0, 64))
 def test_a_cell_is_exact_at_every_order(data, base, order):
     """Also at orders that no curve of that many dimensions has, of up to 2**64 cells a side."""

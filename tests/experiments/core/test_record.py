@@ -6,6 +6,7 @@ import resource
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from experiments.core import main, record, save_table
@@ -167,6 +168,17 @@ def test_a_case_without_one_of_its_lines_is_not_finished(missing, begin, tmp_pat
     again = Record.reopen(held.folder)
     assert again.finished == ({0} if missing is None else set())
     assert begin == (3 if missing is None else again.first_missing_round(0))
+
+
+@pytest.mark.parametrize("other", [{}, {"seed": None}, {"seed": float("nan")}])
+def test_a_wide_integer_is_kept_where_another_row_has_none(other, tmp_path):
+    record, seed = Record.create(tmp_path, "toy", {}), 2**53 + 1
+    record.add(0, [{"size": 1, "seed": seed}, {"size": 2} | other, {"size": 3, "seed": -seed}])
+    record.write_tables()
+    for table in (record.table, read_table(record.folder), pd.read_parquet(record.folder / "table.parquet")):
+        assert table["seed"].dropna().tolist() == [seed, -seed]
+    assert f",{seed}\n" in (record.folder / "table.csv").read_text()
+    record.release()
 
 
 @pytest.mark.quick

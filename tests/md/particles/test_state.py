@@ -18,6 +18,28 @@ def test_a_box_has_axes_and_a_volume():
     assert md.Box((4, 5), False).periodic == (False, False)
 
 
+@pytest.mark.parametrize("dtype", [int, np.int64, np.uint64, ">i8", ">u8"])
+def test_integers_that_a_float_rounds_are_no_lengths_positions_velocities_or_ids(dtype):
+    wide, fair = 2**53 + 1, 2**60
+    box, message = md.Box((fair, fair)), rf"\[0, 1\] = {wide}; allowed: numbers that a float64 holds"
+    assert box.lengths == (2.0**60, 2.0**60)
+    bad, good = (np.array([[3, x]], dtype) for x in (wide, fair // 2))
+    nested = bad.tolist() if dtype is int else bad
+    for refused in (
+        lambda: md.State(nested, good, box), lambda: md.State(good, nested, box),
+        lambda: box.wrap(nested), lambda: box.outside(nested), lambda: box.nearest(nested),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            refused()
+    kept = md.State(good, good, box, id=np.array([2**31 - 1], dtype))
+    assert (kept.pos.tolist(), kept.id.tolist()) == (good.tolist(), [2**31 - 1])
+    with pytest.raises(ValueError, match=rf"lengths\[1\] = .*{wide}"):
+        md.Box((3, wide if dtype is int else np.array([wide], dtype)[0]))
+    for id in (2**31, wide):
+        with pytest.raises(ValueError, match=rf"id\[0\] = {id}; allowed: .*up to 2147483647"):
+            md.State(good, good, box, id=np.array([id], dtype))
+
+
 @given(data=st.data(), box=st.sampled_from([2, 3]).flatmap(boxes))
 def test_wrap_moves_periodic_axes_into_the_box_by_whole_lengths(data, box):
     far = st.one_of(st.floats(-50, 50), st.just(-1e-30), st.sampled_from(box.lengths))
