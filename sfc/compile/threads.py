@@ -65,7 +65,7 @@ def in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Re
     threads = thread_count() if len(items) > 1 else 1
     if threads == 1:
         return [work(item) for item in items]
-    pool, calls = _pool(os.getpid(), threads), []
+    pool, calls = _pool(threads), []
     try:
         try:
             for item in items:
@@ -80,8 +80,8 @@ def in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Re
 
 
 @lru_cache(maxsize=1)
-def _pool(process: int, threads: int) -> ThreadPoolExecutor:
-    """Start threads for the kernels of a process; after a fork, the child has none of those of its parent."""
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Start threads for kernels."""
     return ThreadPoolExecutor(threads)
 
 

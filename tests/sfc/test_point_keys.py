@@ -125,6 +125,27 @@ def test_a_point_outside_the_box_is_refused_or_clipped():
     assert found[1] == found[2]
 
 
+@given(
+    st.data(), st.sampled_from([("hilbert", 2), ("peano", 3), ("gray", 1), ("hindex", 2), ("skilling", 9)])
+)
+def test_a_warning_counts_the_points_outside_and_does_not_come_without(data, curve):
+    (name, dim), low, high = curve, -3.0, 5.0
+    dtype = data.draw(st.sampled_from(["f2", "f4", "f8", ">f8", "i1", "i8"]))
+    n = data.draw(st.sampled_from([0, 1, 2, 100, CHUNK + 7]))
+    generator = np.random.default_rng(data.draw(st.integers(0, 99)))
+    points = generator.uniform(low, high, (n, dim)).astype(dtype)
+    points[: n // 2] = generator.choice([low, high], (n // 2, dim))  # corners are inside
+    assert len(sfc.keys(points, name, box=(low, high), clip=True)) == n
+    count = data.draw(st.integers(1, 3))
+    for row in generator.permutation(n)[:count]:
+        points[row, generator.integers(dim)] = generator.choice([low - 1, high + 1, 100, -100])
+    if n:
+        said = rf"^{min(count, n)} of {n} points are outside the box from "
+        with pytest.warns(UserWarning, match=said) as caught:
+            sfc.keys(points, name, box=(low, high), clip=True)
+        assert len(caught) == 1
+
+
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [

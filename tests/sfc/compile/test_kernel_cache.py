@@ -241,6 +241,17 @@ def test_a_cache_that_cannot_be_written_is_warned_of_once_and_leaves_no_litter(t
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
+def test_a_kernel_that_no_other_process_could_find_is_warned_of_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    applied, called = kernel(lambda function, x: function(x)), kernel(reciprocal).dispatcher
+    with pytest.warns(
+        RuntimeWarning, match="lambda.* is not stored on disk, so that .*: it is called with"
+    ) as met:
+        assert [applied(called, x) for x in (2.0, 4.0)] == [0.5, 0.25]
+    assert len(met) == 1
+    assert [path.parent.name for path in tmp_path.rglob("*.kernel")] == [f"{__name__}.reciprocal"]
+
+
 def test_the_entries_used_longest_ago_are_removed_and_what_killed_writers_left(tmp_path):
     for age in range(5):
         path = tmp_path / "kernel" / f"{age}.kernel"
