@@ -1,5 +1,7 @@
 """Curves on a device give the host's indices and cells, and refuse what the host refuses."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -225,6 +227,28 @@ def test_keys_and_order_of_points_are_the_hosts(cupy, shared, name, dim, dtype):
         np.testing.assert_array_equal(order.get(), sfc.argsort(points, name, **arguments))
     ordered, rows = sfc.sort(given, cupy.arange(len(points)), curve=name, **arguments)
     np.testing.assert_array_equal(ordered.get(), points[rows.get()])
+
+
+@pytest.mark.parametrize("dtype", INTEGER_DTYPES, ids=str)
+@pytest.mark.parametrize(("name", "dim"), [("hilbert", 2), ("peano", 3)])
+def test_integers_in_a_box_are_placed_exactly_as_on_the_host(cupy, dtype, name, dim):
+    ends = np.iinfo(dtype)
+    points = np.random.default_rng(5).integers(ends.min, ends.max, (10_007, dim), dtype, endpoint=True)
+    points[:3] = [[ends.min], [ends.max], [ends.max // 3]]
+    low, high = int(ends.min), int(ends.max)
+    for box in ((low, high), (low - 1, high), (low // 2, high // 2 + 1), (high - 5, high)):
+        for stretch in (False, True):
+            arguments = {"curve": name, "box": box, "stretch": stretch, "clip": True}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = sfc.keys(cupy.asarray(points), **arguments)
+                np.testing.assert_array_equal(found.get(), sfc.keys(points, **arguments))
+    messages = []
+    for given in (points, cupy.asarray(points)):
+        with pytest.raises(ValueError, match=r"points\[0\] = .* in the box from") as caught:
+            sfc.keys(given, name, box=(low + 1, high))
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3])
