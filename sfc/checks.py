@@ -423,8 +423,8 @@ def array(
         raise ValueError(_message(makes, f"{allowed} of shape {_shape(shape)}", remedy)) from error
     if found.ndim == 0 and found.dtype.kind in "OUS":
         raise refuse_class(name, values, f"an array of {allowed}, shape {_shape(shape)}", remedy)
-    if "i" in kinds and not hasattr(values, "dtype"):
-        found = _kept(name, values, found, listed)
+    if ("i" in kinds or "f" in kinds) and not hasattr(values, "dtype"):
+        found = kept(name, values, found)
     fits(name, found, kinds, allowed, shape, remedy)
     if "f" in kinds and not whole:
         _require_floats(name, found, remedy)
@@ -437,19 +437,18 @@ def array(
     return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
 
 
-def _kept(name: str, values: Any, found: np.ndarray, listed: set[type]) -> np.ndarray:
+def kept(name: str, values: Any, found: np.ndarray) -> np.ndarray:
     """Return the array of a list or table, as int64 where numpy made floats of integers alone.
 
     Args:
         name: of the argument.
         values: list or table.
         found: its array.
-        listed: classes of the entries of a list.
 
     Raises:
         ValueError: integers that no dtype holds, or that numpy rounded because floats are beside them.
     """
-    if found.dtype.kind not in "fO" or not found.size or not _has_integers(values, listed):
+    if found.dtype.kind not in "fO" or not found.size or not _has_integers(values, found.ndim):
         return found
     given = np.asarray(values.astype(object) if hasattr(values, "dtypes") else values, object)
     if given.shape != found.shape:
@@ -467,9 +466,9 @@ def _kept(name: str, values: Any, found: np.ndarray, listed: set[type]) -> np.nd
     return found
 
 
-def _has_integers(values: Any, listed: set[type]) -> bool:
+def _has_integers(values: Any, depth: int) -> bool:
     """Return whether entries of a list, arrays in it, or columns of a table are integers."""
-    kinds = list(getattr(values, "dtypes", ()))
+    kinds, listed = list(getattr(values, "dtypes", ())), _classes(values, depth)
     if any(hasattr(one, "dtype") for one in listed):
         kinds = [getattr(one, "dtype", None) for one in values]
     is_listed = any(issubclass(one, (int, np.integer)) for one in listed - {bool})

@@ -153,7 +153,8 @@ def sort(
     Raises:
         TypeError, ValueError: as `keys`.
         TypeError: an array of another class, or in other memory than the points.
-        ValueError: an array with another number of rows, or a list of rows of several lengths.
+        ValueError: an array with another number of rows, a list of rows of several lengths, or a list of
+            integers that numpy rounds.
 
     Example:
         >>> import sfc
@@ -176,10 +177,11 @@ def _rows_in_order(name: str, values: Any, order: Any) -> Any:
     """
     if isinstance(values, (list, tuple)):
         try:
-            values = np.asarray(values)
+            found = np.asarray(values)
         except ValueError as error:
             remedy = "give rows of one length, or an array of objects"
             raise checks.refuse_value(name, values, "a list that makes an array", remedy) from error
+        values = checks.kept(name, values, found) if found.dtype.kind == "f" else found
     shape = getattr(values, "shape", None)
     if not isinstance(shape, tuple) or not hasattr(values, "__getitem__"):
         raise checks.refuse_class(name, values, SORTED, CONVERT)

@@ -198,6 +198,18 @@ def test_integers_of_several_dtypes_stay_integers():
         np.testing.assert_array_equal(sfc.keys(points), sfc.keys([[5, 2], [1, 7]]))
 
 
+def test_lists_that_are_sorted_with_the_points_keep_integers():
+    points, wide = [[0.5, 0.9], [0.1, 0.2]], [2**64, 2**53 + 1]
+    _, ids, names = sfc.sort(points, [np.uint64(5), -1], wide, curve="morton")
+    assert (ids.dtype, ids.tolist(), names.tolist()) == (np.int64, [-1, 5], wide[::-1])
+    assert sfc.sort([[np.uint64(5), 2], [1, 0]], curve="morton").tolist() == [[1, 0], [5, 2]]
+    for ids in ([2**53 + 1, 0.5], [2**63, -1]):
+        with pytest.raises(
+            ValueError, match=r"arrays\[0\](\[0\] = 9007199254740993| holds integers from -1)"
+        ):
+            sfc.sort(points, ids)
+
+
 def test_lists_of_large_floats_and_integers_between_them_are_points():
     assert sfc.keys([[2.0**60, 2**60], [0, 1e300]]).shape == (2,)
     assert sfc.keys([[2**60, 0.5]], box=(0, 2**60)).shape == (1,)
