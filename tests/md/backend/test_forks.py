@@ -3,6 +3,7 @@
 import pytest
 
 from tests.sfc.compile.test_forks import run
+from tests.tiers import full
 
 CODE = """
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -33,20 +34,16 @@ expected = [end(gas()), end(cavity())]
 assert gas().backend.workers == 2
 runs = [gas(), cavity()]
 """
-CALLS = {
-    "made before the fork": "older, range(2)",
-    "made in the child": "made, [gas, cavity]",
-}
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_a_child_of_a_fork_ends_with_the_bits_of_its_parent(call):
+def test_a_child_of_a_fork_ends_with_the_bits_of_its_parent():
+    """Runs that were made before the fork, and runs made in the child."""
     pool = "with ProcessPoolExecutor(2, mp_context=get_context('fork')) as pool:"
-    found = f"found = list(pool.map({CALLS[call]}))"
-    run(f"{CODE}\n{pool}\n    {found}\nassert found == [(1, e) for e in expected]")
+    found = "found = [*pool.map(older, range(2)), *pool.map(made, [gas, cavity])]"
+    run(f"{CODE}\n{pool}\n    {found}\nassert found == [(1, e) for e in expected] * 2")
 
 
-@pytest.mark.parametrize("layer", ["omp", "workqueue"])
+@pytest.mark.parametrize("layer", [full("omp"), "workqueue"])
 def test_runs_in_python_threads_end_with_the_bits_of_one(layer):
     pool = "with ThreadPoolExecutor(4) as pool:"
     found = "found = [e for _, e in pool.map(made, [gas, cavity] * 2)]"

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.processes import LIMIT
+from tests.tiers import full
 
 POINTS = """
 import os, sys
@@ -17,40 +18,44 @@ import numba, numpy as np, sfc
 from sfc.compile import thread_count
 from sfc.radix_sort import MANY
 
+fork = get_context("fork")
+
 def order(seed=0):
     return sfc.argsort(np.random.default_rng(seed).random((MANY + 1, 2)), bits=16).tobytes()
 
 def seen(_=None):
     return thread_count(), order()
 """
-FORKS = {
-    "os.fork": """
-read, write = os.pipe()
-if not os.fork():
-    count, found = seen()
-    os.write(write, bytes([count, found == expected]))
-    os._exit(0)
-assert os.wait()[1] == 0
-found = [(os.read(read, 1)[0], expected if os.read(read, 1)[0] else b"")]
-""",
-    "multiprocessing": """
-with get_context("fork").Pool(2) as pool:
-    found = pool.map(seen, range(2))
-""",
-    "concurrent.futures": """
-with ProcessPoolExecutor(2, mp_context=get_context("fork")) as pool:
-    found = list(pool.map(seen, range(2)))
-""",
-    "a fork in a fork": """
-def grandchild(_):
+FORKS = """
+def by_os():
+    read, write = os.pipe()
+    if not os.fork():
+        count, found = seen()
+        os.write(write, bytes([count, found == expected]))
+        os._exit(0)
+    assert os.wait()[1] == 0
+    return [(os.read(read, 1)[0], expected if os.read(read, 1)[0] else b"")]
+
+def by_pool():
+    with fork.Pool(2) as pool:
+        return pool.map(seen, range(2))
+
+def by_executor(work=seen):
+    with ProcessPoolExecutor(2, mp_context=fork) as pool:
+        return list(pool.map(work, range(2)))
+
+def in_a_child(_):
     seen()
-    with ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool:
+    with ProcessPoolExecutor(1, mp_context=fork) as pool:
         return pool.submit(seen).result()
 
-with ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool:
-    found = list(pool.map(grandchild, range(2)))
-""",
-}
+early = by_executor()  # no threads have started
+expected = order()
+assert thread_count() == 2
+assert early == [(2, expected)] * 2, "before threads"
+for found in (by_os(), by_pool(), by_executor(), by_executor(in_a_child)):
+    assert found and all(one == (1, expected) for one in found), [one[0] for one in found]
+"""
 
 
 def run(code: str, **environment: str) -> str:
@@ -68,16 +73,9 @@ def run(code: str, **environment: str) -> str:
     return output
 
 
-@pytest.mark.parametrize("how", FORKS)
-def test_a_child_of_a_fork_computes_on_one_thread(how):
+def test_a_child_of_a_fork_computes_on_one_thread_unless_none_had_started():
     """GNU OpenMP ends a child that enters a parallel loop, and a pool begins another, without end."""
-    checked = "assert found and all(one == (1, expected) for one in found), [one[0] for one in found]"
-    run(f"{POINTS}\nassert thread_count() == 2\nexpected = order()\n{FORKS[how]}\n{checked}")
-
-
-def test_a_child_of_a_process_without_threads_has_its_own():
-    before = "with get_context('fork').Pool(1) as pool: found = pool.apply(seen)"
-    run(f"{POINTS}\n{before}\nassert found == (2, order())")
+    run(f"{POINTS}\n{FORKS}")
 
 
 def test_a_child_of_a_fork_compiles_though_another_thread_of_the_parent_did():
@@ -105,7 +103,7 @@ print(os.waitstatus_to_exitcode(os.wait()[1]))
     assert run(code) == "42\n"
 
 
-@pytest.mark.parametrize("layer", ["omp", "workqueue"])
+@pytest.mark.parametrize("layer", [full("omp"), "workqueue"])
 def test_python_threads_call_parallel_kernels_at_once(layer):
     """The layer `workqueue` ends a process that enters two parallel loops at once."""
     code = """
