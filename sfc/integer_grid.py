@@ -57,6 +57,16 @@ def integer_grid(
     return IntegerGrid(lower, upper, tuple(max(one, 1) for one in width), base, order)
 
 
+def is_exact_in_floats(grid: IntegerGrid) -> bool:
+    """Return whether the cells of floats are those of integers too, which takes a third of the time.
+
+    A distance over the width is below the next of 2**order parts by 1 / (width * side) at least. Up to a
+    product of 2**53 that is more than the rounding of the quotient; its product with a power of 2 is exact.
+    """
+    is_near = max(map(abs, grid.low + grid.high)) <= 2**52  # no rounded point comes inside
+    return is_near and grid.base == 2 and max(grid.width) * 2**grid.order <= 2**53
+
+
 def cells_of_integers(points: Any, grid: IntegerGrid) -> tuple[Any, Any]:
     """Compute the cell floor((point - low) * side / width) of each point; the upper corner is in the last.
 

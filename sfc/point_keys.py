@@ -14,7 +14,7 @@ from sfc import checks, device
 from sfc.any_curve import AnyCurve
 from sfc.automaton.curve import Curve
 from sfc.compile import in_threads, kernel
-from sfc.integer_grid import IntegerGrid, cell_dtype, cells_of_integers, integer_grid
+from sfc.integer_grid import IntegerGrid, cell_dtype, cells_of_integers, integer_grid, is_exact_in_floats
 from sfc.radix_sort import argsort_of_keys
 from sfc.registry import curve as named_curve
 
@@ -56,9 +56,9 @@ def keys(
     cubes: those along the widest axis of the box fill it. Integers without a box are cells themselves, as
     for `Curve.encode`.
 
-    The cell of a point is floor((point - low) * base**bits / width), the last one for the upper corner. It is
-    exact for integers in a box with corners of whole numbers, less than 2**64 wide. Otherwise point - low
-    and the quotient are rounded to float64.
+    The cell of a point is floor((point - low) / width * base**bits), the last one for the upper corner. It is
+    exact for integers in a box with corners of integers up to 2**64 apart. For others each of the operations
+    is rounded to float64, and integers beyond 2**53 are refused.
 
     Args:
         points: (n, dim) array of numpy or cupy, of floats or integers, with any strides; or any array that
@@ -81,8 +81,8 @@ def keys(
         TypeError: an argument of another class; points on a device and a curve without tables.
         ValueError: points of another shape or dtype; an unknown curve, or too many bits for it; a point that
             is not a number, infinite (without both `box` and `clip`), or outside the box or grid (without
-            `clip`), with its row in the message; integers, of a corner or a point, that have to become floats
-            and are between two of them.
+            `clip`), with its row in the message; an integer, of a point or a corner, that a float64 does not
+            hold, where floats are computed with.
 
     Example:
         >>> import sfc
@@ -302,9 +302,10 @@ def _grid(points: Any, of: AnyCurve, order: int, box: Any, stretch: bool) -> Gri
     if box is not None:
         corners = _corners(box, dim)
         whole = integer_grid(*corners, of.base, order, stretch) if points.dtype.kind in "iu" else None
-        if whole:
+        if whole and not is_exact_in_floats(whole):
             return whole
-        _require_floats(points)
+        if not whole:
+            _require_floats(points)
         low, high = (
             np.array([checks.number(f"{name}[{k}] of the box", end) for k, end in enumerate(corner)])
             for name, corner in zip(("low", "high"), corners, strict=True)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfc
-from sfc.integer_grid import IntegerGrid, cells_of_integers, integer_grid
+from sfc.integer_grid import IntegerGrid, cells_of_integers, integer_grid, is_exact_in_floats
 from sfc.point_keys import CHUNK
 from tests.strategies import INTEGER_DTYPES
 
@@ -120,6 +120,19 @@ def test_quotients_that_floats_round_up_or_down(width, base, order):
     grid = IntegerGrid((0,), (width,), (width,), base, order)
     found, _ = cells_of_integers(np.array(values, np.uint64)[:, None], grid)
     assert found[:, 0].tolist() == [min(v * side // width, side - 1) for v in values]
+
+
+@pytest.mark.parametrize("low", [0, -7, 2**52 - 2**50, -(2**52)])
+@pytest.mark.parametrize("width", [3, 49, 10**6 + 1, 2**26 - 1, 3**20, 2**40 + 1, 2**50 - 1])
+def test_floats_take_the_place_of_integers_only_where_they_are_exact(width, low):
+    """Numbers beside the ends of cells, of grids on both sides of that limit."""
+    for order in range(1, 62):
+        side, grid = 2**order, integer_grid((low,), (low + width,), 2, order, False)
+        values = {-(-c * width // side) + more for c in (1, side // 3, side - 1) for more in (-1, 0)}
+        values = [v for v in values if 0 <= v <= width]
+        keys = sfc.keys(np.array(values)[:, None] + low, "morton", order, (low, low + width))
+        assert keys.tolist() == [min(v * side // width, side - 1) for v in values]
+        assert is_exact_in_floats(grid) == (width * side <= 2**53)
 
 
 def test_times_in_nanoseconds_keep_their_order():
