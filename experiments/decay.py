@@ -39,7 +39,7 @@ from experiments.core.terminal import FEW_PARTICLES
 from experiments.prediction.cache_models import check_models, predicted
 from experiments.prediction.systems import GEOMETRIES, own_side
 from md.laws import SpringDashpot
-from md.laws.spring_dashpot import LEAST_RESTITUTION
+from md.laws.spring_dashpot import LEAST_RESTITUTION, resolving_steps
 from md.observe import kinetic_theory
 
 INTERACTIONS = ("ideal", "elastic", "inelastic")
@@ -173,7 +173,7 @@ def _law(case: Config, free: float) -> tuple[SpringDashpot, float, int]:
     contact = case.contact_steps or min(HARD * free, DEEPEST * math.pi / case.speed)
     e = 1.0 if case.interaction == "elastic" else case.restitution
     law = SpringDashpot.from_restitution(e, contact_time=contact)
-    return law, contact, max(1, math.ceil(LEAST_STEPS / contact))
+    return law, contact, max(1, math.ceil(max(LEAST_STEPS, resolving_steps(e)) / contact))
 
 
 def _simulation(case: Config, state: md.State, law: SpringDashpot, parts: int) -> md.Simulation:

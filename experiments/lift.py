@@ -31,7 +31,7 @@ from experiments.drawing.film import WITHOUT, can_film, film
 from experiments.drawing.flow import Flow
 from md.boundaries import Walls
 from md.laws import SpringDashpot
-from md.laws.spring_dashpot import LEAST_RESTITUTION
+from md.laws.spring_dashpot import require_resolved
 from md.simulation import PRECISIONS
 
 SPEED = 1.0  # of the stream, in d per time unit
@@ -97,7 +97,7 @@ class Config(Settings):
             "frames": 0,
         }
         self.check_least(least)
-        self.check("restitution", low=LEAST_RESTITUTION, high=1)
+        require_resolved("--restitution", self.restitution, self.steps_per_contact)
         self.check("angle", low=-45, high=45, unit="degrees")
         tunnel = LENGTH * HEIGHT * min(self.chord, 1e100) ** 2
         discs = tunnel * self.highest("filling_fraction") / (math.pi / 4)

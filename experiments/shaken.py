@@ -25,7 +25,7 @@ from experiments.drawing.discs import Discs
 from experiments.drawing.film import WITHOUT, can_film, film
 from md.boundaries import ShakenWalls
 from md.laws import SpringDashpot
-from md.laws.spring_dashpot import LEAST_RESTITUTION
+from md.laws.spring_dashpot import require_resolved
 from md.observe.profile import MOST_BINS
 from md.simulation import PRECISIONS
 
@@ -87,12 +87,12 @@ class Config(Settings):
         for name in ("length", "amplitude", "frequency", "contact_time"):
             self.check(name, above=0)
         self.check("filling_fraction", above=0, high=0.6)
-        for name in ("restitution", "wall_restitution"):
-            self.check(name, low=LEAST_RESTITUTION, high=1)
         self.check("bins", low=1, high=MOST_BINS)
         self.check_least({
             "height": 1, "steps_per_contact": 20, "shakes_before": 0, "shakes": 1, "pictures": 0,
         })  # fmt: skip
+        require_resolved("--restitution", self.restitution, self.steps_per_contact)
+        require_resolved("--wall-restitution", self.wall_restitution, self.steps_per_contact)
         self.check_box()
         if self.contact_time * self.frequency > 0.05:
             raise ValueError(

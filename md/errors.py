@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copyreg
-import sys
 from pathlib import Path
 from typing import Any, Self
 
@@ -62,8 +61,8 @@ class NonFiniteState(SimulationFault):
     def __init__(self, step: int, particle: int):
         super().__init__(
             f"step {step}: particle {particle} has a position that is not finite; the time step is too long "
-            "for the stiffness, or the start overlaps deeply; allowed: about contact_time / 50; lower dt or "
-            "relax the start; in a flock lower velocities and rates, whose squares overflow",
+            "for the stiffness, or the start overlaps deeply; allowed: at most contact_time / 50; lower dt "
+            "or relax the start; in a flock lower velocities and rates, whose squares overflow",
             step,
             particle,
         )
@@ -140,7 +139,7 @@ class EnergyExploded(SimulationFault):
         super().__init__(
             f"step {step}: the energy explodes: kinetic energy of {energy:.3g} per particle, where the start "
             f"had {start:.3g} in all; particle {particle} is the fastest with {speed:.3g} d a step; "
-            f"dt = {dt:.6g} is too long; allowed: about contact_time / 50, which dt=None takes; lower dt",
+            f"dt = {dt:.6g} is too long; allowed: at most contact_time / 50; lower dt, or take dt=None",
             step,
             particle,
         )
@@ -266,7 +265,8 @@ class FrozenPrecision(UserWarning):
 class OverdampedContact(UserWarning):
     """Warning that the dashpot of a law or boundary is so strong that contacts never end.
 
-    Two spheres separate if damping^2 < 2 m stiffness / d, with m = 1, whatever their radii.
+    With m = 1 two spheres separate if damping^2 < 2 stiffness / d, whatever their radii; a disc and a wing if
+    damping^2 < 4 stiffness.
     """
 
 
@@ -291,11 +291,3 @@ class BackendUnavailableError(RuntimeError):
 
 class DeviceMemoryError(MemoryError):
     """Error of a device without enough free memory; the message has the requested and the free memory."""
-
-
-def levels_to_caller() -> int:
-    """Return the number of calls between the function that warns and the caller of this package."""
-    package, level, frame = str(Path(__file__).parent), 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
-        level, frame = level + 1, frame.f_back
-    return level

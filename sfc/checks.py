@@ -426,10 +426,10 @@ def array(
     if ("i" in kinds or "f" in kinds) and not hasattr(values, "dtype"):
         found = kept(name, values, found)
     fits(name, found, kinds, allowed, shape, remedy)
-    if "f" in kinds and not whole:
-        _require_floats(name, found, remedy)
     if 0 in found.strides:  # a broadcast array, which takes no memory until it is copied
         room(name, 8 * found.size, "give fewer at a time")
+    if "f" in kinds and not whole:
+        _require_floats(name, found, remedy)
     if found.size == 0 and found.dtype.kind not in kinds and "i" in kinds:
         return found.astype(np.int64)
     if found.size and (finite or low is not None or high is not None):

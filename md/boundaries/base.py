@@ -75,7 +75,7 @@ class Boundary(ABC):
 
     @property
     def restitution(self) -> float:
-        """Coefficient of restitution of a particle and the boundary; 1 without contact."""
+        """Coefficient of restitution of a particle and the boundary, by which a time step is derived."""
         return 1.0
 
     @abstractmethod

@@ -68,13 +68,28 @@ class Wing(Boundary):
 
     @property
     def contact_time(self) -> float:
-        """Duration of a disc's contact with the wing, in time units; infinite if it is overdamped."""
+        """Duration of a disc's contact with the wing, in time units; infinite without a spring.
+
+        Raises:
+            ValueError: an overdamped contact, which never ends.
+        """
+        if not self.stiffness:
+            return math.inf
         w2 = self.stiffness - self.damping**2 / 4
-        return math.pi / math.sqrt(w2) if w2 > 0 else math.inf
+        if w2 <= 0:
+            raise ValueError(
+                f"damping = {self.damping} of a wing with stiffness = {self.stiffness} is overdamped: a "
+                f"contact never ends; allowed: damping < {2 * math.sqrt(self.stiffness):.6g}"
+            )
+        return math.pi / math.sqrt(w2)
 
     @property
     def restitution(self) -> float:
-        """Coefficient of restitution of a disc and the wing; 0 if the contact is overdamped."""
+        """Coefficient of restitution of a disc and the wing.
+
+        Raises:
+            ValueError: an overdamped contact.
+        """
         return math.exp(-self.damping / 2 * self.contact_time) if self.damping else 1.0
 
     @property

@@ -31,10 +31,9 @@ from md.particles.box import Box
 from md.particles.state import State
 
 FORMAT, VERSION = "spatial-locality checkpoint", 2
-PACKAGE = "0.2.0"  # version of this package; files without one were written by 0.1.0
-LATER = (
-    3  # version of a file with radii, open sides or surroundings, which readers of version 2 do not support
-)
+PACKAGE = "0.3.0"  # version of this package; files without one were written by 0.1.0
+LATER = 3  # version of a file with open sides or surroundings, which readers of version 2 do not support
+SIZED = 4  # version of a file with radii; in one of version 3 a law of unequal spheres was another
 STATES: dict[str, tuple[str, ...]] = {  # part -> names of the arrays of the registered classes
     "integrator": ("elapsed",),
     "reorder": ("applied", "order", "last", "home"),
@@ -103,8 +102,8 @@ class SavedRun(NamedTuple):
         """
         state, start = self.state, self.states["energy"]["start"]
         choices = {name: plain for name, plain in self.choices.items() if name != "surroundings" or plain}
-        later = state.radius is not None or any(state.box.open) or "surroundings" in choices
-        version = LATER if later else VERSION
+        version = LATER if any(state.box.open) or "surroundings" in choices else VERSION
+        version = version if state.radius is None else SIZED
         config = {
             "simulation": choices,
             "box": {"lengths": state.box.lengths, "periodic": state.box.periodic, "open": state.box.open},
@@ -212,7 +211,7 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
     """Return the arrays of a file of this format."""
 
     def expected(file: Any) -> set[str]:
-        sized = _version(path, file) == LATER and "radius" in file.files
+        sized = _version(path, file) == SIZED
         named = {name for name in file.files if name.startswith(tuple(f"{part}_" for part in STATES))}
         return named | {"config", "pos", "vel", "id", *(("radius",) if sized else ())}
 
@@ -256,12 +255,18 @@ def _version(path: str | Path, file: Mapping[str, np.ndarray]) -> int:
     version = file["version"]
     good = isinstance(version, np.ndarray) and version.shape == () and version.dtype.kind in "iu"
     require(path, "version", version, good, "an integer")
-    if version not in (VERSION, LATER):
+    if version == LATER and "radius" in file:
+        raise CheckpointError(
+            f"{path} has radii and is of version {version}, of a package with another law of unequal spheres "
+            f"(md.laws.polydisperse); allowed: version {SIZED}; load it with spatial-locality "
+            f"{_writer(file, '0.2.0')}, or make a Simulation of its arrays pos, vel, id and radius"
+        )
+    if version not in (VERSION, LATER, SIZED):
         writer = _writer(file, "0.1.0" if version < VERSION else "of a later version")
         raise CheckpointError(
             f"{path} is of version {version}, written by spatial-locality {writer}; allowed: "
-            f"{VERSION}, {LATER}, which version {PACKAGE} of the package reads; load it with the version "
-            "that wrote it"
+            f"{VERSION}, {LATER}, {SIZED}, which version {PACKAGE} of the package reads; load it with the "
+            "version that wrote it"
         )
     return int(version)
 

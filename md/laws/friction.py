@@ -36,7 +36,8 @@ FIELDS = (*spring_dashpot.FIELDS, "friction", "tangential_damping")  # fields of
 class FrictionalSpringDashpot(SpringDashpot):
     """Spring and dashpot along the line of centres, with a tangential drag limited by Coulomb friction.
 
-    Between spheres of other radii than 0.5 all four coefficients are the same, per length of overlap for K.
+    Between spheres of other radii than 0.5, the force for a length of overlap K / d, and mu, f and gamma are
+    the same.
 
     Args:
         stiffness: K, in m d / time^2 (force at full overlap).
@@ -69,8 +70,9 @@ class FrictionalSpringDashpot(SpringDashpot):
             restitution: e, 0.01 to 1; of the normal speed, between spheres of any two sizes.
             contact_time: duration of a contact in time units, positive.
             friction: f, Coulomb's coefficient, 0 or more.
-            tangential_restitution: fraction of the tangential speed left after a contact that never reaches
-                Coulomb's limit, exp(-2 gamma contact_time / m); 0.01 to 1.
+            tangential_restitution: e_t, fraction of the tangential speed left after a contact that never
+                reaches Coulomb's limit while the surfaces press, exp(-2 gamma t / m) with t the
+                `pressing_time`; 0.01 to 1. At the end of a contact the dashpot pulls, and nothing drags.
 
         Raises:
             TypeError: a value that is not a number.
@@ -78,20 +80,21 @@ class FrictionalSpringDashpot(SpringDashpot):
         """
         normal = SpringDashpot.from_restitution(restitution, contact_time)
         kept = resolved_restitution("tangential_restitution", tangential_restitution)
-        gamma = -EFFECTIVE_MASS * math.log(kept) / float(contact_time)
+        gamma = -EFFECTIVE_MASS * math.log(kept) / normal.pressing_time
         return cls(normal.stiffness, normal.damping, friction=friction, tangential_damping=gamma)
 
     @property
     def tangential_restitution(self) -> float:
-        """Fraction of the tangential speed left after a contact that never reaches Coulomb's limit.
+        """Fraction of the tangential speed left after a contact; 1 without friction.
 
-        For a contact too short for the line of centres to turn; 1 without friction.
+        For a contact that never reaches Coulomb's limit while the surfaces press (`pressing_time`), and is
+        too short for the line of centres to turn.
 
         Raises:
             ValueError: an overdamped contact.
         """
         rate = self.tangential_damping / EFFECTIVE_MASS
-        return math.exp(-rate * self.contact_time) if rate and self.friction else 1.0
+        return math.exp(-rate * self.pressing_time) if rate and self.friction else 1.0
 
 
 @pair_function(FrictionalSpringDashpot, fields=FIELDS, potential=spring_energy, reciprocal=True)

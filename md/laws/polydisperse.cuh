@@ -4,7 +4,7 @@
 
 __device__ __forceinline__ auto initial(const Law& law, const Vec& ri) { return initial(law.pair, ri); }
 
-// With an accumulator of another kind than a vector: lengths are scaled.
+#if defined(OWN_SUMS)  // a law with an `initial` or a `result` of its own: lengths are scaled
 template <class Acc>
 __device__ __forceinline__ Acc interact(const Law& law, const velocity* vel, int n, int i, int j, real r2, const Vec& dr,
                                         const Vec& vi, const Acc& acc) {
@@ -13,7 +13,7 @@ __device__ __forceinline__ Acc interact(const Law& law, const velocity* vel, int
     return interact(law.pair, vel, n, i, j, r2 / size2, add_scaled(zero(), 1 / size, dr), vi, acc);
 }
 
-// With a vector, the force: lengths, velocities and forces are scaled.
+#else  // lengths, velocities and forces are scaled
 __device__ __forceinline__ Vec interact(const Law& law, const velocity* vel, int n, int i, int j, real r2, const Vec& dr,
                                         const Vec& vi, const Vec& acc) {
     real size = pair_size(law.radius, i, j), size2 = size * size;
@@ -23,6 +23,7 @@ __device__ __forceinline__ Vec interact(const Law& law, const velocity* vel, int
     return add_scaled(acc, size,
                       interact(law.pair, vel, n, i, j, r2 / size2, add_scaled(zero(), inverse, dr), slower, zero()));
 }
+#endif
 
 template <class Acc>
 __device__ __forceinline__ auto result(const Law& law, const Vec& ri, const Vec& vi, const Acc& acc) {

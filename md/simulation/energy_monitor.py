@@ -16,7 +16,7 @@ import numpy as np
 
 from md.boundaries.base import RADIUS
 from md.boundaries.external_field import ExternalField
-from md.errors import EnergyExploded, FrozenPrecision, OverlappingStart, levels_to_caller
+from md.errors import EnergyExploded, FrozenPrecision, OverlappingStart
 from md.integrate.base import Stepper
 from md.laws import PairLaw
 from md.particles.box import Box
@@ -26,6 +26,7 @@ from md.search import Reflexive, Scattered, SearchConfig
 from md.search.bvh.base import TreeConfig
 from md.search.rebuild import MANY_STEPS
 from md.search.verlet_tree import VerletTree
+from md.simulation.caller import levels_to_caller
 from sfc.compile import in_parts, kernel
 
 GROWTH = 4.0  # allowed ratio to the energy of the start; long but stable steps change it by a third

@@ -71,6 +71,8 @@ class Launcher:
         pair = wrapped_law(law)
         self._law_file = None if law is None else functor_of(law)
         self._pair_file = None if pair is None else functor_of(pair)
+        if {"initial", "result"} & set(getattr(pair, "kernel_functions", ())):
+            self._constants["OWN_SUMS"] = 1
         text = _cuda_file(stem).read_text("utf-8")
         self._parameters, self._blocks = parameters(text), blocks(text)
         self._compiled: dict[tuple, Any] = {}

@@ -180,10 +180,10 @@ class TestReading:
         refused(path, "never was a checkpoint")
 
     def test_a_newer_version_names_the_package_version_that_wrote_it(self, path):
-        changed(path, [(("package",), "0.7.0")], version=np.array(4))
+        changed(path, [(("package",), "0.7.0")], version=np.array(5))
         refused(
             path,
-            "version 4, written by spatial-locality 0.7.0; allowed: 2, 3, which version 0.2.0",
+            "version 5, written by spatial-locality 0.7.0; allowed: 2, 3, 4, which version 0.3.0",
             "load it with the version that wrote it",
         )
 
@@ -191,7 +191,7 @@ class TestReading:
     def test_an_older_version_names_the_package_version_that_wrote_it(self, path, package):
         changed(path, [(("package",), package)], version=np.array(1))
         writer = package if isinstance(package, str) else "0.1.0"
-        refused(path, f"version 1, written by spatial-locality {writer}; allowed: 2, 3,", "that wrote it")
+        refused(path, f"version 1, written by spatial-locality {writer}; allowed: 2, 3, 4,", "that wrote it")
 
     def test_a_file_of_a_package_that_named_no_version_is_read(self, path):
         with np.load(path) as file:

@@ -87,13 +87,23 @@ def test_a_run_goes_on_from_a_checkpoint_to_the_bit(search, reorder, backend, tm
     assert np.array_equal(run.pairs(), other.pairs())
 
 
-@pytest.mark.parametrize(("sized", "version"), [(False, 2), (True, 3)])
+@pytest.mark.parametrize(("sized", "version"), [(False, 2), (True, 4)])
 def test_a_checkpoint_says_whether_it_has_radii(sized, version, backend, tmp_path):
     state = loose() if sized else md.scenes.shared_gas(27, 0.1)
     simulated(state, "linked", backend).save(tmp_path / "run.npz")
     with np.load(tmp_path / "run.npz") as file:
         assert int(file["version"]) == version
         assert ("radius" in file) == sized
+
+
+def test_a_checkpoint_of_the_former_law_of_unequal_spheres_is_refused(backend, tmp_path):
+    path = tmp_path / "run.npz"
+    simulated(loose(), "linked", backend).save(path)
+    with np.load(path) as file:
+        arrays = dict(file)
+    np.savez(path, **(arrays | {"version": np.array(3)}))
+    with pytest.raises(md.CheckpointError, match=r"radii .*version 3, .*allowed: version 4; .*make a Simul"):
+        md.Simulation.load(path)
 
 
 @pytest.mark.parametrize(
