@@ -72,7 +72,7 @@ class FrictionalSpringDashpot(SpringDashpot):
             friction: f, Coulomb's coefficient, 0 or more.
             tangential_restitution: e_t, fraction of the tangential speed left after a contact that never
                 reaches Coulomb's limit while the surfaces press, exp(-2 gamma t / m) with t the
-                `pressing_time`; 0.01 to 1. At the end of a contact the dashpot pulls, and nothing drags.
+                `repulsive_time`; 0.01 to 1. At the end of a contact the dashpot pulls, and nothing drags.
 
         Raises:
             TypeError: a value that is not a number.
@@ -80,21 +80,21 @@ class FrictionalSpringDashpot(SpringDashpot):
         """
         normal = SpringDashpot.from_restitution(restitution, contact_time)
         kept = resolved_restitution("tangential_restitution", tangential_restitution)
-        gamma = -EFFECTIVE_MASS * math.log(kept) / normal.pressing_time
+        gamma = -EFFECTIVE_MASS * math.log(kept) / normal.repulsive_time
         return cls(normal.stiffness, normal.damping, friction=friction, tangential_damping=gamma)
 
     @property
     def tangential_restitution(self) -> float:
         """Fraction of the tangential speed left after a contact; 1 without friction.
 
-        For a contact that never reaches Coulomb's limit while the surfaces press (`pressing_time`), and is
+        For a contact that never reaches Coulomb's limit while the surfaces press (`repulsive_time`), and is
         too short for the line of centres to turn.
 
         Raises:
             ValueError: an overdamped contact.
         """
         rate = self.tangential_damping / EFFECTIVE_MASS
-        return math.exp(-rate * self.pressing_time) if rate and self.friction else 1.0
+        return math.exp(-rate * self.repulsive_time) if rate and self.friction else 1.0
 
 
 @pair_function(FrictionalSpringDashpot, fields=FIELDS, potential=spring_energy, reciprocal=True)

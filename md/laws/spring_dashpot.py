@@ -111,8 +111,8 @@ class SpringDashpot:
         return math.exp(-g * self.contact_time) if g else 1.0
 
     @property
-    def pressing_time(self) -> float:
-        """Duration in time units of the part of a contact in which surfaces press; then the dashpot pulls.
+    def repulsive_time(self) -> float:
+        """Duration in time units of the part of a contact in which the force is repulsive; then it attracts.
 
         (pi - 2 atan(g / w)) / w; infinite without a spring.
 
@@ -233,8 +233,8 @@ def steps_per_contact(restitution: float, tangential_restitution: float = 1.0) -
         tangential_restitution: of a drag, e_t, 0 to 1.
 
     Returns:
-        At least 50 and `resolving_steps`. With L = -log e_t also 25 L^2 + 50 L, which keep e_t within 2 % from
-        0.01 (L^2 / 2 of the drag's Euler steps, L of the step in which it ends); not more below, where a
+        At least 50 and `resolving_steps`. With L = -log e_t also 25 L^2 + 50 L: they keep e_t within 2 % down
+        to 0.01 (L^2 / 2 of the drag's Euler steps, L of the step in which it ends); not more below, where a
         drag stands for Coulomb's limit.
     """
     drag = -math.log(max(tangential_restitution, LEAST_RESTITUTION))
