@@ -185,8 +185,7 @@ def check_states(
     """
     limit = TOLERANCE_OF_STATE[checks.word("precision", precision, TOLERANCE_OF_STATE)]
     found, expected = found.by_id(), expected.by_id()
-    offset = expected.pos - found.pos
-    offset -= np.round(offset / expected.box.lengths) * expected.box.lengths
+    offset = expected.box.nearest(expected.pos - found.pos)
     energy = md.observe.kinetic_energy(found) / md.observe.kinetic_energy(expected) - 1
     rounding = 0.0
     if precision == "float32":
@@ -242,8 +241,7 @@ def check_flight(
     limit = TOLERANCE_OF_FLIGHT[checks.word("precision", precision, TOLERANCE_OF_FLIGHT)]
     limit *= max(1.0, neighbours / NEIGHBOURS_OF_FLIGHT)
     found, expected = found.by_id(), expected.by_id()
-    offset = expected.pos - found.pos
-    offset = offset - np.round(offset / expected.box.lengths) * expected.box.lengths
+    offset = expected.box.nearest(expected.pos - found.pos)
     turned = np.abs(expected.vel - found.vel)
     rounding = 2 * float(np.spacing(np.dtype(precision).type(max(expected.box.lengths))))  # of a coordinate
     near = (np.abs(offset) <= limit + rounding) & (turned <= limit)  # false for NaN

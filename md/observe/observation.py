@@ -13,12 +13,15 @@ from md.laws import PairLaw
 from md.laws.pair import gives_increments
 from md.observe.pair_tally import PairTally
 from md.observe.profile import Profile, Profiled, profiled, profiles_of, thermal_energy
-from md.observe.sums import MOST_BINS, binned, cells_along, total
+from md.observe.sums import MOST_BINS, binned, cells_along, summed, total
 from md.simulation import Simulation
 
 
 class Observation(NamedTuple):
     """Observables at one step. Energies are in m d^2 / time^2; without particles all means are NaN.
+
+    Sums and means are over all particles, also over those beyond an open side of the box. Profiles and local
+    means are of the particles in the box.
 
     Attributes:
         step: steps taken.
@@ -27,8 +30,9 @@ class Observation(NamedTuple):
         contact_energy_per_particle: by the law's `potential` of the touching pairs; NaN for a law without
             one. It does not include energy in walls or in gravity.
         temperature: granular, m <v^2> / dim. Goldhirsch, Annu. Rev. Fluid Mech. 35 (2003) 267.
-        temperature_about_local_mean: m <(v - u)^2> / dim, where u is the mean velocity in the cell of the
-            particle (`cells` of `look`). For k particles in a cell it is too low by a fraction of 1 / k.
+        temperature_about_local_mean: m <(v - u)^2> / dim of the particles in the box, where u is the mean
+            velocity in the cell of the particle (`cells` of `look`). For k particles in a cell it is too low
+            by a fraction of 1 / k. NaN if no particle is in the box.
         momentum: (dim,) total, in m d / time.
         mean_speed: <|v|> in d / time.
         touching_pairs: pairs closer than the law's cutoff, in sums of two radii if radii differ; for boids,
@@ -77,7 +81,7 @@ def look(
         simulation: the simulation.
         profiles: profiles to measure.
         cells: parts of the box along each axis, or one number for all axes, for the mean velocities of
-            `temperature_about_local_mean`; at most 1000 in all. With 1 it is the mean of all particles.
+            `temperature_about_local_mean`; at most 1000 in all. With 1 it is the mean of all in the box.
 
     Returns:
         The observables.
@@ -101,9 +105,9 @@ def look(
     view.search.force(tally, view.particles.spare[0])
     energy, touching, started = total(tally, view.backend)
 
-    _, speed, square, *momentum = sums.reshape(-1, 3 + box.dim).sum(axis=0).tolist()
-    occupied = sums[..., 0] > 0
-    thermal = (thermal_energy(sums[occupied]) * sums[occupied, 0]).sum()
+    _, speed, square, *momentum = summed(view, sums).tolist()
+    held = sums[sums[..., 0] > 0]  # cells with particles
+    thermal = (thermal_energy(held) * held[:, 0]).sum()
     mean_speed, mean_square = _ratio(speed, n), _ratio(square, n)
     collides = view.drift and not gives_increments(view.law)
     rate = _ratio(2 * started, n * view.drift) if collides else math.nan
@@ -113,7 +117,7 @@ def look(
         kinetic_energy_per_particle=mean_square / 2,
         contact_energy_per_particle=_ratio(energy, n) if hasattr(view.law, "potential") else math.nan,
         temperature=mean_square / box.dim,
-        temperature_about_local_mean=_ratio(thermal * 2 / box.dim, n),
+        temperature_about_local_mean=_ratio(thermal * 2 / box.dim, held[:, 0].sum()),
         momentum=np.array(momentum),
         mean_speed=mean_speed,
         touching_pairs=touching,

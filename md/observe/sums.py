@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from md import checks
-from md.backend.base import Backend
+from md.backend.base import Array, Backend
 from md.backend.prelude import cell_number, home_cell, load
 from md.observe.pair_tally import PairTally
 from md.simulation.device_view import DeviceView
@@ -55,12 +55,13 @@ def cells_along(cells: Any, dim: int, most: int) -> tuple[int, ...]:
     return along
 
 
-def binned(view: DeviceView, bins: tuple[int, ...]) -> np.ndarray:
+def binned(view: DeviceView, bins: tuple[int, ...], pos: Array | None = None) -> np.ndarray:
     """Sum over the particles in each bin of the box; particles beyond an open side are in none.
 
     Args:
         view: of a simulation.
         bins: bins of equal width along each axis; at most `MOST_BINS` in all.
+        pos: (n, dim) positions by which bins are found, in the layout of the particles; None for their own.
 
     Returns:
         (bins of axis 0, ... of the last, 3 + dim) float64: the number of particles, the sums of the speed
@@ -71,9 +72,27 @@ def binned(view: DeviceView, bins: tuple[int, ...]) -> np.ndarray:
     record["cells"][0] = (*bins, 1)[:3]
     record["per_side"][0] = np.array(bins) / p.box.lengths
     sums = backend.zeros(math.prod(bins) * (3 + p.box.dim), np.float64)
-    backend.kernels(__name__).tally(_threads(p.n), p.n, p.pos, view.vel, record, 4 * backend.workers, sums)
+    given = p.n, p.pos if pos is None else pos, view.vel, record, 4 * backend.workers, sums
+    backend.kernels(__name__).tally(_threads(p.n), *given)
     sums = backend.download(sums).reshape(*bins[::-1], -1)  # axis 0 is the fastest in a cell's number
     return sums.transpose(*range(len(bins))[::-1], len(bins))
+
+
+def summed(view: DeviceView, sums: np.ndarray) -> np.ndarray:
+    """Sum over all particles, those beyond open sides of the box included.
+
+    Args:
+        view: of a simulation.
+        sums: from `binned`; without open sides every particle is in a bin.
+
+    Returns:
+        (3 + dim,) float64, as in each bin of `binned`.
+    """
+    if any(view.particles.box.open):
+        pos = view.particles.spare[0]
+        pos[...] = 0  # all particles are in one bin: a tally reads positions to find the bin alone
+        sums = binned(view, (1,) * view.particles.box.dim, pos)
+    return sums.reshape(-1, sums.shape[-1]).sum(axis=0)
 
 
 def total(tally: PairTally, backend: Backend) -> tuple[float, int, int]:

@@ -122,8 +122,13 @@ class State:
 
     @property
     def filling_fraction(self) -> float:
-        """Volume (in 2D: area) of the spheres over that of the box."""
-        return len(self) * mean_volume(self.radius, self.box.dim) / self.box.volume
+        """Volume (in 2D: area) of the spheres with centres in the box, over that of the box."""
+        count, radius = len(self), self.radius
+        if any(self.box.open):
+            sides = np.array(self.box.lengths, self.pos.dtype)
+            inside = np.flatnonzero(((self.pos >= 0) & (self.pos <= sides)).all(axis=1))
+            count, radius = len(inside), None if radius is None or not len(inside) else radius[inside]
+        return count * mean_volume(radius, self.box.dim) / self.box.volume
 
     def store(self, backend: Backend, pos: Array, vel: Array, id: Array) -> None:
         """Copy the particles to arrays of a backend, rounded to its precision; radii are not copied.

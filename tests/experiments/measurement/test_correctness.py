@@ -92,6 +92,16 @@ def test_states_are_compared_by_id_across_periodic_sides():
         check_states("other", md.State(ours.pos, 1.1 * ours.vel, box), ours)
 
 
+@pytest.mark.parametrize("open_", [False, True])
+def test_a_box_length_is_a_difference_on_an_axis_that_is_not_periodic(open_):
+    box = md.Box((4.0, 4.0, 4.0), (True, True, False), (False, False, open_))
+    ours, theirs = (md.State([[1.0, 1, z]], [[1.0, 0, 0]], box) for z in (0.0, 4.0))
+    with pytest.raises(WrongResultError, match=r"positions of other differ from ours by 4 d"):
+        check_states("other", theirs, ours)
+    with pytest.raises(WrongResultError, match="by 1 of 1 boids"):
+        check_flight("tiles", theirs, ours, "float64")
+
+
 def test_ranks_that_fall_are_refused():
     check_order("row", np.array([0, 1, 1, 2]), "float64")
     with pytest.raises(

@@ -120,12 +120,17 @@ def test_a_disc_at_an_edge_has_one_contact(section, edge, towards, search, backe
     angle=st.sampled_from([0.0, -30.0, 90.0]),
     depth=st.sampled_from([0.0, 0.3, 2.0, 60.0]),
     share=hnp.arrays(float, (30, 2), elements=st.floats(0, 1)),
+    sides=st.tuples(*[st.sampled_from("pwo")] * 2),
 )
-def test_every_disc_in_reach_is_pushed_once_and_no_other(section, search, angle, depth, share):
+def test_every_disc_in_reach_is_pushed_once_and_no_other(section, search, angle, depth, share, sides):
+    """Not those beyond an open side either, which would be in reach if the axis were periodic."""
+    box = md.Box(BOX.lengths, tuple(s == "p" for s in sides), tuple(s == "o" for s in sides))
     foil = wing(section, at=(12.0, 8.0), angle=angle, depth=depth)
     low, high = foil.outline.min(axis=0) - 0.6, foil.outline.max(axis=0) + 0.6
     pos = low + share * (high - low)
-    run = simulated(discs(pos), foil, search=search)
+    shifts = [way * np.array(box.lengths) * box.open for way in (-1, 1)] if any(box.open) else []
+    pos = np.concatenate([pos, *(pos + shift for shift in shifts)])
+    run = simulated(discs(pos, box=box), foil, search=search)
     forces, distance = run.forces(), plain_distance(foil.outline, pos)
     reached = (distance < RADIUS) & (distance >= -depth)
     sure = np.minimum(np.abs(distance + depth), np.abs(distance - RADIUS)) > 1e-9
