@@ -17,6 +17,8 @@ from md.particles.state import sphere_volume
 class Profile:
     """Choice of a profile: slices of equal width across an axis of the box.
 
+    A particle beyond an open side of the box is in no slice.
+
     Args:
         axis: 0, 1 or 2.
         bins: slices, 1 to 1000.

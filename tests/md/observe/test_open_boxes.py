@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 import md
 from md.observe import EnergyBalance, Fields, Observer, Profile, field, look
 from tests import tiers
+from tests.md.gas_reference import Gas, apart, contact_energy, in_cells, radii, touching
+from tests.md.gas_reference import profile as of_slices
 
 LAW, DT = md.laws.SpringDashpot(stiffness=500.0, damping=2.0), 1e-3
 SIDES = ["".join(sides) for dim in (2, 3) for sides in itertools.product("pwo", repeat=dim)]
@@ -45,66 +47,8 @@ def simulated(state: md.State, backend: str, **options) -> md.Simulation:
     return md.Simulation(state, LAW, **options)
 
 
-def apart(state: md.State) -> tuple[np.ndarray, np.ndarray]:
-    """Differences r_i - r_j of nearest images, (n, n, dim), and sums of two radii, (n, n)."""
-    lengths, radius = np.array(state.box.lengths), np.full(len(state), 0.5)
-    difference = state.pos[:, None] - state.pos[None]
-    difference -= np.where(state.box.periodic, lengths * np.round(difference / lengths), 0)
-    radius = radius if state.radius is None else state.radius
-    return difference, radius[:, None] + radius[None]
-
-
-def touching(state: md.State) -> set[tuple[int, int]]:
-    """Pairs of ids closer than the sum of their radii."""
-    difference, size = apart(state)
-    close = np.triu(np.linalg.norm(difference, axis=2) < size, 1)
-    return {tuple(sorted(pair)) for pair in state.id[np.argwhere(close)].tolist()}
-
-
-def in_cells(state: md.State, cells: tuple[int, ...]) -> dict[tuple[int, ...], np.ndarray]:
-    """Rows of the particles in each cell of the box; a particle outside the box is in none."""
-    lengths = np.array(state.box.lengths)
-    inside = ((state.pos >= 0) & (state.pos <= lengths)).all(axis=1)
-    at = np.minimum((state.pos * (np.array(cells) / lengths)).astype(int), np.array(cells) - 1)
-    return {cell: np.flatnonzero(inside & (at == cell).all(axis=1)) for cell in np.ndindex(cells)}
-
-
-def thermal(vel: np.ndarray) -> float:
-    """Mean square of velocities about their mean, over the axes; NaN of none."""
-    return vel.var(axis=0).mean() if len(vel) else math.nan
-
-
 def close(found, expected, name=""):
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-9, err_msg=name)
-
-
-def plain_sums(state: md.State, begun: int, cells: tuple[int, ...]) -> dict:
-    """Compute each scalar of an observation from the state."""
-    n, dim = state.pos.shape
-    speed, pairs = np.linalg.norm(state.vel, axis=1), touching(state)
-    held = [state.vel[rows] for rows in in_cells(state, cells).values() if len(rows)]
-    about = sum(len(vel) * thermal(vel) for vel in held) / sum(map(len, held)) if held else math.nan
-    rate = 2 * begun / (n * DT)
-    by_touching = 2 * len(pairs) / (n * LAW.contact_time) if state.radius is None else math.nan
-    return {
-        "kinetic_energy_per_particle": (speed**2).sum() / 2 / n,
-        "temperature": (speed**2).sum() / dim / n,
-        "temperature_about_local_mean": about,
-        "momentum": state.vel.sum(axis=0),
-        "mean_speed": speed.sum() / n,
-        "touching_pairs": len(pairs),
-        "contacts_begun": begun,
-        "collision_rate_per_particle": rate,
-        "collision_rate_by_touching": by_touching,
-        "mean_free_path_d": speed.sum() / n / rate if rate else math.inf,
-    }
-
-
-def plain_contact_energy(state: md.State) -> float:
-    """Compute the energy of the springs per particle, of equal spheres."""
-    difference, size = apart(state)
-    overlap = np.maximum(size - np.linalg.norm(difference, axis=2), 0)[np.triu_indices(len(state), 1)]
-    return LAW.stiffness * (overlap**2).sum() / 2 / len(state)
 
 
 @pytest.mark.quick
@@ -127,9 +71,9 @@ def test_a_gas_of_free_particles_that_leave_does_not_cool(backend):
     observer = Observer(10, Profile(0, 3))
     run.run(60, reporters=[observer], phases=False)
     table, last = observer.table(), observer.observations[-1]
-    for name, expected in plain_sums(state, 0, (1, 1)).items():
-        if name in ("kinetic_energy_per_particle", "temperature", "mean_speed"):
-            close(table[name], np.full(7, expected), name)
+    expected = Gas(state, LAW, DT).looked_at()
+    for name in ("kinetic_energy_per_particle", "temperature", "mean_speed"):
+        close(table[name], np.full(7, expected[name]), name)
     close(table["momentum_x"], np.full(7, state.vel[:, 0].sum()))
     assert last.profiles[0].particles.sum() == 0
     assert math.isnan(last.temperature_about_local_mean)
@@ -144,42 +88,28 @@ def test_every_column_is_that_of_plain_sums(sides, backend, data):
     profiles = [Profile(axis, BINS) for axis in range(len(sides))]
     run, observer = simulated(start, backend), Observer(1, profiles, cells)
     run.run(1, reporters=[observer], phases=False)
-    state, table = run.state, observer.table()
-    for row, (at, begun) in enumerate([(start, 0), (state, len(touching(state) - touching(start)))]):
-        expected = plain_sums(at, begun, cells)
-        if row == 0:  # no step was taken: the contacts begun are unknown
-            unknown = "collision_rate_per_particle", "mean_free_path_d"
-            expected |= dict.fromkeys(unknown, math.nan)
-        momentum = expected.pop("momentum")
-        close([table[f"momentum_{axis}"][row] for axis in "xyz"[: len(sides)]], momentum, "momentum")
-        for name, value in expected.items():
-            close(table[name][row], value, f"{name} of row {row}")
-    energy = table["contact_energy_per_particle"]
-    close(energy[1], md.observe.contact_energy(state, run.pairs(), LAW))
-    if start.radius is None:
-        close(energy, [plain_contact_energy(at) for at in (start, state)])
-    check_profiles(observer.profile_table(), [start, state], profiles)
+    begun = len(touching(run.state) - touching(start))
+    expected = [Gas(at, LAW, DT).looked_at(new, cells) for at, new in ((start, None), (run.state, begun))]
+    table = observer.table()
+    for name in expected[0].keys() - {"momentum"}:
+        close(table[name], [row[name] for row in expected], name)
+    momentum = np.column_stack([table[f"momentum_{axis}"] for axis in "xyz"[: len(sides)]])
+    close(momentum, [row["momentum"] for row in expected], "momentum")
+    check_profiles(observer.profile_table(), [start, run.state], profiles)
 
 
 def check_profiles(table: dict, states: list[md.State], profiles: list[Profile]) -> None:
     """Compare a table of profiles with sums slice by slice."""
-    row, box = 0, states[0].box
-    width, volume = np.array(box.lengths) / BINS, box.volume / BINS
-    filled = math.nan if states[0].radius is not None else {2: math.pi / 4, 3: math.pi / 6}[box.dim] / volume
-    for state, profile in itertools.product(states, profiles):
-        along = tuple(BINS if axis == profile.axis else 1 for axis in range(box.dim))
-        for k, rows in enumerate(in_cells(state, along).values()):
-            vel = state.vel[rows]
-            mean = vel.mean(axis=0) if len(vel) else np.full(box.dim, math.nan)
-            expected = {
-                "axis": profile.axis, "slice": k, "centre_d": (k + 0.5) * width[profile.axis],
-                "particles": len(rows), f"number_density_per_d{box.dim}": len(rows) / volume,
-                "filling_fraction": len(rows) * filled, "temperature": thermal(vel),
-            } | {f"velocity_{'xyz'[a]}": mean[a] for a in range(box.dim)}  # fmt: skip
-            for name, value in expected.items():
-                close(table[name][row], value, f"{name} of row {row}")
-            row += 1
-    assert len(table["slice"]) == row
+    dim = states[0].box.dim
+    every = [(profile, of_slices(state, profile.axis, BINS)) for state in states for profile in profiles]
+    close(table["axis"], np.repeat([profile.axis for profile, _ in every], BINS))
+    close(table["slice"], np.tile(np.arange(BINS), len(every)))
+    names = {"centre_d": "centre", f"number_density_per_d{dim}": "number_density"}
+    for name in ("centre_d", "particles", f"number_density_per_d{dim}", "filling_fraction", "temperature"):
+        close(table[name], np.concatenate([found[names.get(name, name)] for _, found in every]), name)
+    for axis in range(dim):
+        velocity = np.concatenate([found["velocity"][:, axis] for _, found in every])
+        close(table[f"velocity_{'xyz'[axis]}"], velocity, "velocity")
 
 
 def plain_virial(state: md.State) -> np.ndarray:
@@ -204,13 +134,14 @@ def test_fields_count_the_particles_of_each_cell(sides, backend, data):
         fields.report(run)
     for seen in (field(run, cells), fields.mean()):
         for cell, rows in in_cells(state, cells).items():
-            vel = state.vel[rows]
+            vel, density = state.vel[rows], len(rows) / volume
             mean = vel.mean(axis=0) if len(vel) else np.full(dim, math.nan)
+            temperature = vel.var(axis=0).mean() if len(vel) else math.nan
             contact = virial[rows].sum() / dim / volume
-            motion = len(rows) / volume * thermal(vel) if len(vel) else 0
             expected = {
-                "particles": len(rows), "number_density": len(rows) / volume, "velocity": mean,
-                "temperature": thermal(vel), "contact_pressure": contact, "pressure": contact + motion,
+                "particles": len(rows), "number_density": density, "velocity": mean,
+                "temperature": temperature, "contact_pressure": contact,
+                "pressure": contact + density * np.nan_to_num(temperature),
             }  # fmt: skip
             for name, value in expected.items():
                 np.testing.assert_allclose(getattr(seen, name)[cell], value, 1e-9, 1e-7, err_msg=name)
@@ -230,8 +161,7 @@ def test_an_energy_balance_sums_over_all_particles(sides, backend, data):
     row = {name: column[0] for name, column in balance.table().items()}
     vel, lengths = start.vel, np.array(start.box.lengths)
     spring, damping = walls.contact(LAW) if walls else (0.0, 0.0)
-    reach = np.full(len(start), 0.5) if start.radius is None else start.radius
-    walled = np.isin(np.arange(len(sides)), axes)
+    reach, walled = radii(start), np.isin(np.arange(len(sides)), axes)
     overlaps = [reach[:, None] - start.pos, reach[:, None] - (lengths - start.pos)]
     pressed = [np.where(walled, np.maximum(overlap, 0), 0) for overlap in overlaps]
     difference, size = apart(start)
@@ -240,7 +170,7 @@ def test_an_energy_balance_sums_over_all_particles(sides, backend, data):
     lost = LAW.damping * approach[np.triu((r < size) & (r > 0), 1)] ** 2
     expected = {
         "kinetic_energy": (vel**2).sum() / 2,
-        "contact_energy": md.observe.contact_energy(start, run.pairs(), LAW) * len(start),
+        "contact_energy": contact_energy(start, LAW),
         "wall_energy": sum(spring * (one**2).sum() / 2 for one in pressed),
         "power_in": (vel * pull).sum(),
         "power_lost_in_pairs": lost.sum(),
@@ -260,7 +190,7 @@ def test_a_section_cuts_all_spheres_near_its_plane(sides, data):
     away = state.pos[:, axis] - at
     if sides[axis] == "p":
         away = np.abs(away) - length * (np.abs(away) > length / 2)
-    radius = np.full(len(state), 0.5) if state.radius is None else state.radius
+    radius = radii(state)
     cut = md.observe.section(state, axis, at)
     expected = {int(k): (radius[k] ** 2 - away[k] ** 2) ** 0.5 for k in np.flatnonzero(np.abs(away) < radius)}
     assert cut.id.tolist() == sorted(state.id[list(expected)].tolist())
@@ -273,6 +203,6 @@ def test_a_section_cuts_all_spheres_near_its_plane(sides, data):
 def test_the_filling_fraction_is_of_the_spheres_in_the_box(sides, data):
     state = data.draw(crowds(sides))
     (rows,) = in_cells(state, (1,) * len(sides)).values()
-    radius = np.full(len(state), 0.5) if state.radius is None else state.radius
+    radius = radii(state)
     sphere = {2: math.pi, 3: 4 * math.pi / 3}[len(sides)]
     close(state.filling_fraction, (sphere * radius[rows] ** len(sides)).sum() / state.box.volume)
