@@ -59,3 +59,12 @@ def flown(state: md.State, law, steps: int, dt: float, max_speed=1.0, gravity=No
         pos = pos + dt * vel
         pos = np.where(box.periodic, np.mod(pos, box.lengths), pos)
     return pos, vel
+
+
+def outcome(start: md.State, law: md.laws.Boids, steps: int, dt: float, walls=None) -> tuple:
+    """Positions, velocities, next increments and pairs by id, the time and the steps, after some steps."""
+    pos, vel = flown(start, law, steps, dt, walls=walls)
+    push = increments(pos, vel, start.box, law) + dt * field(pos, vel, start.box, None, walls)
+    close = np.sqrt((differences(pos, start.box) ** 2).sum(axis=-1)) < law.cutoff
+    pairs = np.sort(start.id)[np.argwhere(np.triu(close, 1))]
+    return pos, vel, push, set(map(tuple, pairs.tolist())), steps * dt, steps

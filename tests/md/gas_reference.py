@@ -112,8 +112,18 @@ class Gas:
             found += np.where(walled & (overlap > 0), way * spring * overlap - damping * vel, 0)
         return found
 
+    @np.errstate(all="ignore")
+    def outcome(self, steps: int) -> tuple:
+        """Positions, velocities, forces and pairs by id, the time and the steps, after some steps."""
+        self.run(steps)
+        pos, pairs = self.state.pos, touching(self.state)
+        return pos, self.velocities(), self.forces(), pairs, self.time, self.steps
+
     def run(self, steps: int) -> None:
-        """Take steps."""
+        """Take steps in double precision; the particles are in the order of their ids after it."""
+        start = self.state.by_id()
+        pos, vel = start.pos.astype(np.float64), start.vel.astype(np.float64)
+        self.state = md.State(pos, vel, start.box, start.id, start.radius)
         for _ in range(steps):
             dt, kick, ahead = self.dt, self.dt, LEAD.get(self.integrator, 0.0)
             if ahead:
@@ -134,7 +144,8 @@ class Gas:
     def _move(self, way: np.ndarray) -> None:
         """Move the particles; they come back at the other end of periodic axes."""
         lengths, pos = np.array(self.state.box.lengths), self.state.pos + way
-        self.state.pos = np.where(self.state.box.periodic, np.mod(pos, lengths), pos)
+        folded = np.where(np.mod(pos, lengths) < lengths, np.mod(pos, lengths), 0)  # -1e-20 mod 1 is 1
+        self.state.pos = np.where(self.state.box.periodic, folded, pos)
 
     def velocities(self) -> np.ndarray:
         """(n, dim) velocities at the time of the positions."""

@@ -15,8 +15,8 @@ from tests.fuzz.drawing import among
 from tests.fuzz.judge import Cases
 
 SHARES = {
-    "boxes": 10, "caches": 10, "choices": 14, "commands": 3, "curves": 12, "files": 9, "flocks": 6,
-    "grammars": 6, "locality": 5, "looks": 4, "runs": 2.5, "scenes": 4, "simulations": 12, "states": 14,
+    "boxes": 10, "caches": 10, "choices": 10, "commands": 3, "curves": 12, "files": 9, "flocks": 6,
+    "grammars": 6, "locality": 5, "looks": 4, "runs": 2.5, "scenes": 4, "simulations": 16, "states": 14,
     "wings": 8,
 }  # fmt: skip
 

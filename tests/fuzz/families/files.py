@@ -18,7 +18,7 @@ from hypothesis.strategies import booleans, integers, just, sampled_from
 import md
 from tests.fuzz.drawing import ARRAYS, FLOATS, INTEGERS, among, chance, changed
 from tests.fuzz.families import Family
-from tests.fuzz.families.simulations import LAW, due, outcome, states
+from tests.fuzz.families.simulations import LAW, OPTIONS, check_frame, due, outcome, standing, states
 from tests.fuzz.judge import SAYS, Cases, cases, equal, require
 from tests.fuzz.kinds import flag, integer, path
 from tests.md.io.test_checkpoint_sizes import with_entry
@@ -169,12 +169,11 @@ def crafted(draw) -> Cases:
 
 def trajectories(draw) -> Cases:
     """Trajectories appended to, some of them damaged before."""
-    start = draw(states(kinds="pw", usual=True))
-    walls = None if all(start.box.periodic) else md.Walls(contact_time=0.05)
+    start = draw(states(usual=True))
     file, before = Path("run.gsd"), draw(integers(0, 3))
     for left in (file, *Path().glob("run.before-*")):
         left.unlink(missing_ok=True)
-    sim = md.Simulation(start, LAW, dt=1e-3, backend="cpu", allow_overlap=True, walls=walls)
+    sim = md.Simulation(start, LAW, walls=standing(start.box), **OPTIONS)
     for _ in range(before):
         sim.write(file)
         sim.run(1)
@@ -193,6 +192,8 @@ def trajectories(draw) -> Cases:
         with gsd.hoomd.open(str(file), "r") as read:
             steps = [int(frame.configuration.step) for frame in read]
         equal(steps, [*range(before), *due(plain["interval"], first, first + 3)], "frames of steps")
+        if steps[-1:] == [sim.step]:
+            check_frame(file, sim.state.by_id())
 
     return cases(call, kinds, name="a run with Trajectory", calm=0.7, check=check)
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from hypothesis.strategies import just, sampled_from
+from hypothesis.strategies import booleans, builds, just, sampled_from
 
 import md
-from tests.fuzz.drawing import RNG
+from tests.fuzz.drawing import RNG, among
 from tests.fuzz.families import Family
 from tests.fuzz.families.choices import kept
-from tests.fuzz.families.simulations import by_naive, compare, outcome, reorders
+from tests.fuzz.families.simulations import DIVISION, compare, failed, outcome, reorders
 from tests.fuzz.families.states import boxes, cloud
 from tests.fuzz.judge import Cases, cases
-from tests.fuzz.kinds import Kind, an, flag, integer, maybe, number, on_cpu, word
+from tests.fuzz.kinds import Kind, an, either, flag, integer, maybe, number, on_cpu, word
 from tests.md.flock_reference import differences
+from tests.md.flock_reference import outcome as outcome_of
 
 RADII = "cohesion_radius", "separation_radius", "alignment_radius"
 RATES = "cohesion", "separation", "alignment"
-SEARCHES = "naive", "linked", "tensor", "verlet", "lbvh"
+SEARCHES = "naive", "linked", "tensor", "verlet", "lbvh", "coherent", "scattered", "wide_bvh"
+DIVIDED = among(*[builds(kind, division=DIVISION) for kind in (md.search.Coherent, md.search.Scattered)])
 STEPS = 4
 MOST = 1e9
 
@@ -39,27 +41,32 @@ SCENES = cases(md.scenes.flock, FLOCK)
 
 
 def runs(draw) -> Cases:
-    """A flock under any search, fused or not, with walls and gravity; beside the naive search."""
-    within, rng, n = draw(boxes(3, "ppw", 6.1)), draw(RNG), draw(sampled_from((0, 1, 2, 25, 25, 60)))
-    pos = 0.5 + cloud(rng, within, n) * (1 - 1 / np.array(within.lengths))
+    """A flock under any search, fused or not, with walls; beside the rules in numpy."""
+    radii, rng = draw(RNG).uniform(0.5, 3.0, 3), draw(RNG)
+    within, n = draw(boxes(3, "ppw", float(radii.max()))), draw(sampled_from((0, 1, 2, 25, 25, 60)))
+    pos = cloud(rng, within, n, 0.5)
     start = md.State(pos, rng.normal(size=pos.shape), within, rng.permutation(n))
-    law = md.laws.Boids(*rng.uniform(0.5, 3.0, 3).tolist(), *rng.uniform(0, 0.3, 3).tolist())
+    law = md.laws.Boids(*radii.tolist(), *rng.uniform(0, 0.3, 3).tolist())
     walls = None if all(within.periodic) else md.Walls(contact_time=draw(sampled_from((0.1, 0.02))))
     kinds = {
         "state": an(md.State, just(start)), "law": an(md.laws.Boids, just(law)), "backend": on_cpu(),
         "integrator": word("flight"), "dt": maybe(number(above=0, usual=(0.05, 0.2)), 0.0),
-        "walls": maybe(an(md.Walls, just(walls)), 0.0 if walls else 1.0), "search": word(*SEARCHES),
-        "fused": flag(), "reorder": maybe(an(md.Reorder, reorders())),
+        "walls": maybe(an(md.Walls, just(walls)), 0.0 if walls else 1.0), "fused": flag(),
+        "search": either(word(*SEARCHES), an(md.search.SearchConfig, DIVIDED)),
+        "reorder": maybe(an(md.Reorder, reorders())),
     }  # fmt: skip
 
+    phases = draw(booleans())
+
     def check(sim, plain):
-        found, right = outcome(lambda: sim, STEPS), outcome(lambda: by_naive(plain), STEPS)
+        found = outcome(lambda: sim, STEPS, phases)
         r = np.linalg.norm(differences(start.pos, within), axis=-1)
         close = min(np.abs(r - getattr(law, name)).min(initial=1) for name in RADII) < 1e-6
-        if not close:  # else rounding decides whether a neighbour is within a radius
-            compare(found, right, start, 1e-8)
+        if not (failed(found, plain, STEPS) or close):  # else rounding decides about a neighbour
+            right = outcome_of(start.by_id(), law, STEPS, plain["dt"], plain.get("walls"))
+            compare(found, right, start, 1e-8, law.cutoff)
 
-    return cases(md.Simulation, kinds, check=check, always=("backend", "integrator", "dt", "walls"))
+    return cases(md.Simulation, kinds, calm=0.6, check=check, always=("backend", "integrator", "dt", "walls"))
 
 
 def prepare() -> None:

@@ -16,6 +16,7 @@ from tests.fuzz.families import Family
 from tests.fuzz.families.simulations import LAW, due, prepare, simulations
 from tests.fuzz.judge import Cases, cases, same
 from tests.fuzz.kinds import Kind, an, array, either, few, integer, of
+from tests.md.gas_reference import Gas, in_cells, profile
 
 BINS = sampled_from((1, 3, 20, 100, 200))
 
@@ -45,7 +46,33 @@ def looks(draw) -> Cases:
     call = draw(sampled_from((md.observe.look, md.observe.field, md.observe.virial)))
     table = {"simulation": an(md.Simulation, just(sim)), "profiles": few(profiles(dim), None)}
     table["cells"] = cells_of(dim, call)
-    return cases(call, of(call, table))
+
+    def check(found, plain):
+        plain.pop("simulation")
+        if call is md.observe.look:
+            check_look(found, sim, **plain)
+        elif call is md.observe.field:
+            cells = np.broadcast_to(plain["cells"], dim)
+            held = [len(rows) for rows in in_cells(sim.state, tuple(cells)).values()]
+            same(found.particles, np.reshape(held, cells), "particles in cells")
+
+    return cases(call, of(call, table), calm=0.6, check=check)
+
+
+def check_look(found: md.Observation, sim: md.Simulation, profiles: Any = (), cells: Any = 1) -> None:
+    """Sums over all particles, and profiles of those in the box, are those of numpy."""
+    dim, gas = sim.state.box.dim, Gas(sim.state, LAW, sim.dt)
+    begun = found.contacts_begun if sim.step else None
+    near = 1e-9 if sim.state.pos.dtype == np.float64 else 1e-3
+    for name, right in gas.looked_at(begun, tuple(np.broadcast_to(cells, dim).tolist())).items():
+        if name != "touching_pairs" or near < 1e-6:  # else rounding may decide whether two touch
+            scale = 1 + np.abs(np.nan_to_num(right, posinf=0)).max()
+            same(np.asarray(getattr(found, name)) / scale, right / scale, name, near)
+    for one, seen in zip(
+        [profiles] if isinstance(profiles, md.Profile) else profiles, found.profiles, strict=True
+    ):
+        for name, right in profile(sim.state, one.axis, one.bins).items():
+            same(getattr(seen, name), right, f"{name} of a profile", near)
 
 
 def energies(draw) -> Cases:
@@ -60,8 +87,8 @@ def reports(draw) -> Cases:
     sim, steps = draw(simulations()), draw(integers(1, 12))
     kind = draw(sampled_from((md.Observer, md.observe.Fields, md.observe.EnergyBalance)))
     dim, last = sim.state.box.dim, {}
-    profile = profiles(dim)
-    table = {"interval": integer(usual=(1, 4)), "profiles": either(profile, few(profile, None))}
+    one = profiles(dim)
+    table = {"interval": integer(usual=(1, 4)), "profiles": either(one, few(one, None))}
     table["cells"] = cells_of(dim, kind)
 
     @functools.wraps(kind)
@@ -79,6 +106,8 @@ def reports(draw) -> Cases:
             same(reporter.mean().particles.shape, np.broadcast_to(plain["cells"], dim), "cells")
         if kind is md.Observer:
             reporter.profile_table()
+            if steps[-1:] == [sim.step]:
+                check_look(reporter.observations[-1], sim, plain.get("profiles", ()), plain.get("cells", 1))
 
     return cases(call, of(kind, table), name=f"a run with {kind.__name__}", check=check, always=("interval",))
 

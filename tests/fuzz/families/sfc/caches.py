@@ -10,7 +10,7 @@ import sfc
 from sfc.cache import AccessStream, HitRatio, StackDistances
 from tests.fuzz.drawing import RNG, among, stored
 from tests.fuzz.families import Family
-from tests.fuzz.judge import Cases, again, cases, equal, require, same
+from tests.fuzz.judge import Cases, again, cases, equal, require
 from tests.fuzz.kinds import Kind, an, array, either, integer, maybe, number, word
 from tests.sfc.cache.test_models import plain_addresses
 
@@ -67,21 +67,8 @@ def streams(draw) -> Cases:
     return cases(AccessStream, kinds, check=check, sure=fits)
 
 
-def check_block(found: HitRatio | np.ndarray, plain: dict) -> None:
-    """Reads in the reader's own block of slots, reader by reader or of all."""
-    stream, capacity = plain["stream"], plain["capacity"]
-    row = np.repeat(np.arange(len(stream.readers)), np.diff(stream.offsets))
-    pairs = zip(stream.readers[row].tolist(), stream.reads.tolist(), strict=True)
-    right = np.bincount(row, [a // capacity == b // capacity for a, b in pairs], len(stream.readers))
-    if isinstance(found, HitRatio):
-        equal((found.hits, found.reads), (right.sum(), len(row)), "hits and reads")
-    else:
-        same(found, right, "hits")
-
-
 BLOCKED = {"stream": an(AccessStream, STREAMS), "capacity": integer(1)}
-BLOCK = {"kinds": BLOCKED, "check": check_block, "sure": True}
-BLOCKS = among(*[cases(call, **BLOCK) for call in (sfc.cache.block, sfc.cache.block_hits)])
+BLOCKS = among(*[cases(call, BLOCKED, sure=True) for call in (sfc.cache.block, sfc.cache.block_hits)])
 
 
 def distances(draw) -> Cases:

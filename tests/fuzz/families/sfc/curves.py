@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+from unittest import mock
+
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import booleans, integers, sampled_from
 
 import sfc
+from sfc.automaton import registers
 from sfc.registry import ALIASES
 from tests.fuzz.drawing import RNG, among, chance, stored
 from tests.fuzz.families import Family
@@ -38,7 +42,14 @@ def coded(name: str):
     def part(draw) -> Cases:
         curve = draw(KNOWN)
         order = draw(among(0, 1, 2, 3, integers(0, curve.max_order), curve.max_order))
-        encodes = name == "encode"
+        encodes, call = name == "encode", getattr(curve, name)
+        fewest = 1 if draw(chance(0.1)) else registers.FEWEST  # a kernel for an order compiles for a second
+
+        @functools.wraps(call)
+        def called(*given, **named):
+            with mock.patch.object(registers, "FEWEST", fewest):
+                return call(*given, **named)
+
         width = curve.dim if encodes else None
         argument, shape = ("cells", (None, width)) if encodes else ("index", (None,))
 
@@ -56,10 +67,10 @@ def coded(name: str):
 
         entry = coordinate(end(order))
         one = st.lists(entry, min_size=width, max_size=width) if encodes else entry
-        given = draw(st.lists(one, max_size=7))
+        given = draw(st.lists(one, max_size=7)) * draw(sampled_from((1, 1, 1, 30)))
         valid = stored(given, end(order), width) if given or encodes else np.zeros(0)
         kinds = {argument: array(valid, "iu", shape), "order": integer(0, curve.max_order, (order, order))}
-        return cases(getattr(curve, name), kinds, name=f"{curve!r}.{name}", check=check, sure=inside)
+        return cases(called, kinds, name=f"{curve!r}.{name}", check=check, sure=inside)
 
     return part
 
