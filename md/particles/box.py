@@ -115,9 +115,10 @@ class Box:
         return np.any((pos < lowest) | over, axis=1)
 
     def _vectors(self, name: str, values: ArrayLike) -> np.ndarray:
-        """Convert values to an (n, dim) array of floats, without a copy if they are one."""
+        """Convert values to an (n, dim) array of floats, integers to float64; without a copy if possible."""
         array = checks.array(name, values, "fiu", "real numbers", ("n", self.dim))
-        return array.astype(np.result_type(array, np.float32), copy=False)
+        least = np.float32 if array.dtype.kind == "f" else np.float64
+        return array.astype(np.result_type(array, least), copy=False)
 
     @property
     def ends(self) -> tuple[tuple[float, float], ...]:

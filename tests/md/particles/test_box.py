@@ -1,4 +1,4 @@
-"""The nearest image: of both signs, at half a side, and along periodic axes alone."""
+"""The nearest image: of both signs, at half a side, along periodic axes alone; wrapped integers."""
 
 import numpy as np
 import pytest
@@ -25,3 +25,12 @@ def test_the_nearest_image_is_the_shortest_of_all():
     shifts = np.array([[x, y, 0.0] for x in (-4.0, 0.0, 4.0) for y in (-6.0, 0.0, 6.0)])
     shortest = np.linalg.norm(apart[:, None] + shifts, axis=2).min(axis=1)
     np.testing.assert_allclose(np.linalg.norm(BOX.nearest(apart), axis=1), shortest, rtol=1e-14)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int16, np.int64])
+def test_integers_of_every_width_are_wrapped_in_double_precision(dtype):
+    box = md.Box((6.1, 7.3))
+    wrapped = box.wrap(np.array([[7, 8]], dtype))
+    assert wrapped.dtype == np.float64
+    np.testing.assert_allclose(wrapped, [[0.9, 0.7]], rtol=1e-14)
