@@ -1,4 +1,4 @@
-"""Flocks: laws, flights and scenes by their parameters, and runs beside the naive search."""
+"""Flocks: laws, flights and scenes by their parameters, and runs beside the rules in numpy."""
 
 from __future__ import annotations
 

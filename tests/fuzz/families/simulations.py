@@ -1,4 +1,4 @@
-"""Simulations: made, run, saved and loaded; beside the naive search in double precision."""
+"""Simulations: made, run, saved and loaded; beside numpy by all pairs, at sides of two cutoffs and more."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def states(draw, dim: int | None = None, kinds: str = "ppwo", usual: bool = Fals
     if not usual and draw(chance(0.03)):
         within = md.Box((draw(sampled_from((1e5, 1e8 + 0.5, 1e15 + 0.5, 1e-3))),) * within.dim)
     pos = cloud(rng, within, n, widest / 4, draw(sampled_from((0.0, 0.3, 2.0))))
-    fast = 1 if usual else draw(sampled_from((1, 1, 60)))  # they outrun their lists
+    fast = 1 if usual else draw(sampled_from((1, 10, 60)))  # they outrun their lists
     vel = rng.normal(size=pos.shape) * fast
     if draw(chance(0.2)):
         pos, vel = pos.astype(np.float32), vel.astype(np.float32)
@@ -173,7 +173,7 @@ def made(draw) -> Cases:
         "walls": maybe(WALLS, 0.3 if standing(start.box) else 0.95),
     }  # fmt: skip
     optional = optional_kinds(start.box.dim)
-    kinds |= {name: optional[name] for name in draw(some(list(optional), 5))}
+    kinds |= {name: optional[name] for name in ("search", "fused", *draw(some(list(optional), 3)))}
 
     def check(sim, plain):
         require(type(sim.dt) is float, f"dt of class {type(sim.dt).__name__}")
