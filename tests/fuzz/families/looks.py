@@ -14,7 +14,7 @@ import md
 from tests.fuzz.drawing import among, narrow
 from tests.fuzz.families import Family
 from tests.fuzz.families.simulations import LAW, due, prepare, simulations
-from tests.fuzz.judge import Cases, cases, same
+from tests.fuzz.judge import Cases, again, cases, same
 from tests.fuzz.kinds import Kind, an, array, either, few, integer, of
 from tests.md.gas_reference import Gas, in_cells, profile
 
@@ -48,9 +48,9 @@ def looks(draw) -> Cases:
     table["cells"] = cells_of(dim, call)
 
     def check(found, plain):
-        plain.pop("simulation")
+        again(call)(found, plain)
         if call is md.observe.look:
-            check_look(found, sim, **plain)
+            check_look(found, **plain)
         elif call is md.observe.field:
             cells = np.broadcast_to(plain["cells"], dim)
             held = [len(rows) for rows in in_cells(sim.state, tuple(cells)).values()]
@@ -59,19 +59,19 @@ def looks(draw) -> Cases:
     return cases(call, of(call, table), calm=0.6, check=check)
 
 
-def check_look(found: md.Observation, sim: md.Simulation, profiles: Any = (), cells: Any = 1) -> None:
+def check_look(found: md.Observation, simulation: md.Simulation, profiles: Any = (), cells: Any = 1) -> None:
     """Sums over all particles, and profiles of those in the box, are those of numpy."""
-    dim, gas = sim.state.box.dim, Gas(sim.state, LAW, sim.dt)
-    begun = found.contacts_begun if sim.step else None
-    near = 1e-9 if sim.state.pos.dtype == np.float64 else 1e-3
-    for name, right in gas.looked_at(begun, tuple(np.broadcast_to(cells, dim).tolist())).items():
+    state, begun = simulation.state, found.contacts_begun if simulation.step else None
+    near = 1e-9 if state.pos.dtype == np.float64 else 1e-3
+    cells = tuple(np.broadcast_to(cells, state.box.dim).tolist())
+    for name, right in Gas(state, LAW, simulation.dt).looked_at(begun, cells).items():
         if name != "touching_pairs" or near < 1e-6:  # else rounding may decide whether two touch
             scale = 1 + np.abs(np.nan_to_num(right, posinf=0)).max()
             same(np.asarray(getattr(found, name)) / scale, right / scale, name, near)
     for one, seen in zip(
         [profiles] if isinstance(profiles, md.Profile) else profiles, found.profiles, strict=True
     ):
-        for name, right in profile(sim.state, one.axis, one.bins).items():
+        for name, right in profile(state, one.axis, one.bins).items():
             same(getattr(seen, name), right, f"{name} of a profile", near)
 
 
