@@ -150,7 +150,7 @@ def test_fields_count_the_particles_of_each_cell(sides, backend, data):
 @every_combination
 @tiers.examples(3)
 @given(data=st.data())
-def test_an_energy_balance_sums_over_all_particles(sides, backend, data):
+def test_an_energy_balance_and_the_energy_of_the_start_sum_over_all_particles(sides, backend, data):
     """With walls at the ends of open axes too, which pull particles back from outside."""
     start = data.draw(crowds(sides))
     axes = tuple(axis for axis, side in enumerate(sides) if side != "p")
@@ -178,6 +178,10 @@ def test_an_energy_balance_sums_over_all_particles(sides, backend, data):
     }
     for name, value in expected.items():
         np.testing.assert_allclose(row[name], value, rtol=1e-9, atol=1e-7, err_msg=name)
+    monitored = simulated(start, backend, walls=walls)
+    monitored._energy.check_start(0)
+    stored = sum(expected[name] for name in ("kinetic_energy", "contact_energy", "wall_energy"))
+    np.testing.assert_allclose(monitored._energy.start, stored, rtol=1e-9)
 
 
 @pytest.mark.parametrize("sides", [sides for sides in SIDES if len(sides) == 3])
