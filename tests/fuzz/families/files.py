@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import io
 import json
@@ -90,13 +91,14 @@ def places(data: Any, path: tuple = ()) -> list[tuple]:
     return [path] * bool(path) + [place for key, value in inner for place in places(value, (*path, key))]
 
 
+FRESH = sampled_from(PLAIN).map(copy.deepcopy)  # another value may be put into it
 PLAIN_NUMBERS = among(sampled_from(INTEGERS), sampled_from(FLOATS), integers(-3, 12), True, False)
 
 
 @st.composite
 def with_a_value(draw, data: Any) -> Any:
     """Nested data, in which a value is another, or is left out, or added."""
-    at, value = draw(sampled_from(places(data))), draw(among(sampled_from(PLAIN), PLAIN_NUMBERS))
+    at, value = draw(sampled_from(places(data))), draw(among(FRESH, PLAIN_NUMBERS))
     inner = functools.reduce(lambda found, key: found[key], at[:-1], data)
     kind = draw(integers(0, 19)) if isinstance(inner, dict) else 19
     if kind < 3:
