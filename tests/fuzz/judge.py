@@ -233,8 +233,8 @@ def _judged_error(case: Case, error: Exception, admitted: list, plain: dict | No
     ours = _frames(error)[-1].filename.startswith(OURS)
     if not (says or error.filename is not None if of_file else says and ours):
         return Judged("weak", *failed)
-    sure = case.sure if isinstance(case.sure, bool) else plain and case.sure(plain)
-    if sure and False not in admitted and None not in admitted:
+    known = False not in admitted and None not in admitted
+    if known and (case.sure if isinstance(case.sure, bool) else case.sure(plain)):
         return Judged("wrong", case.written(), f"{case.name} refused: {_pattern(error)}", _end_of(error))
     return Judged("refused")
 
