@@ -52,10 +52,11 @@ def close(found, expected, name=""):
 
 
 @pytest.mark.quick
-def test_a_look_sums_over_all_particles_and_not_those_in_the_box_alone(backend):
+@pytest.mark.parametrize("layout", [None, *map(tiers.full, ("soa", "aos", "aos4"))])
+def test_a_look_sums_over_all_particles_and_not_those_in_the_box_alone(layout, backend):
     box = md.Box((10.0, 10.0), periodic=False, open=True)
     pos = [[5.0, 5.0], [15.0, 5.0], [25.0, 5.0], [35.0, 5.0]]
-    run = simulated(md.State(pos, [[1.0, 0.0]] * 4, box), backend)
+    run = simulated(md.State(pos, [[1.0, 0.0]] * 4, box), backend, layout=layout)
     seen = look(run)
     assert seen.temperature == md.observe.temperature(run.state) == 0.5
     assert seen.kinetic_energy_per_particle == md.observe.kinetic_energy(run.state) == 0.5
