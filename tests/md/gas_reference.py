@@ -38,14 +38,9 @@ def touching(state: md.State) -> set[tuple[int, int]]:
     return set(map(tuple, np.sort(state.id[pairs], axis=1).tolist()))
 
 
-def springs(law: md.laws.SpringDashpot, size: np.ndarray) -> np.ndarray:
-    """Force for a length of overlap, of pairs whose radii have a sum."""
-    return law.stiffness / size
-
-
 def contact_energy(state: md.State, law: md.laws.SpringDashpot) -> float:
     """Energy in the springs of touching pairs."""
-    energies = springs(law, apart(state)[1]) * np.maximum(overlaps(state), 0) ** 2 / 2
+    energies = law.stiffness * np.maximum(overlaps(state), 0) ** 2 / 2
     return float(np.triu(energies, 1).sum())
 
 
@@ -82,7 +77,7 @@ class Gas:
         n = difference / np.where(touch, r, 1)[..., None]
         relative = vel[:, None] - vel[None]
         along = (relative * n).sum(axis=2)
-        normal = springs(law, size) * (size - r) - law.damping * along
+        normal = law.stiffness * (size - r) - law.damping * along
         pushes = normal[..., None] * n
         if isinstance(law, md.laws.FrictionalSpringDashpot):
             sliding = relative - along[..., None] * n
