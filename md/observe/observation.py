@@ -43,7 +43,7 @@ class Observation(NamedTuple):
             unknown, and for a law of increments, such as that of boids. It has no bias, but the noise of the
             contacts of one step: average it over many steps.
         collision_rate_by_touching: 2 touching_pairs / (n contact_time), in 1 / time; NaN for a law without a
-            finite `contact_time`, and if radii differ. It counts about 50 times as many contacts, so that it
+            finite `contact_time`. It counts about 50 times as many contacts, so that it
             has less noise. But contacts that graze, or that a third particle disturbs, do not last the
             time of the closed form: in the elastic benchmark gas it is about 6 % low at 5 % filling and 3 %
             high at 35 %.
@@ -123,7 +123,7 @@ def look(
         touching_pairs=touching,
         contacts_begun=started,
         collision_rate_per_particle=rate,
-        collision_rate_by_touching=_ratio(2 * touching, n * (math.nan if sized else _contact_time(view.law))),
+        collision_rate_by_touching=_ratio(2 * touching, n * _contact_time(view.law)),
         mean_free_path_d=_ratio(mean_speed, rate),
         profiles=measured,
     )

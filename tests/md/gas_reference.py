@@ -172,7 +172,7 @@ class Gas:
                 "touching_pairs": pairs,
                 "contacts_begun": begun or 0,
                 "collision_rate_per_particle": rate,
-                "collision_rate_by_touching": 2 * pairs / time if self.state.radius is None else math.nan,
+                "collision_rate_by_touching": 2 * pairs / time,
                 "mean_free_path_d": speed / n / rate if n else math.nan,
             }
 

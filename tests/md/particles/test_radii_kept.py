@@ -249,9 +249,12 @@ class TestEnergy:
         assert table["energy_lost_at_walls"][-1] > 0.01 * table["kinetic_energy"][0]
         assert np.abs(table["energy_missing"]).max() < 0.01 * table["kinetic_energy"][0]
 
-    def test_values_for_one_diameter_are_nan(self, backend):
+    def test_values_of_a_look_for_particles_of_several_sizes(self, backend):
         seen = md.observe.look(simulated(gas(), "linked", backend), [md.Profile(0, 4)])
-        assert np.isnan(seen.collision_rate_by_touching)
+        rate = (
+            2 * seen.touching_pairs / len(gas()) / LAW.contact_time
+        )  # contacts of all sizes last equally long
+        assert seen.collision_rate_by_touching == pytest.approx(rate)
         assert np.isnan(seen.profiles[0].filling_fraction).all()
         assert seen.profiles[0].particles.sum() == len(gas())
 
