@@ -6,10 +6,10 @@ rung: it changes one choice of another. Before a rung is timed, its forces are c
 in the same positions.
 
 All rungs are sampled once a round, in random order: a step that is not timed, and `steps` timed steps, so
-that all rungs take the same steps of the flow in a round (`step` and `time` give the end of a sample). The
-first rung is measured twice (`no reorder again`): the difference of the two is noise. Gains are over the
-first rung, and over the rung named in `over`. In the last round each sample is followed by as many steps that
-are timed phase by phase.
+that all rungs take the same steps of the flow in a round, until a sample is repeated because it recorded a
+graph (`step` and `time` give the end of a sample). The first rung is measured twice (`no reorder again`): the
+difference of the two is noise. Gains are over the first rung, and over the rung named in `over`. In the last
+round each sample is followed by as many steps that are timed phase by phase.
 """
 
 from collections.abc import Callable, Iterator

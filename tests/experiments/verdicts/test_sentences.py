@@ -57,6 +57,15 @@ SAYS = {
         "a step in shuffled memory measured twice differs by {n.step_again.value}",
         "(0.0552 and {n.verlet_searches.value} ms)",
     ),
+    "results/details/tree.md": (
+        "a step gains {L1.h100} at 2^21 on the H100 and {L1.h200} on the H200",
+        "does not gain 43 %: {L2.h100} on the H100, {L2.h200} on the H200",
+        "(ropes) gains {L2.ropes} and {L2.ropes_h200}",
+        "| as in [lift], H100 | 2.14 | 2.22 | {L3.walk} | {L3.walk_small} |",
+        "| as in [lift], H200 | 1.99 | 2.01 | {L3.walk_h200} | {L3.walk_small_h200} |",
+        "In time it is a loss: {L4.h100} on the H100, {L4.h200} on the H200",
+        "| 2^17 | 0.229 | 0.249 | {L6.h100} | 0.218 | 0.238 | {L6.h200} |",
+    ),
 }  # page -> templates of what it says
 
 
