@@ -43,7 +43,7 @@ def test_a_child_of_a_fork_ends_with_the_bits_of_its_parent():
     run(f"{CODE}\n{pool}\n    {found}\nassert found == [(1, e) for e in expected] * 2")
 
 
-@pytest.mark.parametrize("layer", [full("omp"), "workqueue"])
+@pytest.mark.parametrize("layer", [full("omp"), full("workqueue")])
 def test_runs_in_python_threads_end_with_the_bits_of_one(layer):
     pool = "with ThreadPoolExecutor(4) as pool:"
     found = "found = [e for _, e in pool.map(made, [gas, cavity] * 2)]"
