@@ -138,5 +138,4 @@ def test_the_pages_say_what_the_kept_run_shows():
     shares = [f"{100 * row[f'hit_ratio_{when}']:.0f} %" for when in pictures.WHEN]
     assert f"rises from {' to '.join(shares)}" in page
     assert f"run of {row['particles']} discs" in page
-    assert f"a median of {slots['before']} apart" in readme
-    assert f"{slots['after']} apart" in readme
+    assert f"a median of {slots['before']} of memory apart, then {slots['after'].split()[0]}." in readme

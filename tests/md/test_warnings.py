@@ -261,7 +261,7 @@ def test_no_integrator_warns(name, precision, tmp_path):
     check_with_restart(simulation, tmp_path)
 
 
-@pytest.mark.parametrize("is_driven", [True, False])
+@pytest.mark.parametrize("is_driven", [True, tiers.full(False)])
 def test_a_flock_does_not_warn(is_driven, tmp_path):
     flock = md.scenes.flock(500, clusters=3 * is_driven)
     simulation = md.Simulation(flock, md.laws.Boids(), integrator="flight", dt=0.2, backend="cpu")

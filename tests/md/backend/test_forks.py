@@ -27,24 +27,31 @@ def made(kind):
     run = kind()
     return run.backend.workers if kind is gas else 1, end(run)
 
-def older(k):
-    return 1, end(runs[k])
-
-expected = [end(gas()), end(cavity())]
-assert gas().backend.workers == 2
-runs = [gas(), cavity()]
+def older(_):
+    return 1, end(before)
 """
 
 
-def test_a_child_of_a_fork_ends_with_the_bits_of_its_parent():
-    """Runs that were made before the fork, and runs made in the child."""
-    pool = "with ProcessPoolExecutor(2, mp_context=get_context('fork')) as pool:"
-    found = "found = [*pool.map(older, range(2)), *pool.map(made, [gas, cavity])]"
-    run(f"{CODE}\n{pool}\n    {found}\nassert found == [(1, e) for e in expected] * 2")
+@pytest.mark.parametrize("kind", ["gas", full("cavity")])
+def test_a_child_of_a_fork_ends_with_the_bits_of_its_parent(kind):
+    """A run that was made before the fork, and one made in the child."""
+    run(f"""{CODE}
+expected, before = end({kind}()), {kind}()
+assert gas().backend.workers == 2
+with ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool:
+    found = [pool.submit(older, 0).result(), pool.submit(made, {kind}).result()]
+assert found == [(1, expected)] * 2
+""")
 
 
 @pytest.mark.parametrize("layer", [full("omp"), full("workqueue")])
 def test_runs_in_python_threads_end_with_the_bits_of_one(layer):
-    pool = "with ThreadPoolExecutor(4) as pool:"
-    found = "found = [e for _, e in pool.map(made, [gas, cavity] * 2)]"
-    run(f"{CODE}\n{pool}\n    {found}\nassert found == expected * 2", NUMBA_THREADING_LAYER=layer)
+    run(
+        f"""{CODE}
+expected = [end(gas()), end(cavity())]
+with ThreadPoolExecutor(4) as pool:
+    found = [e for _, e in pool.map(made, [gas, cavity] * 2)]
+assert found == expected * 2
+""",
+        NUMBA_THREADING_LAYER=layer,
+    )

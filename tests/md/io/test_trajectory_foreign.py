@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import md
 from md.io.trajectory import CHUNKS, append_frame
+from tests import tiers
 from tests.md.io.test_trajectory import GSD_HAS_DOUBLE, Now, cloud, frames, needs_double
 
 GROUPS = ("particles", "bonds", "angles", "dihedrals", "impropers", "constraints", "pairs")
@@ -86,6 +87,7 @@ def test_a_chunk_that_no_frame_of_ours_has_is_refused_by_name(name, later, path)
     refused(path, f"frame {int(later)} holds the chunk '{name}' = {value}; allowed: configuration/box, ")
 
 
+@tiers.examples(20)
 @given(name=st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=15))
 def test_no_name_passes(name, tmp_path_factory):
     assume(name not in CHUNKS)

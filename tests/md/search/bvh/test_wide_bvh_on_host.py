@@ -261,7 +261,7 @@ class Launches:
         return launch
 
 
-@pytest.mark.parametrize(("dim", "every"), [(3, 4), tiers.nightly(3, 1), tiers.nightly(2, 3)])
+@pytest.mark.parametrize(("dim", "every"), [tiers.full(3, 4), tiers.nightly(3, 1), tiers.nightly(2, 3)])
 def test_captured_steps_are_those_of_the_cpu(monkeypatch, dim, every):
     # The cells that find the pairs of the start wait for threads that the emulated device lacks.
     monkeypatch.setattr(EnergyMonitor, "check_start", lambda self, step: setattr(self, "is_started", True))
