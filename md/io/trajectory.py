@@ -15,7 +15,8 @@ Single rounds a position by up to 3e-8 L: two discs 1.001 d apart in a box of 1e
 Double stores the run's velocities and box exactly, and positions less L/2 in float64.
 
 Files of other programs. GSD takes from the first frame what a later one does not store. So a frame is
-appended only to a file without other chunks than those named here, and of the same system.
+appended only to a file without other chunks than those named here, of which the first frame logs all that a
+later one logs, and the first and the last frame are of the same system.
 
 GSD: https://gsd.readthedocs.io
 """
@@ -209,9 +210,9 @@ def _append(
         claim = claimed(path)
         with _opened(path, "r+", precision) as file:
             if len(file):
-                _check_same(path, file, frame, precision)
-                if claim is not known:
-                    _frame_of(path, file, len(file) - 1, frame.particles.N)  # raises if it cannot be read
+                _check_chunks(path, file)
+                for index in sorted({0, 0 if claim is known else len(file) - 1}):
+                    _check_same(path, file, index, frame, precision)
             if not len(file) or _is_new(path, file, frame):
                 if len(file):
                     frame.log = {}
@@ -335,94 +336,103 @@ def _rounded(name: str, values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return rounded
 
 
-def _check_same(path: Path, file: gsd.hoomd.HOOMDTrajectory, frame: gsd.hoomd.Frame, precision: str) -> None:
-    """Raise an error for a frame of another system than that of the file.
+def _check_same(
+    path: Path, file: gsd.hoomd.HOOMDTrajectory, index: int, frame: gsd.hoomd.Frame, precision: str
+) -> None:
+    """Raise an error for a frame of another system than that of a frame of the file.
+
+    Args:
+        path: of the file.
+        file: opened.
+        index: of its frame.
+        frame: to be appended.
+        precision: of the frame to be appended.
 
     Raises:
-        ValueError: other particles, another box, other axes, another precision, or chunks that no frame has.
+        ValueError: other particles, another box, other axes or another precision.
         TrajectoryError: a damaged file.
     """
-    _check_chunks(path, file)
     n, dim = frame.particles.N, frame.configuration.dimensions
-    first = _frame_of(path, file, 0, n)
-    _check_precision(path, file, first, precision)
-    ids, known = (_logged(path, f, "particles/id", np.arange(n)) for f in (frame, first))
+    place, there = f"frame {index} of {path}", _frame_of(path, file, index, n)
+    _check_precision(place, file, index, there, precision)
+    ids, known = (_logged(place, f, "particles/id", np.arange(n)) for f in (frame, there))
     if not np.array_equal(ids, known):
         row = int((ids != known).argmax())
         raise ValueError(
-            f"{path} holds other particles: id {known[row]}, and this frame {ids[row]}; give another name"
+            f"{place} holds other particles: id {known[row]}, and this frame {ids[row]}; give another name"
         )
-    diameters, known = (_diameters(f) for f in (frame, first))
+    diameters, known = (_diameters(f) for f in (frame, there))
     if not np.array_equal(diameters, known):
         row = int((diameters != known).argmax())
         raise ValueError(
-            f"{path} holds other particles: id {ids[row]} of diameter {known[row]:g} d, and in this frame "
+            f"{place} holds other particles: id {ids[row]} of diameter {known[row]:g} d, and in this frame "
             f"{diameters[row]:g} d; give another name"
         )
-    box, known = (np.asarray(f.configuration.box) for f in (frame, first))
+    box, known = (np.asarray(f.configuration.box) for f in (frame, there))
     if not np.array_equal(box, known):
-        there, here = (", ".join(map(str, numbers)) for numbers in (known, box))
+        theirs, ours = (", ".join(map(str, numbers)) for numbers in (known, box))
         raise ValueError(
-            f"{path} holds a box of [{there}], three lengths in d and three tilts, and this frame one of "
-            f"[{here}]; give another name"
+            f"{place} holds a box of [{theirs}], three lengths in d and three tilts, and this frame one of "
+            f"[{ours}]; give another name"
         )
-    if first.configuration.dimensions != dim:
+    if there.configuration.dimensions != dim:
         raise ValueError(
-            f"{path} holds a system of {first.configuration.dimensions} dimensions, and this frame one of "
+            f"{place} holds a system of {there.configuration.dimensions} dimensions, and this frame one of "
             f"{dim}; give another name"
         )
-    axes, known = (_logged(path, f, "periodic", np.ones(dim, np.uint8)) for f in (frame, first))
+    axes, known = (_logged(place, f, "periodic", np.ones(dim, np.uint8)) for f in (frame, there))
     if not np.array_equal(axes, known):
         raise ValueError(
-            f"{path} holds a box of flags periodic = {known.tolist()}, and this frame one of "
+            f"{place} holds a box of flags periodic = {known.tolist()}, and this frame one of "
             f"{axes.tolist()}; give another name"
         )
 
 
 def _check_chunks(path: Path, file: gsd.hoomd.HOOMDTrajectory) -> None:
-    """Raise an error for a chunk that no frame of this package has.
+    """Raise an error for a chunk that no frame of this package has, or a log that begins after frame 0.
 
-    An appended frame would get that chunk from frame 0; and frames that are copied could lose it.
+    An appended frame would get that chunk from frame 0, and frames that are copied could lose it. If frame 0
+    does not log what another frame logs, gsd cannot read an appended frame.
 
     Raises:
         ValueError: such a chunk.
         TrajectoryError: a damaged file.
     """
     with _name_frame(path, 0):
-        others = [name for name in file.file.find_matching_chunk_names("") if name not in CHUNKS]
-        found = ((k, name) for name in others for k in range(len(file)) if file.file.chunk_exists(k, name))
+        exists = file.file.chunk_exists
+        known = {name for name in CHUNKS if not name.startswith("log/") or exists(0, name)}
+        others = [name for name in file.file.find_matching_chunk_names("") if name not in known]
+        found = ((k, name) for name in others for k in range(len(file)) if exists(k, name))
         index, name = next(found, (0, None))
-        if name is None:
-            return
-        values = np.ravel(np.asarray(file.file.read_chunk(index, name)))
-    raise ValueError(
-        f"{path} is of another program: frame {index} holds the chunk {name!r} = "
-        f"{values[:4].tolist()!r:.100}{' ...' * (len(values) > 4)}; allowed: {', '.join(sorted(CHUNKS))}; "
-        "give another name"
-    )
+    if name is not None:
+        late = ", and frame 0 does not" if name in CHUNKS else ""
+        raise ValueError(
+            f"{path} is of another program: frame {index} holds the chunk {name!r}{late}; allowed: "
+            f"{', '.join(sorted(CHUNKS))}, those of log/ from frame 0 on; give another name"
+        )
 
 
 def _check_precision(
-    path: Path, file: gsd.hoomd.HOOMDTrajectory, first: gsd.hoomd.Frame, precision: str
+    place: str, file: gsd.hoomd.HOOMDTrajectory, index: int, there: gsd.hoomd.Frame, precision: str
 ) -> None:
-    """Raise an error for floats of another precision in the first frame of a file.
+    """Raise an error for floats of another precision in a frame of a file.
 
     Raises:
         ValueError: such a chunk.
     """
-    stored = [name for name in FLOATS if file.file.chunk_exists(0, name)]
-    for name in stored or FLOATS[:1]:  # what is not stored is single
+    stored = [name for name in FLOATS if file.file.chunk_exists(index, name)]
+    for name in stored or FLOATS[:1]:  # what is not stored is single, or as in frame 0
         group, array = name.split("/")
-        found = np.asarray(getattr(getattr(first, group), array)).dtype
+        found = np.asarray(getattr(getattr(there, group), array)).dtype
         if found != DTYPES[precision]:
             other = next((f"precision={p!r} or " for p, dtype in DTYPES.items() if dtype == found), "")
             raise ValueError(
-                f"{path} holds {name} of {found}, and this frame is of {DTYPES[precision]} "
+                f"{place} holds {name} of {found}, and this frame is of {DTYPES[precision]} "
                 f"(precision={precision!r}); give {other}another name"
             )
 
 
-def _logged(path: Path, frame: gsd.hoomd.Frame, name: str, default: np.ndarray) -> np.ndarray:
+def _logged(place: str, frame: gsd.hoomd.Frame, name: str, default: np.ndarray) -> np.ndarray:
     """Return a logged value of a frame, or its default.
 
     Raises:
@@ -431,8 +441,8 @@ def _logged(path: Path, frame: gsd.hoomd.Frame, name: str, default: np.ndarray) 
     found = frame.log.get(name, default)
     if np.shape(found) != default.shape:
         raise TrajectoryError(
-            f"{path} is damaged: frame 0 holds log/{name} of shape {np.shape(found)}; allowed: "
-            f"{default.shape}; give another name"
+            f"{place} is damaged: log/{name} is of shape {np.shape(found)}; allowed: {default.shape}; give "
+            "another name"
         )
     return found
 
@@ -527,7 +537,9 @@ def _frame_of(path: Path, file: gsd.hoomd.HOOMDTrajectory, index: int, n: int) -
     with _name_frame(path, index):
         known = _count(file, index)
     if known != n:
-        raise ValueError(f"{path} holds {known} particles, and this frame {n}; give another name")
+        raise ValueError(
+            f"frame {index} of {path} holds {known} particles, and this frame {n}; give another name"
+        )
     with _name_frame(path, index):
         return file[index]
 

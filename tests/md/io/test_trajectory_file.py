@@ -148,11 +148,9 @@ class TestDamaged:
 
     def test_the_error_of_an_incomplete_frame_names_the_frame(self, path):
         with gsd.hoomd.open(path, "r+") as file:
-            file.file.write_chunk("configuration/step", np.array([20], np.uint64))
-            file.file.write_chunk("log/particles/id", np.arange(40))  # which frame 0 has not
+            file.file.write_chunk("configuration/step", np.array([], np.uint64))
             file.file.end_frame()
-            file.append(gsd_frame(30))
-        self.refused(path, "is damaged: frame 3 cannot be read .KeyError")
+        self.refused(path, "is damaged: frame 2 cannot be read .IndexError")
 
     def test_no_memory_is_allocated_for_more_particles_than_the_file_can_hold(self, path):
         with gsd.hoomd.open(path, "w") as file:
@@ -168,7 +166,5 @@ class TestDamaged:
             file.file.write_chunk("particles/N", np.array([40], np.uint32))
             file.file.write_chunk("bonds/N", np.array([2**32 - 1], np.uint32))
             file.file.end_frame()
-        with pytest.raises(
-            ValueError, match=r"run\.gsd .* frame 0 holds the chunk 'bonds/N' = \[4294967295\]"
-        ):
+        with pytest.raises(ValueError, match=r"run\.gsd .* frame 0 holds the chunk 'bonds/N'; allowed: "):
             append_frame(path, cloud(), 20)
