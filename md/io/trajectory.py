@@ -11,7 +11,10 @@ an axis), for programs that measure distances. Logged values are stored in the f
 all frames.
 
 Precision. All numbers are float32 ("single") or float64 ("double", which needs gsd 5 to write and to read).
-Single rounds a position by up to 3e-8 L: two discs 1.001 d apart in a box of 1e6 d are stored 1 d apart.
+Single rounds a coordinate by up to 6e-8 of its distance from the centre, which is 3e-8 L at a side and more
+beyond an open one: two discs 1.001 d apart in a box of 1e6 d are stored 1 d apart. Velocities and sides are
+rounded by up to 6e-8 of their values. Coordinates from the centre and velocities below 1.2e-38 are rounded to
+multiples of 1.4e-45, such as 0; sides below it are refused.
 Double stores the run's velocities and box exactly, and positions less L/2 in float64.
 
 Files of other programs. GSD takes from the first frame what a later one does not store. So a frame is
@@ -84,7 +87,7 @@ class Trajectory:
             `<name>.before-<step>.gsd`, with a warning. This is done once for each simulation: later
             differences are an error, because they come from another run.
         precision: "single" (float32) or "double" (float64), also that of a file appended to. Single rounds
-            positions by up to 3e-8 of a side of the box (`md.io.trajectory`).
+            coordinates by up to 6e-8 of their distance from the centre of the box (`md.io.trajectory`).
 
     Raises:
         TypeError: an argument of another class.
@@ -297,9 +300,9 @@ def _frame(state: State, step: int, precision: str) -> gsd.hoomd.Frame:
     ordered, box, dtype = state.by_id(), state.box, DTYPES[precision]
     frame = gsd.hoomd.Frame()
     frame.configuration.step, frame.configuration.dimensions = step, box.dim
-    lengths = np.array(box.lengths, ordered.pos.dtype).astype(np.float64)  # those of the run
+    lengths = _sides(np.array(box.lengths), ordered.pos.dtype).astype(np.float64)  # those of the run
     frame.configuration.box = np.zeros(6, dtype)
-    frame.configuration.box[: box.dim] = _rounded("length of the box", lengths, dtype)
+    frame.configuration.box[: box.dim] = _sides(lengths, dtype)
     frame.particles.N = len(state)
     frame.particles.position, frame.particles.velocity = np.zeros((2, len(state), 3), dtype)
     frame.particles.position[:, : box.dim] = _centred(ordered.pos, lengths, box.periodic, dtype)
@@ -319,19 +322,25 @@ def _centred(pos: np.ndarray, lengths: np.ndarray, periodic: tuple[bool, ...], d
     return np.where((centred >= side) & np.array(periodic), -side, centred)
 
 
-def _rounded(name: str, values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def _sides(lengths: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Round the sides of a box; a side that becomes 0 or loses digits, because it is tiny, is an error."""
+    return _rounded("length of the box", lengths, dtype, float(np.finfo(dtype).smallest_normal))
+
+
+def _rounded(name: str, values: np.ndarray, dtype: np.dtype, least: float = -np.inf) -> np.ndarray:
     """Round numbers to a precision.
 
     Raises:
-        ValueError: a finite number that would become infinite.
+        ValueError: a number that is not stored exactly, and becomes infinite or below the least.
     """
-    with np.errstate(over="ignore"):
+    most = float(np.finfo(dtype).max)
+    with np.errstate(over="ignore", under="ignore"):
         rounded = values.astype(dtype)
-    over = np.isinf(rounded) & np.isfinite(values)
-    if over.any():
+    wrong = (rounded != values) & np.isfinite(values) & ((rounded < least) | np.isinf(rounded))
+    if wrong.any():
         raise ValueError(
-            f"{name} {values[over][0]:g}; allowed in single precision: up to {np.finfo(dtype).max:g}; give "
-            "precision='double'"
+            f"{name} {values[wrong][0]:g}; allowed in {dtype}: {max(least, -most):g} to {most:g}; give "
+            "precision='double', of a run in float64"
         )
     return rounded
 

@@ -349,8 +349,9 @@ class Simulation:
 
         Args:
             path: of the file, usually `.gsd`; made if there is none.
-            precision: "single" (float32), which rounds positions by up to 3e-8 of a side of the box, or
-                "double" (float64), which needs gsd 5; it has to be that of a file that is there.
+            precision: "single" (float32), which rounds coordinates by up to 6e-8 of their distance from the
+                centre of the box, or "double" (float64), which needs gsd 5; it has to be that of a file that
+                is there.
 
         Raises:
             ValueError: the file has other particles, a later step or another precision, or is no trajectory

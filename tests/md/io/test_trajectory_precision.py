@@ -24,6 +24,28 @@ def test_two_discs_in_a_large_box(precision, stored, tmp_path):
     assert distance == pytest.approx(stored, abs=1e-9)
 
 
+@given(
+    exponents=st.lists(st.floats(-37, 35), min_size=2, max_size=3),
+    away=st.sampled_from([0, 1, 1e3]),
+    small=st.integers(-320, 30),
+    seed=st.integers(0, 99),
+)
+def test_single_is_as_near_as_is_said(exponents, away, small, seed, tmp_path_factory):
+    """6e-8 of the distance from the centre, of a side and of a velocity; tiny numbers to 7e-46."""
+    path, random = tmp_path_factory.mktemp("run") / "run.gsd", np.random.default_rng(seed)
+    sides, dim = 10.0 ** np.array(exponents), len(exponents)
+    pos = random.uniform(-away, 1 + away, (7, dim)) * sides
+    vel = random.normal(size=(7, dim)) * 10.0**small
+    append_frame(path, md.State(pos, vel, md.Box(tuple(sides), periodic=False, open=True)), 0)
+    (frame,) = frames(path)
+    for found, exact in (
+        (frame.configuration.box[:dim], sides),
+        (frame.particles.position[:, :dim], pos - sides / 2),
+        (frame.particles.velocity[:, :dim], vel),
+    ):
+        assert (np.abs(found.astype(float) - exact) <= 6e-8 * np.abs(exact) + 7.1e-46).all()
+
+
 @needs_double
 @given(
     lengths=st.lists(st.floats(1e-3, 1e7), min_size=2, max_size=3),
@@ -134,12 +156,29 @@ def test_an_unknown_precision_is_refused(precision, tmp_path):
             "box -1.015e\\+39",
             md.State([[-1e39, 1]], [[1, 0]], md.Box((3e37, 9), periodic=False, open=True)),
         ),
+        ("length of the box 1e-46", md.State([[0, 1]], [[1, 0]], md.Box((1e-46, 9)))),
+        ("length of the box 1e-40", md.State([[0, 1]], [[1, 0]], md.Box((1e-40, 9)))),
     ],
 )
-def test_a_number_too_large_for_single_is_refused(name, state, tmp_path):
+def test_a_number_that_single_does_not_hold_is_refused(name, state, tmp_path):
     path = tmp_path / "run.gsd"
-    with pytest.raises(ValueError, match=f"{name}.*allowed .*up to 3.4.*give precision='double'"):
+    with pytest.raises(ValueError, match=f"{name}; allowed in float32: .* to 3.4.*give precision='double'"):
         append_frame(path, state, 0)
     assert not path.exists()
     append_frame(path, state, 0, "double")
     assert len(frames(path)) == 1
+
+
+@needs_double
+@pytest.mark.parametrize("precision", ["single", "double"])
+@pytest.mark.parametrize("side", [1e39, 1e-40])
+def test_a_side_that_the_run_does_not_hold_is_refused(side, precision, tmp_path):
+    """A run in float32 has the sides of its box in float32, whatever the file is in."""
+    zeros = np.zeros((1, 2), np.float32)
+    with np.errstate(over="ignore"):
+        state = md.State(zeros, zeros, md.Box((side, 9), periodic=False))
+        with pytest.raises(
+            ValueError, match=r"length of the box 1e.*; allowed in float32: 1.17.* of a run in float64"
+        ):
+            append_frame(tmp_path / "run.gsd", state, 0, precision)
+    assert not (tmp_path / "run.gsd").exists()
