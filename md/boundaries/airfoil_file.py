@@ -23,6 +23,7 @@ NORMAL = 0.01  # largest error in chords of the chord of a file that is not norm
 JOINED = 1.5e-5  # distance in chords below which both ends are one point: one unit of the fifth decimal
 SURFACE = 0.9  # least distance along x between the ends of a surface, in chords
 BACK = 0.1  # largest sum of steps of a surface back towards the edge it comes from, in chords
+THIN = 0.005  # least thickness in chords; that of the thinnest one of Selig's data base is 0.02
 APART = 2.0  # largest distance along x between the ends of an outline, in longest steps between points
 ALONE = 10  # points from which on a single one may not make up half of the length or height
 SEPARATOR = (999.0, 999.0)  # between elements, in MSES
@@ -83,8 +84,8 @@ def read_airfoil(path: str | Path) -> Airfoil:
         ValueError: text between points of a surface, or a damaged line of numbers anywhere; other numbers of
             points than stated, fewer than 3 points; more elements or sections than one, only one surface,
             a surface that turns back along x, ends far apart, a single point far from all others, a section
-            higher than long; or an outline for which `Airfoil` raises one. Names the file and, if known, the
-            line.
+            higher than long or thinner than 0.005 chords; or an outline for which `Airfoil` raises one. Names
+            the file and, if known, the line.
         OSError: the file cannot be read.
 
     Warns:
@@ -115,6 +116,11 @@ def read_airfoil(path: str | Path) -> Airfoil:
         )
     kept = _different(points)
     airfoil = _airfoil(path, parts.name or path.stem, points[kept], [lines[k] for k in kept])
+    if airfoil.thickness < THIN:
+        raise ValueError(
+            f"{path}: the section is {airfoil.thickness:.3g} chords thick; allowed: from {THIN:g}; write "
+            "both columns in one unit, or create a thinner section by md.Airfoil"
+        )
     if parts.skipped:
         warnings.warn(_report(path, written, parts, airfoil), SkippedText, stacklevel=2)
     return airfoil

@@ -158,7 +158,7 @@ def read(file, raw: bytes) -> md.Airfoil:
         return read_airfoil(file)
 
 
-def refused(file, raw: bytes, message: str = "") -> None:
+def refused(file, raw: bytes, message: str) -> None:
     file.write_bytes(raw)
     with pytest.raises(ValueError, match=rf"section\.dat.*{message}"):
         read_airfoil(file)
@@ -198,7 +198,15 @@ class TestSection:
         others = gap + y, f"{x}{gap}nan", f"-inf{gap}{y}", f"{x}{gap}{y}x", f"{x}{gap}***", f"{x}{gap}1e999"
         damage = (x, *others, f"{x}{gap}{y}{gap}{y}")
         lines[k] = data.draw(sampled_from(damage))
-        refused(file, form.end.join(lines).encode(form.coding))
+        messages = [
+            rf"line {k + 1}: .*(among the points|points follow|a damaged line of numbers)",
+            r"line \d: '\d+\.? \d+\.?', but .* points follow",  # those that a line ahead states
+        ]
+        if k == points[0]:  # the line ahead of it, of four numbers, is then not the last one of the head
+            messages.append("line .: '-2.0 3.0 -2.5 3.5': a damaged line of numbers")
+        if k == points[-1]:  # of three numbers, as many as the other lines should have
+            messages.append("line .: .* among the points; allowed there: 3 finite numbers")
+        refused(file, form.end.join(lines).encode(form.coding), f"({'|'.join(messages)})")
 
     @given(sections(), st.data())
     def test_cut_short_is_refused(self, file, surfaces, data):
@@ -285,6 +293,7 @@ def test_what_is_skipped_is_named(file, lines, expected):
         ([f"{line} {line.split()[1]}" for line in POINTS], "three columns, of which 0 are constant"),
         ([f"{k} {k} {k % 3}" for k in range(9)], "three columns, of which 2 are constant"),
         ([" ".join(line.split()[::-1]) for line in POINTS], "chords high"),
+        ([f"{100 * float(x)} {y}" for x, y in map(str.split, POINTS)], r"is 0\.0012 chords thick"),
         ([*POINTS[:-1], "1,000000 0,000000"], "line 23: '1,000000 0,000000': a damaged line of numbers"),
         ([*POINTS[:-1], "1.000000 0.000000 \N{DEGREE SIGN}"], "line 23: .* a damaged line of numbers"),
         (["1 0.001", "0 0.05", "0.5 -0.1", "0.3 -0.2", "0.6 -0.3", "1 0"], "line 3: .* turns back along x"),
@@ -305,7 +314,22 @@ def test_one_meaning_or_none(file, lines, message):
 def test_two_bodies_with_open_edges_are_not_one_outline(file):
     foil = md.naca("0012", 12, closed=False).outline * 0.5
     lines = [f"{x} {y}" for x, y in np.concatenate([foil, foil + np.array([0.55, 0])])]
-    refused(file, "\n".join(lines).encode())
+    refused(file, "\n".join(lines).encode(), "line 40: '0.7644.* from here on a surface turns back along x")
+
+
+def test_a_section_is_at_least_half_a_percent_thick(file):
+    """Thinner ones have x in percent, say, and y in chords."""
+    foil = md.naca("4412")
+    for thickness, message in (
+        (0.00501, ""),
+        (0.00499, "the section is 0.00499 chords thick; allowed: from 0.005"),
+    ):
+        points = foil.outline * (1, thickness / foil.thickness)
+        raw = "\n".join(f"{x} {y}" for x, y in points).encode()
+        if message:
+            refused(file, raw, message)
+        else:
+            assert read(file, raw).thickness == pytest.approx(thickness)
 
 
 @pytest.mark.parametrize(
