@@ -1,9 +1,10 @@
-"""Every warning of the package comes in a run that brings it, and none in healthy runs.
+"""Every warning of the packages comes in a run that brings it, and none in healthy runs.
 
 A healthy run: any scene between any sides, with the default time step, saved, loaded and resumed.
 """
 
 import ast
+import builtins
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -13,12 +14,13 @@ import numpy as np
 import pytest
 
 import md
+import sfc.compile.kernel_cache
 from md.io.trajectory import append_frame
 from tests import tiers
 from tests.md.io.test_trajectory import Now
 
 ROOT = Path(md.__file__).parents[1]
-PACKAGES = ("md", "experiments")
+PACKAGES = ("md", "experiments", "sfc")
 CONTACT = 0.02  # time of a contact, in time units
 LAW = md.laws.SpringDashpot.from_restitution(0.8, contact_time=CONTACT)
 LENGTHS = (9.0, 8.0, 10.0)
@@ -106,6 +108,26 @@ def text_in_an_airfoil_file(folder, monkeypatch):
     md.read_airfoil(path)
 
 
+def point_outside_a_grid(*_):
+    sfc.keys([[9, 9]], bits=3, clip=True)
+
+
+def kernel_called_with_a_function(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    sfc.compile.kernel(lambda function, x: function(x))(sfc.compile.kernel(abs_of).dispatcher, 1.0)
+
+
+def cache_below_a_file(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    monkeypatch.setattr(sfc.compile.kernel_cache, "_has_warned", False)
+    sfc.compile.kernel(abs_of)(1.0)
+
+
+def abs_of(x):
+    return abs(x)
+
+
 RUNS = {  # class and module of the calls that warn -> a run for each of the calls
     "FrozenPrecision in md/simulation/energy_monitor.py": [slow_in_float32],
     "NotYetReordered in md/simulation/simulation.py": [accesses_before_any_reorder],
@@ -114,6 +136,8 @@ RUNS = {  # class and module of the calls that warn -> a run for each of the cal
     "UnstableTimeStep in md/cavity/cavity.py": [long_step_of_a_cavity, flow_faster_than_its_sides],
     "RuntimeWarning in md/backend/__init__.py": [no_device],
     "RuntimeWarning in md/io/trajectory.py": [another_run_in_a_trajectory],
+    "RuntimeWarning in sfc/compile/kernel_cache.py": [kernel_called_with_a_function, cache_below_a_file],
+    "UserWarning in sfc/point_keys.py": [point_outside_a_grid],
 }
 
 
@@ -125,8 +149,7 @@ def test_every_warning_is_in_the_table():
 @pytest.mark.parametrize(("name", "run"), [(name, run) for name, runs in RUNS.items() for run in runs])
 def test_the_warning_comes(name, run, tmp_path, monkeypatch):
     category = name.split()[0]
-    kind = getattr(md, category, None) or RuntimeWarning
-    assert kind.__name__ == category
+    kind = getattr(md, category, None) or getattr(builtins, category)
     with pytest.warns(kind) as caught:
         run(tmp_path, monkeypatch)
     assert len(caught) == 1
