@@ -1,25 +1,32 @@
 """Let no standard output end a program with a traceback: neither its reader nor its letters."""
 
+import codecs
 import contextlib
 import io
 import os
+import re
 import select
 import signal
 import sys
 from collections.abc import Iterator
+
+READABLE = "readable"  # handler of errors of streams
+_UNDECODED = re.compile("[\udc80-\udcff]+")  # bytes of a path, as Python has them
 
 
 @contextlib.contextmanager
 def until_output_closes() -> Iterator[None]:
     """End the program if the reader of its standard output has closed it; raise the block's other errors.
 
-    A letter that the output has not, such as one of a path on a terminal in ASCII, is written as an escape.
+    A letter that the output has not, such as one of a path on a terminal in ASCII, is written as an escape,
+    to standard error too.
 
     Raises:
         SystemExit: 141, the status of a program that SIGPIPE ends.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # as Python does for standard error
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=READABLE)
     try:
         try:
             yield
@@ -43,7 +50,23 @@ def readable(text: str) -> str:
     Args:
         text: as Python gives it.
     """
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    text = _UNDECODED.sub(_decoded, text)
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _decoded(found: re.Match) -> str:
+    return found[0].encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """Return the letters that a stream has not as escapes, and where they end."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    letters = readable(error.object[error.start : error.end])
+    return letters.encode("ascii", "backslashreplace").decode("ascii"), error.end
+
+
+codecs.register_error(READABLE, _escaped)
 
 
 def _flush() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from experiments.analysis.tables import SIZES, sizes_of
 from experiments.core.record import PROVENANCE, TABLE, read_provenance, write_bytes
 from experiments.core.settings import UsageError
 from experiments.drawing.style.origin import device_of
+from experiments.processes.output import readable
 from experiments.reference.keep import REFERENCE, count_runs, read_about
 from md.checks import path as as_path
 
@@ -45,7 +47,7 @@ def write_runs(results: Path) -> Path:
         OSError: the list cannot be written; the error names the file.
     """
     path = as_path("results", results) / RUNS
-    write_bytes(path, runs_text(results).encode(errors="backslashreplace"))
+    write_bytes(path, readable(runs_text(results)).encode())
     return path
 
 
@@ -102,8 +104,9 @@ def _columns(folder: Path, names: tuple[str, ...]) -> pd.DataFrame:
     """Read the columns of a table that it has among these."""
     path = folder / TABLE
     try:
-        found = pq.read_schema(path).names
-        return pd.read_parquet(path, columns=[name for name in names if name in found])
+        data = path.read_bytes()  # pyarrow opens no path that Python could not decode
+        found = pq.read_schema(io.BytesIO(data)).names
+        return pd.read_parquet(io.BytesIO(data), columns=[name for name in names if name in found])
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}; restore a copy of it") from error
 

@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
     path = options.results / FILE
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, made.encode(errors="backslashreplace"))
+        write_bytes(path, made.encode())
     except OSError as error:
         print(
             f"error: {path} cannot be written: {error}; allowed: a folder with permission to write and with "

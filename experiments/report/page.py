@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from experiments.core.provenance import code_of
+from experiments.processes.output import readable
 from experiments.report import charts as points
 from experiments.report import numbers, own_runs, specs
 from experiments.report.chart_list import CHARTS
@@ -81,7 +82,8 @@ def html(judgements: Sequence[Judgement], kept: Sequence[Run], own: Sequence[Run
     context |= numbers.of_claims(judgements) | {"n": numbers.of_page()} | _open(claims, kept)
     context |= own_runs.context(own, judgements, drawn) if own else {}
     made = _environment(runs).get_template("page.html").render(context)
-    if (size := len(made.encode(errors="backslashreplace"))) > LARGEST:
+    made = readable(made)
+    if (size := len(made.encode())) > LARGEST:
         raise checks.refuse_value("size of the page", size, f"at most {LARGEST:,} bytes", "give fewer runs")
     return made
 

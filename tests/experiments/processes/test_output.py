@@ -55,15 +55,18 @@ def test_a_broken_pipe_that_is_not_the_output_is_raised():
 
 
 PROGRAMS = ("run", "Popen", "program")  # their `text` takes the encoding of the locale
+PARQUET = ("read_parquet", "read_schema", "read_metadata", "ParquetFile")  # refuse paths of undecoded letters
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
 
 
-def test_letters_that_a_terminal_has_not_are_escaped():
-    code = WRITER.replace('"line" * 100', '"out_\\u00e4"').replace("10_000", "1")
+@pytest.mark.parametrize("letters", ["\\u00e4", "\\udcc3\\udca4"])  # as in the locale UTF-8, C
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_letters_that_a_terminal_has_not_are_escaped(letters, stream):
+    code = WRITER.replace('"line" * 100', f'"out_{letters}", file=sys.{stream}').replace("10_000", "1")
     ended = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=os.environ | ASCII, capture_output=True
+        [sys.executable, "-c", f"import sys\n{code}"], cwd=ROOT, env=os.environ | ASCII, capture_output=True
     )
-    assert (ended.returncode, ended.stdout) == (0, b"out_\\xe4\n")
+    assert (ended.returncode, getattr(ended, stream)) == (0, b"out_\\xe4\n")
 
 
 def test_the_list_of_experiments_is_printed_in_any_locale():
@@ -74,7 +77,8 @@ def test_the_list_of_experiments_is_printed_in_any_locale():
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"), [("out_\udcc3\udca4", "out_ä"), ("ä", "ä"), ("a\udcff", "a\\xff")]
+    ("given", "expected"),
+    [("out_\udcc3\udca4", "out_ä"), ("ä", "ä"), ("a\udcff", "a\\xff"), ("\ud800", "\\ud800")],
 )
 def test_words_that_python_could_not_decode_are_readable(given, expected):
     assert readable(given) == expected
@@ -88,8 +92,10 @@ def test_files_and_programs_are_read_in_the_same_encoding_in_any_locale():
                 given = len(call.args) + ("encoding" in words)
                 needed = {"read_text": 1, "write_text": 2}.get(getattr(call.func, "attr", ""), 0)
                 assert given >= needed, (path, call.lineno)
-                is_program = getattr(call.func, "attr", getattr(call.func, "id", "")) in PROGRAMS
-                assert not (is_program and "text" in words), (path, call.lineno)
+                name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+                assert not (name in PROGRAMS and "text" in words), (path, call.lineno)
+                if name in PARQUET or ast.unparse(call.func) == "pq.read_table":
+                    assert ast.unparse(call.args[0]).startswith("io.BytesIO("), (path, call.lineno)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,13 @@ def test_a_row_says_what_where_how_large_how_often_how_long_from_which_code_and_
         "code": f"`{checkout.first:.7}`",
         "command": "`python -m experiments.timing --n 64 8`",
     }
+
+
+def test_a_folder_whose_name_python_cannot_decode_is_read(checkout, kept, tmp_path):
+    results = shutil.copytree(checkout.root / "results", tmp_path / "out_\udcc3\udca4")
+    assert write_runs(results).read_text() == write_runs(checkout.root / "results").read_text()
+    kept.rename(kept.parent / "cpu_\udcc3\udca4")
+    assert "[timing/cpu_ä]" in write_runs(checkout.root / "results").read_text(encoding="utf-8")
 
 
 def change(kept, **entries):
