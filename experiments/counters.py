@@ -479,7 +479,10 @@ def answer(table: pd.DataFrame) -> Answer:
     cells = {"rank correlation of hits with time (best: -1)": _correlation}
     best = ends.iloc[0].to_dict()
     orders, name = f"{known['orders'].max()} curves and scans", f"{best['model']} in {best['level']}"
-    tried = f"None of the {known['model'].nunique()} models tried, each of one reader at a time, ranks"
+    models = known["model"].nunique()
+    tried = f"None of the {models} models tried, each of one reader at a time, ranks"
+    if models == 1:
+        tried = "The one model tried, of one reader at a time, does not rank"
     sentence = (
         f"{tried} {orders} by hit ratio like the times: the nearest, {name}, has a rank correlation of "
     )

@@ -1,7 +1,8 @@
 """Names of the memory orders that others are compared with, for columns, legends and text.
 
-- shuffled: memory in a random permutation; memory that is never reordered tends to it.
-- lattice: memory in the order of the lattice sites of the initial state; it decays with its age.
+- shuffled: memory in a random permutation, to which memory that is never reordered tends.
+- lattice: memory in the order of the lattice sites of the initial state; this order decays as
+  steps are done.
 - aged (s steps): memory that was in an order s steps ago and was not reordered since; or aged (0.1 d), by how
   far the particles have moved since.
 - fresh (s steps): memory that was reordered along a curve s steps ago, fewer than lie between two reorders.

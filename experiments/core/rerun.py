@@ -20,6 +20,7 @@ COMPARED = {  # entries of a provenance on which times depend -> those in it tha
     "backend": {"clocks.sm", "clocks.mem"},  # of the moment
     "machine": {"system", "memory_GiB"},
 }
+_ABSENT = {"packages": "not installed", "environment": "not set"}  # of None, by entry; else: not known
 _SAMPLES = ("runs", "repeats", "rounds")  # settings that are no sizes
 
 
@@ -177,6 +178,13 @@ def _differences(own: Mapping[str, Any], now: Mapping[str, Any], groups: Iterabl
         before, here = ({"Python": of[group]} if group == "python" else of[group] for of in (own, now))
         known = before.keys() if group in ("backend", "machine") else before.keys() | here.keys()
         for name in sorted(known - COMPARED[group]):
-            was, is_now = (json.dumps(of.get(name), default=str).strip('"') for of in (before, here))
+            was, is_now = (_worded(group, of.get(name)) for of in (before, here))
             if was != is_now:
                 yield f"{name} {was}, here {is_now}"
+
+
+def _worded(group: str, value: Any) -> str:
+    """Format a value of an entry of a provenance as JSON has it, without the quotes of a word."""
+    if value is None:
+        return _ABSENT.get(group, "not known")
+    return json.dumps(value, default=str).strip('"')

@@ -150,17 +150,23 @@ def test_decayed_is_slower_or_has_a_range_or_was_not_measured(row, expected):
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "expected"),
+    ("low", "high", "models", "expected"),
     [
-        (-0.95, -0.5, "block in L1 ranks 5 curves and scans like the times, with a rank correlation of -0.90 "
-                      "(-0.95 to -0.50) between hits and times, where -1 is perfect."),
-        (-0.95, 0.2, "None of the 1 models tried, each of one reader at a time, ranks 5 curves and scans by "
-                     "hit ratio like the times: the nearest, block in L1, has"),
+        (-0.95, -0.5, ["block"],
+         "block in L1 ranks 5 curves and scans like the times, with a rank correlation of -0.90 "
+         "(-0.95 to -0.50) between hits and times, where -1 is perfect."),
+        (-0.95, 0.2, ["block"],
+         "The one model tried, of one reader at a time, does not rank 5 curves and scans by hit ratio "
+         "like the times: the nearest, block in L1, has"),
+        (-0.95, 0.2, ["block", "LRU"],
+         "None of the 2 models tried, each of one reader at a time, ranks 5 curves and scans by hit "
+         "ratio like the times: the nearest, "),
     ],
 )  # fmt: skip
-def test_a_model_ranks_the_orders_or_none_does(low, high, expected, monkeypatch):
-    row = {"model": "block", "level": "L1", "against": "time", "among": "curves", "orders": 5}
-    found = pd.DataFrame([row | {"rank_correlation": -0.9, "from": low, "to": high}])
+def test_a_model_ranks_the_orders_or_none_does(low, high, models, expected, monkeypatch):
+    row = {"level": "L1", "against": "time", "among": "curves", "orders": 5}
+    row |= {"rank_correlation": -0.9, "from": low, "to": high}
+    found = pd.DataFrame([row | {"model": model} for model in models])
     monkeypatch.setattr(counters, "correlations", lambda table: found)
     case = {"n": 8, "filling_fraction": 0.2, "search": "linked", "precision": "float32", "run": 0, "round": 0}
     table = pd.DataFrame([case | {"ordering": "row", "what": "time", "model": None, "level": None}])

@@ -211,8 +211,8 @@ def test_a_run_that_is_complete_cannot_be_resumed(whole, capsys):
         ("machine", {"caches": "L1 Data 1K"}, "another machine (caches L1 Data 1K, here "),
         ("backend", {"threads": 3}, "another machine (threads 3, here "),
         ("packages", {"numba": "0.1"}, "(numba 0.1, here "),
-        ("packages", {"cupy-cuda13x": "1.0"}, "(cupy-cuda13x 1.0, here null)"),
-        ("environment", {"NUMBA_OPT": "1"}, "(NUMBA_OPT 1, here null): times of two programs do not belong"),
+        ("packages", {"cupy-cuda13x": "1.0"}, "(cupy-cuda13x 1.0, here not installed)"),
+        ("environment", {"NUMBA_OPT": "1"}, "(NUMBA_OPT 1, here not set): times of two programs do not"),
         ("python", "2.7", "(Python 2.7, here "),
         ("packages", {"matplotlib": "0.1"}, ""),
         ("machine", {"system": "Linux 1.0"}, ""),
@@ -243,7 +243,7 @@ def test_a_setting_of_the_compiler_that_is_new_stops_a_run_of_times(failed, tmp_
     monkeypatch.setenv("SFC_REGISTERS", "0")
     monkeypatch.setenv("NUMBA_CACHE_DIR", "elsewhere")  # changes no code
     assert run("--resume", folder, spreads=False) == 2
-    assert "(SFC_REGISTERS null, here 0)" in capsys.readouterr().err
+    assert "(SFC_REGISTERS not set, here 0)" in capsys.readouterr().err
 
 
 @pytest.mark.quick
