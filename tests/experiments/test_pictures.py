@@ -138,4 +138,5 @@ def test_the_pages_say_what_the_kept_run_shows():
     shares = [f"{100 * row[f'hit_ratio_{when}']:.0f} %" for when in pictures.WHEN]
     assert f"rises from {' to '.join(shares)}" in page
     assert f"run of {row['particles']} discs" in page
-    assert f"a median of {slots['before']} of memory apart, then {slots['after'].split()[0]}." in readme
+    before, after = (slots[when].split()[0] for when in pictures.WHEN)
+    assert f"a median of {before} memory slots apart, after a reorder {after}." in readme
