@@ -2,6 +2,7 @@
 
 import os
 import signal
+import struct
 
 import gsd.hoomd
 import numpy as np
@@ -139,6 +140,66 @@ class TestDamaged:
     def test_a_truncated_file_is_an_error(self, bytes_, path):
         path.write_bytes(path.read_bytes()[:-bytes_])
         self.refused(path, r"is no trajectory to append to \(Corrupt GSD file")
+
+    @pytest.mark.parametrize(
+        ("block", "field", "value"),
+        [
+            ("index", 1, 0),  # in the header itself
+            ("index", 1, 7335),  # at the end of the file
+            ("index", 1, 2**64 - 8),  # times 32, plus 32 or 256, modulo 2^64 these are in the file
+            ("index", 2, 0),
+            ("index", 2, 2**7 + 2**61),
+            ("index", 2, 2**7 + 2**59),
+            ("namelist", 3, 255),
+            ("namelist", 3, 2**64 - 8),
+            ("namelist", 4, 0),
+            ("namelist", 4, 2**4 + 2**58),
+        ],
+    )
+    def test_a_header_with_a_block_beyond_the_file_is_refused(self, block, field, value, path):
+        """The package gsd computes the ends of blocks in 64 bits, and reads there."""
+        data = bytearray(path.read_bytes())
+        struct.pack_into("<Q", data, 8 * field, value)
+        path.write_bytes(data)
+        place, count = struct.unpack_from("<2Q", data, 8 if block == "index" else 24)
+        size = 32 if block == "index" else 64
+        self.refused(
+            path,
+            rf"is no trajectory to append to \(Corrupt GSD file: {block} of {count} entries of {size} bytes "
+            rf"from byte {place} on, in a file of {len(data)} bytes\)",
+        )
+
+    @pytest.mark.parametrize(
+        ("field", "value", "index", "namelist"),
+        [
+            (1, 768, (768, 4864), (4352, 5376)),  # of which the entries are 0, as of a file without frames
+            (2, 129, (256, 4384), (4352, 5376)),
+            (3, 4096, (256, 4352), (4096, 5120)),
+        ],
+    )
+    def test_a_header_with_blocks_over_each_other_is_refused(self, field, value, index, namelist, path):
+        """The package gsd would write the next frame over the first."""
+        data = bytearray(path.read_bytes())
+        struct.pack_into("<Q", data, 8 * field, value)
+        path.write_bytes(data)
+        self.refused(
+            path,
+            rf"index in the bytes of range\({index[0]}, {index[1]}\), namelist in those of "
+            rf"range\({namelist[0]}, {namelist[1]}\)",
+        )
+
+    def test_a_flipped_bit_of_the_header_is_an_error_or_harms_no_frame(self, path):
+        whole = path.read_bytes()
+        for bit in range(8 * 48):
+            data = bytearray(whole)
+            data[bit // 8] ^= 1 << bit % 8
+            path.write_bytes(data)
+            try:
+                append_frame(path, cloud(seed=3), 20)
+            except ValueError:
+                assert path.read_bytes() == data, bit
+            else:
+                assert [frame.configuration.step for frame in frames(path)] == [0, 10, 20], bit
 
     def test_the_error_of_a_truncated_frame_names_the_frame(self, path):
         for step in range(11, 50):  # so that the index of the file is not at its end
