@@ -296,7 +296,7 @@ def _opened(path: Path, mode: str, precision: str) -> gsd.hoomd.HOOMDTrajectory:
 
 
 def _check_blocks(path: Path) -> None:
-    """Raise an error for a GSD file whose header places its blocks beyond the file, or over each other.
+    """Raise an error for a GSD file with blocks beyond its end, or over each other, by its header.
 
     gsd computes the ends of blocks in 64 bits: if that overflows, it reads outside the file, and the process
     is killed. Where blocks overlap, an appended frame may replace others. A file that is not GSD passes.
