@@ -12,7 +12,7 @@ steps since the gas was made.
 A row `step` is a whole step without reorders. `step with reorder` adds a reorder's share: its cost over
 `reorder_every`. `first_reorder_ms` is the cost of the first reorder, of particles in no order. On a device
 the phases hold only the device's work: the host launches 25 steps before the device starts the first. A
-search that sorts the particles itself (`coherent`, `tiles`, `verlet`, `lbvh`) applies an ordering to its
+search that sorts the particles itself (all but `linked` and `scattered`) applies an ordering to its
 cells, and has no baselines; an ordering that it does not support gives no row. Before a case is timed, its
 forces after one step and its temperature before the first round are compared with those of another search.
 """

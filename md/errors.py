@@ -61,8 +61,9 @@ class NonFiniteState(SimulationFault):
     def __init__(self, step: int, particle: int):
         super().__init__(
             f"step {step}: particle {particle} has a position that is not finite; the time step is too long "
-            "for the stiffness, or the start overlaps deeply; allowed: at most contact_time / 50; lower dt "
-            "or relax the start; in a flock lower velocities and rates, whose squares overflow",
+            "for the stiffness, or the start overlaps deeply; allowed: at most contact_time / 50, less for "
+            "strong damping; lower dt or relax the start; in a flock lower velocities and rates, whose "
+            "squares overflow",
             step,
             particle,
         )
@@ -139,7 +140,8 @@ class EnergyExploded(SimulationFault):
         super().__init__(
             f"step {step}: the energy explodes: kinetic energy of {energy:.3g} per particle, where the start "
             f"had {start:.3g} in all; particle {particle} is the fastest with {speed:.3g} d a step; "
-            f"dt = {dt:.6g} is too long; allowed: at most contact_time / 50; lower dt, or take dt=None",
+            f"dt = {dt:.6g} is too long; allowed: at most contact_time / 50, less for strong damping; lower "
+            "dt, or take dt=None",
             step,
             particle,
         )

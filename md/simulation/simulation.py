@@ -354,8 +354,10 @@ class Simulation:
                 is there.
 
         Raises:
-            ValueError: the file has other particles, a later step or another precision, or is no trajectory
-                of this package; or gsd is too old for the precision.
+            ValueError: the file is not a trajectory of this system, with a last step before this one and in
+                this precision, or holds what no frame of this package has (`append_frame`); the precision
+                cannot hold a number, or gsd is too old for it.
+            BlockingIOError: the file is the trajectory of a run in another process.
             OSError: the frame cannot be written; earlier frames are not changed.
         """
         append_frame(path, self.state, self.step, precision)

@@ -155,6 +155,16 @@ class TestEnergy:
         with pytest.raises(md.EnergyExploded):
             simulation.pairs()
 
+    def test_a_fiftieth_of_a_contact_is_not_called_short_enough_for_strong_damping(self, backend):
+        """Contacts last the longer the stronger the damping, which limits the step the more."""
+        law = md.laws.SpringDashpot(stiffness=1e4, damping=141.4)
+        state = md.State([[2, 3, 3], [2.99, 3, 3]], [[1, 0, 0], [-1, 0, 0]], BOX)
+        simulation = md.Simulation(state, law, dt=law.contact_time / 50, backend=backend)
+        with pytest.raises(
+            md.EnergyExploded, match=r"contact_time / 50, less for strong damping; lower dt, or take dt=None"
+        ):
+            simulation.run(20)
+
     def test_is_found_by_a_poll_that_waits_where_the_monitor_does_not_measure(self, backend, blind):
         simulation = too_long(35, backend)
         simulation.run(13)
