@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
+from numpy.ma import MaskedArray  # numpy imports it late: a fork meanwhile would leave its lock to no thread
 
 try:
     import resource
@@ -30,6 +31,7 @@ ONE_DTYPE = "integers of one dtype: from -2**63 to 2**63 - 1, or from 0 to 2**64
 LONGEST = 2**20  # entries of a short sequence
 UNMASK = "fill it with .filled()"
 SMALL = 2**24  # bytes
+PART = 2**16  # entries of an array that are checked at a time
 MOST_EXACT = 2**53  # magnitude up to which a float64 holds every integer
 PROCESS, HOST = Path("/proc/self/statm"), Path("/proc/meminfo")
 CONTAINERS = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -163,8 +165,8 @@ def number(
 
     Args:
         name: of the argument.
-        value: a number of Python, numpy (of any width) or `fractions`; an integer only if a float64 holds the
-            number, as one up to 2**53 in magnitude is.
+        value: a number of Python, numpy (of any width) or `fractions`; an integer, of these classes or a long
+            double, only if a float64 holds the number, as one up to 2**53 in magnitude is.
         low: lowest allowed.
         high: highest allowed.
         above: exclusive lower bound.
@@ -185,8 +187,8 @@ def number(
         found = float(value)
     except OverflowError as error:
         raise refuse_value(name, value, allowed, remedy) from error
-    if isinstance(value, Rational) and value.denominator == 1 and found != int(value.numerator):
-        raise refuse_value(name, value, HELD, remedy)
+    if (whole := _whole(value)) is not None and found != whole:
+        raise refuse_value(name, whole if math.isfinite(found) else value, HELD, remedy)
     inside = low <= found <= high and (found > above or above == -math.inf)
     inside = inside and (found < below or below == math.inf)
     if not inside or (finite and not math.isfinite(found)):
@@ -200,7 +202,15 @@ def exact_number(name: str, value: object) -> int | float:
     Raises:
         TypeError, ValueError: as `number`.
     """
-    return int(value) if is_integer(value) else number(name, value)
+    whole = _whole(value) if is_number(value) else None
+    return number(name, value) if whole is None else whole
+
+
+def _whole(value: Any) -> int | None:
+    """Return the integer that a number is; None for another, and for a float that a float64 holds."""
+    if isinstance(value, Rational):
+        return int(value.numerator) if value.denominator == 1 else None
+    return int(value) if isinstance(value, np.longdouble) and value.is_integer() else None
 
 
 def is_number(value: object) -> TypeGuard[float | np.integer | np.floating | Rational]:
@@ -344,7 +354,7 @@ def sequence(
     """
     allowed = f"a sequence of {'' if count is None else f'{count} '}{what}"
     if isinstance(values, np.ndarray):
-        if isinstance(values, np.ma.MaskedArray):
+        if isinstance(values, MaskedArray):
             raise ValueError(_message(f"{name} is a masked array", allowed, remedy or UNMASK))
         if values.ndim != 1:
             raise ValueError(_message(f"{name} of shape {values.shape}", allowed, remedy))
@@ -396,7 +406,7 @@ def array(
             array, too large to copy into memory.
     """
     listed = _classes(values, len(shape))
-    if isinstance(values, np.ma.MaskedArray) or any(issubclass(one, np.ma.MaskedArray) for one in listed):
+    if isinstance(values, MaskedArray) or any(issubclass(one, MaskedArray) for one in listed):
         unmasked = f"an array without a mask, {_shape(shape)}"
         raise ValueError(_message(f"{name} is a masked array", unmasked, UNMASK))
     truths = listed & {bool, np.bool_}  # numpy converts them to 0 and 1 in a list with numbers
@@ -484,10 +494,20 @@ def _require_floats(name: str, values: np.ndarray, remedy: str) -> None:
     """Check that a float64 holds each value of an array of integers."""
     if values.dtype.kind not in "iu" or values.dtype.itemsize < 8:
         return
-    for place in np.argwhere((values < -MOST_EXACT) | (values > MOST_EXACT)):
-        value = values[tuple(place)].item()
-        if int(float(value)) != value:
-            raise ValueError(_message(f"{_entry(name, place)} = {value}", HELD, remedy))
+    if not values.size or (values.min() >= -MOST_EXACT and values.max() <= MOST_EXACT):
+        return
+    kind, done = values.dtype.newbyteorder("="), 0
+    parts: Any = np.nditer(
+        values, ["buffered", "external_loop"], order="C", op_dtypes=[kind], buffersize=PART
+    )
+    for part in parts:  # in little memory
+        near = part.astype(np.float64)
+        inside = near < 2.0 ** (63 if kind.kind == "i" else 64)
+        held = np.where(inside, near, 0).astype(kind) == part
+        if not held.all():
+            place = np.unravel_index(done + int(held.argmin()), values.shape)
+            raise ValueError(_message(f"{_entry(name, map(int, place))} = {values[place]}", HELD, remedy))
+        done += part.size
 
 
 def _require_between(

@@ -144,20 +144,30 @@ class TestNumbers:
         assert checks.is_number(kind(3))
 
     @pytest.mark.parametrize("end", [2**53, 2**60, 2**63, 2**64])
-    @pytest.mark.parametrize("kind", [int, Fraction, np.int64, np.uint64])
+    @pytest.mark.parametrize("kind", [int, Fraction, np.int64, np.uint64, np.longdouble])
     def test_an_integer_between_two_floats_is_refused(self, end, kind):
         for value in (end - 1, end, end + 1, 1 - end, -end, -end - 1):
             try:
                 given = kind(value)
             except OverflowError:  # not of this width
                 continue
+            if int(given) != value:  # nor a long double
+                continue
             if int(float(value)) == value:
                 assert checks.number("length", given) == value
             else:
+                assert checks.exact_number("corner", given) == value
                 parts = ("length = ", str(value), "; allowed: numbers that a float64 holds", "; scale")
                 refused(
                     lambda given=given: checks.number("length", given, remedy="scale"), ValueError, *parts
                 )
+
+    @pytest.mark.skipif(np.finfo(np.longdouble).maxexp == 1024, reason="as long as a double")
+    @pytest.mark.parametrize("finite", [True, False])
+    def test_a_long_double_beyond_floats_does_not_become_infinite(self, finite):
+        value = np.longdouble(2) ** 16000
+        part = "length = np.longdouble('3.01946933"
+        refused(lambda: checks.number("length", value, finite=finite), ValueError, part)
 
     @pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
     def test_another_class_is_a_type_error(self, value):

@@ -5,6 +5,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given as drawn
+from hypothesis import strategies as st
 
 from sfc import checks
 from tests.sfc.test_checks import refused
@@ -151,6 +153,32 @@ class TestArrays:
             refused(lambda given=given: checks.array("x", given, *taken, "scale"), ValueError, *parts)
         fair = np.array([[2**62, 2**53 - 1], [2**54 + 4, 2**55]], dtype)
         assert checks.array("x", fair, *taken).tolist() == fair.tolist()
+
+    @drawn(data=st.data(), dtype=st.sampled_from(["i8", "u8", ">i8", ">u8"]))
+    def test_the_first_integer_between_two_floats_is_named(self, data, dtype):
+        ends = [int(end) for end in (np.iinfo(dtype).min, np.iinfo(dtype).max)]
+        powers = st.builds(lambda k, sign: sign * 2**k, st.integers(0, 64), st.sampled_from([1, -1]))
+        step = st.builds(int.__add__, powers, st.sampled_from([0, 1, -1, 2**10, -(2**10), 2**11]))
+        entry = st.one_of(st.integers(*ends), step.map(lambda x: min(max(x, ends[0]), ends[1])))
+        given = np.array(data.draw(st.lists(st.tuples(entry, entry), max_size=5)), dtype).reshape(-1, 2)
+        given = given[::-1] if data.draw(st.booleans()) else np.broadcast_to(given[:, :1], given.shape)
+        taken = "fiu", "real numbers", ("n", 2)
+        rounded = [
+            place for place in np.ndindex(given.shape) if int(float(given[place])) != int(given[place])
+        ]
+        if not rounded:
+            assert checks.array("x", given, *taken).tolist() == given.tolist()
+            return
+        part = f"x[{rounded[0][0]}, {rounded[0][1]}] = {given[rounded[0]]}; allowed: numbers that a float64"
+        refused(lambda: checks.array("x", given, *taken), ValueError, part)
+
+    def test_an_integer_between_two_floats_is_found_in_many(self):
+        given = np.arange(2**17).reshape(-1, 2) * 2**40
+        assert checks.array("x", given, "fiu", "real numbers", ("n", 2)) is given
+        given[2**15 + 3, 1] += 1
+        refused(
+            lambda: checks.array("x", given, "fiu", "real numbers", ("n", 2)), ValueError, "x[32771, 1] = "
+        )
 
     def test_a_wide_integer_is_compared_with_a_bound_of_floats_as_it_is(self):
         given = np.array([2**53, 2**53 + 1, -(2**53) - 1])
