@@ -87,20 +87,22 @@ def cells_of_integers(points: Any, grid: IntegerGrid) -> tuple[Any, Any]:
         outside |= (x < real(first)) | (x > real(last)) | (low > most or high < least)
         before = min(max(first - low, 0), high - low)
         inside = x.clip(real(first), real(last)).astype(np.uint64)
-        offset = inside - np.uint64(first % 2**64) + np.uint64(before)
-        cells[:, axis] = _scaled(offset, width, grid.base, grid.order)
+        offset = inside - np.uint64(first % 2**64) + np.uint64(before % 2**64)
+        cell = _scaled(offset, width, grid.base, grid.order)
+        if high - low == width and high <= most:  # the offset of the upper corner, the width, may be 2**64
+            cell[x >= real(max(high, least))] = np.uint64(side - 1)
+        cells[:, axis] = cell
     return cells, outside
 
 
 def _scaled(offset: Any, width: int, base: int, order: int) -> Any:
-    """Compute floor(offset * base**order / width), and base**order - 1 for the width, of (n,) uint64."""
+    """Compute floor(offset * base**order / width) of (n,) uint64 below the width; others give any value."""
     index, rest, left = offset * np.uint64(0), offset, order
     most = max(level for level in range(1, 49) if base**level <= EXACT_SIDE)
     while left:
         levels = min(left, most)
         quotient, rest = _divided(rest, base**levels, width)
         index, left = index * np.uint64(base**levels) + quotient, left - levels
-    index[offset > np.uint64(width - 1)] = np.uint64(base**order - 1)
     return index
 
 
@@ -111,7 +113,7 @@ def _divided(values: Any, side: int, width: int) -> tuple[Any, Any]:
     decides, with the fraction of that quotient, whether the quotient is too large or too small by 1.
 
     Args:
-        values: (n,) uint64, below the width; the results of others are not defined.
+        values: (n,) uint64; the quotient and the remainder of one that is not below the width are any.
         side: up to `EXACT_SIDE`.
         width: up to `MOST_WIDTH`.
     """

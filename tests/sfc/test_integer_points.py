@@ -47,6 +47,23 @@ def points_in_boxes(draw, dim: int):
     return np.array(rows, dtype), low, high
 
 
+@st.composite
+def points_in_the_widest_boxes(draw):
+    """Boxes 2**64 wide with a corner beside an end of a dtype, and points on the corners of the box."""
+    dtype = draw(DTYPES)
+    ends = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    corner = st.builds(
+        sum, st.tuples(st.sampled_from(ends), st.integers(-2, 2), st.sampled_from([0, -(2**64)]))
+    )
+    low = draw(st.tuples(corner, corner))
+    high = (low[0] + 2**64, low[1] + draw(st.sampled_from([2**64, 2**64 - 1, 2**63])))
+    near = [
+        st.sampled_from([min(max(end + away, ends[0]), ends[1]) for end in both for away in (-1, 0, 1)])
+        for both in zip(low, high, strict=True)
+    ]
+    return np.array(draw(st.lists(st.tuples(*near), min_size=1, max_size=8)), dtype), low, high
+
+
 def expected(point: list[int], low, high, base: int, order: int, stretch: bool) -> tuple[list[int], bool]:
     """The cell of a point, or of the nearest one in the box, and whether the point is outside."""
     extent = [b - a for a, b in zip(low, high, strict=True)]
@@ -58,10 +75,13 @@ def expected(point: list[int], low, high, base: int, order: int, stretch: bool) 
     return cell, near != point
 
 
+either = st.one_of(points_in_boxes(2), points_in_the_widest_boxes())
+
+
 @given(st.data(), st.sampled_from(CURVES), st.booleans())
 def test_a_key_is_that_of_the_exact_cell(data, curve, stretch):
     name, dim = curve
-    points, low, high = data.draw(points_in_boxes(dim))
+    points, low, high = data.draw(points_in_boxes(dim) if dim == 1 else either)
     of = sfc.curve(name, dim)
     bits = data.draw(st.integers(0, of.max_order))
     cells, outside = zip(
@@ -102,7 +122,7 @@ def test_without_a_box_integers_are_cells_and_others_the_nearest(data, curve):
 def test_a_cell_is_exact_at_every_order(data, base, order):
     """Also at orders that no curve of that many dimensions has, of up to 2**64 cells a side."""
     order = min(order, 64 if base == 2 else 40)
-    points, low, high = data.draw(points_in_boxes(2))
+    points, low, high = data.draw(either)
     grid = integer_grid(low, high, base, order, True)
     cells, outside = cells_of_integers(points, grid)
     for row, point in enumerate(points.tolist()):
@@ -135,6 +155,28 @@ def test_floats_take_the_place_of_integers_only_where_they_are_exact(width, low)
         assert is_exact_in_floats(grid) == (width * side <= 2**53)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "box", "points", "keys", "outside"),
+    [
+        ("u8", (-1, 2**64 - 1), [0, 2**62, 2**63 - 1, 2**64 - 1], [0, 1, 2, 3], 0),
+        ("i8", (-(2**63) - 1, 2**63 - 1), [-(2**63), -1, 0, 2**63 - 1], [0, 2, 2, 3], 0),
+        ("i8", (-(2**63), 2**63), [-(2**63), -1, 0, 2**63 - 1], [0, 1, 2, 3], 0),
+        ("i1", (-128 - 2**64, -128), [-128], [3], 0),
+        ("i1", (-128 - 2**64, -128), [-128, -127, 127], [3, 3, 3], 2),
+        ("i1", (-129 - 2**64, -129), [-128, 127], [3, 3], 2),
+        ("i1", (127, 127 + 2**64), [-128, 127], [0, 0], 1),
+        ("u8", (-(2**64), 0), [0, 5], [3, 3], 1),
+    ],
+)
+def test_boxes_of_the_largest_width(dtype, box, points, keys, outside):
+    given = np.array(points, dtype)[:, None]
+    if not outside:
+        assert sfc.keys(given, "morton", 2, box).tolist() == keys
+        return
+    with pytest.warns(UserWarning, match=f"^{outside} of {len(points)} points"):
+        assert sfc.keys(given, "morton", 2, box, clip=True).tolist() == keys
+
+
 def test_times_in_nanoseconds_keep_their_order():
     times = NOW + np.random.default_rng(0).permutation(4000)
     events = np.column_stack([times, times])
@@ -161,6 +203,26 @@ def test_a_box_is_of_integers_of_any_size_and_of_floats(box):
     points = np.array([[2**64 - 1, 0], [2**63, 2**53 + 1], [2**63 - 1, 2**62]], np.uint64)
     keys = sfc.keys(points, "morton", 1, box)
     np.testing.assert_array_equal(keys, sfc.curve("morton", 2).encode([[1, 0], [1, 0], [0, 0]], 1))
+
+
+LONG = pytest.param(
+    np.longdouble, marks=pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="as long as a double")
+)
+
+
+@pytest.mark.parametrize("kind", [Fraction, LONG])
+def test_corners_of_other_classes_are_integers_too(kind):
+    low, high = 2**60 + 1, 2**60 + 4
+    points = np.array([[low], [low + 1], [high]])
+    for box in ((kind(low), kind(high)), ([kind(low)], [kind(high)])):
+        assert sfc.keys(points, "morton", 2, box).tolist() == [0, 1, 3]
+        with pytest.raises(
+            ValueError, match=rf"low\[0\] of the box = {low}; allowed: numbers that a float64"
+        ):
+            sfc.keys(points.astype(float), "morton", 2, box)
+    if kind is np.longdouble:
+        box = np.array([[kind(low)], [kind(high)]])
+        assert sfc.keys(points, "morton", 2, box).tolist() == [0, 1, 3]
 
 
 def test_many_points_are_placed_by_chunks():
