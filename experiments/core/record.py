@@ -27,7 +27,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 
-from experiments.core.settings import UsageError
+from experiments.core.settings import KEPT, UsageError
 from md.checks import path as as_path
 from md.io.atomic_write import replacing, write_atomically
 from md.io.interrupt import defer_sigint
@@ -199,7 +199,7 @@ class Record:
 
         Raises:
             TypeError: a value of another class; a cell of a table holds one value.
-            ValueError: an integer of more than 64 bits.
+            ValueError: an integer outside the range of int64.
             OSError: the file cannot be written, for example on a full disk; the error names the file, and the
                 cases before are kept.
         """
@@ -594,11 +594,11 @@ def _plain(name: str, value: Any) -> Any:
 
     Raises:
         TypeError: a value that no cell of a table holds.
-        ValueError: an integer of more than 64 bits, which no column holds.
+        ValueError: an integer outside the range of int64.
     """
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise checks.refuse_value(f"column {name!r}", value, "an integer of 64 bits", "give it as text")
+        raise checks.refuse_value(f"column {name!r}", value, KEPT, "give it as text")
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     raise TypeError(

@@ -23,6 +23,7 @@ from experiments.analysis.baselines import BASELINES
 from sfc import checks
 
 MOST_CASES = 100_000
+KEPT = "an integer from -2**63 to 2**63 - 1"  # in a table
 PARTICLE_BYTES = 100  # at least: positions, velocities and forces in float64 in 3D, id, key, cell, neighbours
 
 
@@ -249,10 +250,10 @@ def values(field: Any) -> Iterator[Any]:
 
 
 def _check_width(flag: str, field: Any) -> None:
-    """Raise for an integer of more than 64 bits, which no array and no table holds."""
+    """Raise for an integer outside the range of int64, which no table holds."""
     for value in values(field):
         if checks.is_integer(value) and not -(2**63) <= value < 2**63:
-            raise checks.refuse_value(flag, value, "an integer of 64 bits", "take a smaller one")
+            raise checks.refuse_value(flag, value, KEPT, "take one in that range")
 
 
 def flag_of(name: str) -> str:

@@ -298,7 +298,9 @@ def test_an_integer_that_no_table_holds_ends_with_a_line(seed, tmp_path, capsys)
     with pytest.raises(SystemExit) as ended:
         run(tmp_path, "--seed", str(seed), measure=seeded)
     assert ended.value.code == 1
-    expected_message = f"error: column 'seed' = {seed}; allowed: an integer of 64 bits; give it as text"
+    expected_message = (
+        f"error: column 'seed' = {seed}; allowed: an integer from -2**63 to 2**63 - 1; give it as text"
+    )
     assert expected_message in capsys.readouterr().err
     run(tmp_path, "--seed", str(2**63 - 2), "--repeats", "2", measure=seeded)
 

@@ -172,7 +172,10 @@ def test_a_case_without_one_of_its_lines_is_not_finished(missing, begin, tmp_pat
 
 @pytest.mark.parametrize("other", [{}, {"seed": None}, {"seed": float("nan")}])
 def test_a_wide_integer_is_kept_where_another_row_has_none(other, tmp_path):
-    record, seed = Record.create(tmp_path, "toy", {}), 2**53 + 1
+    record, seed = Record.create(tmp_path, "toy", {}), 2**63 - 1
+    for wide in (2**63, 2**64 - 1, -(2**63) - 1):
+        with pytest.raises(ValueError, match=rf"'seed' = {wide}; allowed: an integer from -2\*\*63 to"):
+            record.add(0, [{"seed": wide}, {"size": 2} | other])
     record.add(0, [{"size": 1, "seed": seed}, {"size": 2} | other, {"size": 3, "seed": -seed}])
     record.write_tables()
     for table in (record.table, read_table(record.folder), pd.read_parquet(record.folder / "table.parquet")):
