@@ -9,6 +9,7 @@ class of one argument, and `implement` registers the code for one class, in the 
 constants that a kernel can call or read, which decides whether a stored kernel is still valid. `numba` is
 Numba, imported at its first use (`sfc.compile.lazy_module`). `in_threads` calls kernels side by side,
 `in_parts` and `first_in_parts` with parts of a range, on `thread_count` threads: one in a child of a fork.
+`sfc.compile.forks` holds locks across a fork.
 """
 
 from sfc.compile.decorators import (

@@ -12,23 +12,19 @@ from __future__ import annotations
 
 import gc
 import inspect
-import os
 from collections.abc import Callable, Iterable
-from functools import cache, cached_property, update_wrapper, wraps
+from functools import cache, update_wrapper, wraps
 from threading import RLock
 from typing import Any, TypeVar
 
 from sfc.compile import threads
+from sfc.compile.forks import starting
 from sfc.compile.lazy_module import load_modules, numba
 
 Function = TypeVar("Function", bound=Callable)
 CALLED = {"no_cfunc_wrapper": True}  # no kernel takes another as a value, and C calls none
 BARE = {"no_cpython_wrapper": True, **CALLED}  # for functions that only kernels call
-_making, _sharing = RLock(), RLock()
-if hasattr(os, "register_at_fork"):  # not on Windows; a child would wait for a thread that it does not have
-    os.register_at_fork(
-        before=_making.acquire, after_in_parent=_making.release, after_in_child=_making.release
-    )
+_sharing = RLock()
 _by_class: dict[Callable, dict[type, Callable]] = {}  # function -> class -> chooser of the code
 
 
@@ -42,19 +38,22 @@ class Kernel:
     Attributes:
         py_func: the Python function.
         options: as given.
+        dispatcher: Numba's, made at the first use. It compiles, or loads from the disk cache, at a call.
     """
 
     __qualname__: str  # of `py_func`
+    dispatcher: Any
 
     def __init__(self, function: Callable, options: dict[str, Any]):
         self.py_func, self.options = function, options
         update_wrapper(self, function)
 
-    @cached_property
-    def dispatcher(self) -> Any:
-        """Numba's dispatcher, made at the first use. It compiles, or loads from the disk cache, at a call."""
-        with _making:
-            return vars(self).get("dispatcher") or self._dispatcher()  # another thread may have made it
+    def __getattr__(self, name: str) -> Any:
+        """Make the dispatcher. Below Python 3.12 a `cached_property` has a lock, which no fork waits for."""
+        if name != "dispatcher":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        with starting:
+            return vars(self).get(name) or self._dispatcher()  # another thread may have made it
 
     def _dispatcher(self) -> Any:
         from sfc.compile.kernel_cache import KernelCache  # imports Numba

@@ -42,6 +42,7 @@ from numba.core.serialize import NumbaPickler
 from numba.misc.appdirs import user_cache_dir
 
 from sfc.compile.fingerprint import UnhashableCodeError, described_options
+from sfc.compile.forks import hold_across_forks
 
 MAGIC = b"spatial-locality kernel 2\n"
 DIGEST = 32  # bytes of a hash
@@ -61,12 +62,7 @@ def _mangled(record: types.Record) -> tuple[str, tuple[int]]:
 
 types.Record.mangling_args = property(_mangled)  # type: ignore[method-assign,assignment]
 
-if hasattr(os, "register_at_fork"):  # not on Windows; a child would wait for a thread that it does not have
-    os.register_at_fork(
-        before=global_compiler_lock.acquire,
-        after_in_parent=global_compiler_lock.release,
-        after_in_child=global_compiler_lock.release,
-    )
+hold_across_forks(global_compiler_lock)
 
 
 class Counts:

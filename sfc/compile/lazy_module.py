@@ -9,6 +9,8 @@ those that use it.
 import importlib
 from typing import Any
 
+from sfc.compile.forks import starting
+
 
 class LazyModule:
     """Stand-in for a module, which is imported when an attribute of it is first read.
@@ -24,8 +26,9 @@ class LazyModule:
         return getattr(self.load(), name)
 
     def load(self) -> Any:
-        """Import the module, and return it."""
-        return importlib.import_module(self._name)
+        """Import the module, and return it. A fork waits for the import."""
+        with starting:
+            return importlib.import_module(self._name)
 
 
 def load_modules(names: dict[str, Any]) -> None:

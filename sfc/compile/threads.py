@@ -17,12 +17,13 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from sfc.compile.forks import starting
 from sfc.compile.lazy_module import numba
 
 MANY = 2**16  # items of little work, for which threads are worth their start
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-_is_forked = False
+_is_forked = _has_started = False
 
 
 def thread_count() -> int:
@@ -32,7 +33,16 @@ def thread_count() -> int:
     """
     if _is_forked or numba.config.NUMBA_NUM_THREADS == 1:
         return 1
-    return numba.get_num_threads()
+    return numba.get_num_threads() if _has_started else _start_threads()
+
+
+def _start_threads() -> int:
+    """Start the threads of Numba, and return their number. A fork waits for the start."""
+    global _has_started
+    with starting:
+        count = int(numba.get_num_threads())
+        _has_started = True
+    return count
 
 
 def _note_fork() -> None:

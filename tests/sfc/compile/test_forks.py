@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from sfc.compile import forks
 from tests.processes import LIMIT
 from tests.tiers import full
 
@@ -114,3 +115,74 @@ with ThreadPoolExecutor(3) as pool:
         assert list(pool.map(order, range(3))) == expected
 """
     run(f"{POINTS}\nsys.argv[1:] = [{layer!r}]\n{code}", NUMBA_THREADING_LAYER=layer)
+
+
+def test_a_child_of_a_fork_computes_though_another_thread_was_at_its_first_call():
+    """Numba is imported then, its threads start, and dispatchers are made; each is met halfway."""
+    code = """
+import os, sys, threading, time
+
+late = threading.Event()  # set by the fork, once it holds the locks
+os.register_at_fork(before=lambda: late.set() or time.sleep(0.2))  # first registered, last to run
+
+import numpy as np, sfc
+from sfc.compile import kernel
+
+assert "numpy.ma" in sys.modules  # which numpy imports at its first use
+points = np.random.default_rng(0).random((2**17, 2))
+twice, thrice = kernel(lambda x: 2 * x), kernel(lambda x: 3 * x)
+sys.unraisablehook = lambda error: os._exit(3)  # an error of what runs at a fork
+
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name in halfway:
+            halfway[name].set()
+            time.sleep(0.3)
+
+def code_of_child(work):
+    child = os.fork()
+    if not child:
+        work()
+        os._exit(7)
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+codes, names = [], ("numba.core", "numba.cpython.hashing", "numba.np.ufunc.workqueue")
+halfway = {name: threading.Event() for name in names}
+sys.meta_path.insert(0, Slow())
+call = lambda: sfc.argsort(points, bits=16)
+thread = threading.Thread(target=call)
+thread.start()
+for event in halfway.values():
+    event.wait()
+    code_of_child(call)
+thread.join()
+late.clear()
+thread = threading.Thread(target=lambda: late.wait() and twice(1))
+thread.start()
+code_of_child(lambda: thrice(1))
+thread.join()
+print(codes)
+"""
+    assert run(code, NUMBA_THREADING_LAYER="workqueue") == "[7, 7, 7, 7]\n"
+
+
+def test_a_lock_that_is_registered_while_a_fork_waits_for_another_is_held_too(monkeypatch):
+    class Lock:
+        held, inner = 0, None
+
+        def __enter__(self):
+            self.held += 1
+            if self.inner:
+                forks.hold_across_forks(self.inner)
+                self.inner = None
+
+        def __exit__(self, *error):
+            self.held -= 1
+
+    outer, inner = Lock(), Lock()
+    outer.inner = inner
+    monkeypatch.setattr(forks, "_locks", [outer])
+    forks._acquire()
+    assert (outer.held, inner.held) == (1, 1)
+    forks._release()
+    assert (outer.held, inner.held) == (0, 0)
