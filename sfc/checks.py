@@ -472,7 +472,8 @@ def kept(name: str, values: Any, found: np.ndarray) -> np.ndarray:
         for place in np.argwhere(np.abs(found) >= MOST_EXACT):
             value = given[tuple(place)]
             if is_integer(value) and int(found[tuple(place)]) != int(value):
-                raise ValueError(_message(f"{_entry(name, place)} = {value} beside floats", HELD))
+                remedy = "subtract the smallest of the integers first"
+                raise ValueError(_message(f"{_entry(name, place)} = {value} beside floats", HELD, remedy))
     return found
 
 

@@ -252,7 +252,7 @@ def _fewest_levels(points: Any, of: AnyCurve) -> int:
     while of.base**order <= largest:
         order += 1
         if order > of.max_order:
-            remedy = "so that a key fits 64 bits; give a box and bits, for wider cells"
+            remedy = "so that a key fits 64 bits; give a box, for wider cells"
             raise checks.refuse_value(
                 "largest coordinate", largest, f"up to {of.base**of.max_order - 1}", remedy
             )

@@ -153,7 +153,8 @@ class Record:
         """
         if not (as_path("run", run) / JOURNAL).is_file():
             raise UsageError(
-                f"no {JOURNAL} in {run}; allowed: the folder of a run that was interrupted, killed or failed"
+                f"no {JOURNAL} in {run}; allowed: the folder of an interrupted, killed or failed run; "
+                "--from repeats a finished run"
             )
         return cls(run)
 

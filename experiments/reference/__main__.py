@@ -31,8 +31,8 @@ def keep(
     """Copy a run into results/reference/<experiment>/<name>, and list it in results/RUNS.md.
 
     Args:
-        run: Its folder, results/<experiment>/<utc>-<hash>.
-        name: Of the new folder, such as h200_512.
+        run: Folder of the run, results/<experiment>/<utc>-<hash>.
+        name: Name of the new folder, such as h200_512.
         about: One line: what was measured.
         runs: Smallest number of runs of a table of times.
         films: Whether films are kept.

@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--write",
         action="store_true",
-        help=f"put the table into {PAGE.name}, and Table 6.1 of [thesis] into {THESIS.name}, between marks",
+        help=f"replace the table in results/{PAGE.name}, and Table 6.1 of [thesis] in {THESIS.name}",
     )
     parser.add_argument(
         "--run-commands",
