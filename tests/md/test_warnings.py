@@ -291,8 +291,9 @@ def test_a_flock_does_not_warn(is_driven, tmp_path):
     check_with_restart(simulation, tmp_path)
 
 
-@pytest.mark.parametrize("temperature", [2.0, tiers.full(0.0)])
-@pytest.mark.parametrize("is_open", [False, tiers.full(True)])
+@pytest.mark.full
+@pytest.mark.parametrize("temperature", [2.0, 0.0])
+@pytest.mark.parametrize("is_open", [False, True])
 def test_a_wing_in_a_stream_does_not_warn(temperature, is_open, tmp_path):
     box = md.Box((40.0, 20.0), periodic=(True, False))
     wing = md.Wing(airfoil=md.naca("2412"), chord=10, angle=10, at=(12, 10), stiffness=1e4)

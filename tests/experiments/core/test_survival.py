@@ -195,10 +195,9 @@ def test_a_run_that_another_process_measures_cannot_be_resumed(tmp_path, capsys)
 
 def test_a_run_that_is_complete_cannot_be_resumed(whole, capsys):
     assert run("--resume", whole) == 2
-    assert (
-        f"no {JOURNAL} in {whole}; allowed: the folder of a run that was interrupted"
-        in capsys.readouterr().err
-    )
+    said = capsys.readouterr().err
+    assert f"no {JOURNAL} in {whole}; allowed: the folder of an interrupted, killed or failed run" in said
+    assert "--from repeats a finished run" in said
 
 
 @pytest.mark.quick

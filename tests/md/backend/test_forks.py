@@ -9,10 +9,10 @@ CODE = """
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 import md
-from tests.md.backend.test_threads import BOX, LAW, SPACE, WALLS, crowd
+from tests.md.backend.test_threads import LAW, SPACE, crowd
 
 def gas():
-    options = {"search": "naive", "dt": 1e-4, "walls": WALLS, "allow_overlap": True, "backend": "cpu"}
+    options = {"search": "linked", "dt": 1e-4, "allow_overlap": True, "backend": "cpu"}
     return md.Simulation(crowd(SPACE, 1000), LAW, **options)
 
 def cavity():
