@@ -11,8 +11,9 @@ import pytest
 
 from experiments.measurement import cycle_target
 from experiments.measurement.cycle_target import LEAST_STEPS, CycleJob, profile, simulation, write_start
+from tests import tiers
 
-JOB = CycleJob(512, 0.2, "verlet", "float64", True, "cpu", 0, 20)
+JOB = CycleJob(512, 0.2, "verlet", "float64", False, "cpu", 0, 20)
 
 
 def profiled_steps(sim, monkeypatch) -> list[tuple[int, int]]:
@@ -29,8 +30,9 @@ def profiled_steps(sim, monkeypatch) -> list[tuple[int, int]]:
     return seen
 
 
-def test_a_profile_has_a_build_and_the_steps_after_it(monkeypatch):
-    sim = simulation(JOB)
+@pytest.mark.parametrize("fused", [False, tiers.full(True)])
+def test_a_profile_has_a_build_and_the_steps_after_it(fused, monkeypatch):
+    sim = simulation(JOB._replace(fused=fused))
     sim.run(JOB.warm_up)
     seen = profiled_steps(sim, monkeypatch)
     cycle = profile(sim)

@@ -8,6 +8,7 @@ import pytest
 
 import md
 from md.particles.cell_grid import MAX_CELLS, CellGrid, _cells_along
+from tests import tiers
 
 LAW = md.laws.SpringDashpot(1e4, 5.0)
 SINGLE, DOUBLE = np.dtype("float32"), np.dtype("float64")
@@ -127,7 +128,10 @@ def test_a_cutoff_out_of_range_is_refused(cutoff):
         CellGrid(md.Box((5, 5)), cutoff, DOUBLE, md.backend.Cpu())
 
 
-@pytest.mark.parametrize("search", WITHOUT_CELLS)
+@pytest.mark.parametrize(
+    "search",
+    tiers.by_default(WITHOUT_CELLS, lambda name: name not in ("reflexive", "wide_bvh"), tiers.full),
+)
 def test_a_start_that_overlaps_is_found_in_a_box_of_many_more_cells_than_particles(search, monkeypatch):
     monkeypatch.setattr(md.checks, "host_memory", lambda: 2**20)
     box = md.Box((300.0,) * 3, (True, True, False))
