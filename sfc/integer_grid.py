@@ -1,7 +1,7 @@
 """Cells of integer points in a grid over a box, exact in 64-bit arithmetic.
 
 A float64 holds no more than 53 bits, so that points beyond 2**53 would be rounded before the lower corner of
-the box is subtracted. The operations are those of numpy and of cupy arrays alike, on the host or on a device.
+the box is subtracted. The operations are those that arrays of numpy and of cupy share.
 """
 
 from typing import Any, NamedTuple

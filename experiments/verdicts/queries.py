@@ -4,7 +4,7 @@ Contract. The rows of a query are those of its runs that its filter selects. The
 and a process of its own) or, if they are predictions or numbers of several gases, to gases; a query may name
 another column whose values are independent of each other, such as the scenes of one run. Of several runs the
 answer is the mean of the logarithms with Student's t interval (95 %); of parts of a whole, which cannot
-exceed 1, that of log(x / (1 - x)); of several gases or scenes, and of runs whose numbers are not all above 0,
+exceed 1, that of log(x / (1 - x)); of several gases or scenes, and of runs with numbers not all above 0,
 the median and the range. One run or gas gives its median and the range of its rounds, and is called so.
 """
 

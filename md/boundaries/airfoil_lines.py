@@ -62,9 +62,9 @@ class Line:
             _number(word, self.mark) is not None or bool(INFINITE.fullmatch(word) or broken.fullmatch(word))
             for word in self.words
         ]
-        alike = all(some or MISSING.fullmatch(word) for some, word in zip(found, self.words, strict=True))
+        all_are = all(some or MISSING.fullmatch(word) for some, word in zip(found, self.words, strict=True))
         marked = self.mark in first and _number(first, self.mark) is not None
-        return len(self.words) <= 3 and (marked or (alike and any(found)))
+        return len(self.words) <= 3 and (marked or (all_are and any(found)))
 
     def refused(self, path: Path, reason: str) -> ValueError:
         """Create an error that names the file, the line and its text."""

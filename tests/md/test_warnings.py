@@ -167,7 +167,7 @@ def _no_warning():
 
 
 def box_of(sides: str) -> md.Box:
-    """A box whose last axis has such sides."""
+    """A box with such sides of the last axis."""
     periodic = (True, True, sides == "periodic")
     return md.Box(LENGTHS, periodic, open=(False, False, sides == "open"))
 

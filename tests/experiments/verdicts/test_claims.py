@@ -182,7 +182,7 @@ def test_every_command_names_its_backend():
 
 @pytest.mark.parametrize("claim", MEASURED, ids=lambda claim: claim.id)
 def test_a_rule_compares_times_of_one_commit_alone(claim):
-    """Chips or orders whose times are compared were measured by the same code."""
+    """Times of chips or orders that are compared were measured by the same code."""
     for rule in filter(None, (claim.confirmed_if, claim.refuted_if, claim.sentence_if)):
         for node in ast.walk(ast.parse(rule.text)):
             names = {part.value.id for part in ast.walk(node) if isinstance(part, ast.Attribute)}
