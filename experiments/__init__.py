@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from pathlib import Path
 from types import TracebackType
 
 
@@ -25,3 +26,5 @@ if importlib.util.find_spec("fcntl") is None:
         print(f"error: {_REFUSED}", file=sys.stderr)
         raise SystemExit(2)
     raise ImportError(_REFUSED)
+
+__path__.append(str(Path(__file__).parent / "former"))  # python -m experiments.<old name>

@@ -24,13 +24,13 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.analysis.answers import Answer, grid, headline, listed, percent, rounded, spread
-from experiments.analysis.baselines import SHUFFLED
 from experiments.core import Axis, Settings, figures, main, save_table, style, values
 from experiments.core.terminal import SMALL_SYSTEM
 from experiments.drawing.systems import draw_system
 from experiments.prediction.cache_models import MODELS, check_models, predicted
 from experiments.prediction.systems import GASES, GEOMETRIES, UNORDERED, Geometry, own_side
+from experiments.results.answers import Answer, grid, headline, listed, percent, rounded, spread
+from experiments.results.baselines import SHUFFLED
 
 SHOWN_FILLING, SHOWN_ORDER = 0.2, "hilbert"  # in figures over other axes
 LEAST_FILLING = 0.05  # in figures over the filling fraction

@@ -17,11 +17,11 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.analysis.answers import Answer, grid, listed, percent, spread
 from experiments.core import Axis, Settings, main, save_table, style
 from experiments.core.terminal import SMALL_SYSTEM
 from experiments.prediction.cache_models import check_models
 from experiments.prediction.systems import GASES, GEOMETRIES, UNORDERED, own_side
+from experiments.results.answers import Answer, grid, listed, percent, spread
 
 SQUARES = GEOMETRIES["squares"]
 MAP = "Blues"

@@ -27,15 +27,15 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.analysis.answers import Answer, compared, headline
-from experiments.analysis.baselines import again, is_again
-from experiments.analysis.cavity_claims import CAVITY, ROW, TWICE, judged, order_gains, with_verdicts
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_error
 from experiments.measurement.memory_bandwidth import copy_bandwidth
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.prediction.cache_models import MODELS, check_models, predicted
+from experiments.results.answers import Answer, compared, headline
+from experiments.results.baselines import again, is_again
+from experiments.results.cavity_claims import CAVITY, ROW, TWICE, judged, order_gains, with_verdicts
 from md.cavity import STRATEGIES, Cavity
 from md.cavity.boundary import apply
 

@@ -21,10 +21,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.answers import Answer, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style
 from experiments.core.terminal import COARSE_GRID
 from experiments.drawing.film import WITHOUT, can_film, film
+from experiments.results.answers import Answer, rounded, rows_of
 from md.cavity import Cavity, Sides, Wall
 from md.cavity.scheme import SAFETY, largest_dt, spacing
 from md.cavity.validation.centre_lines import centre_lines, deviation

@@ -26,9 +26,9 @@ import numpy as np
 import pandas as pd
 
 import md
-from experiments.analysis.answers import Answer, headline, percent, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style
 from experiments.core.terminal import FEW_PARTICLES
+from experiments.results.answers import Answer, headline, percent, rounded, rows_of
 from md.search import Reflexive
 from md.search.bvh.curve_keys import halving
 from sfc.cache import AccessStream

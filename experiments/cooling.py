@@ -27,9 +27,9 @@ import numpy as np
 import pandas as pd
 
 import md
-from experiments.analysis.answers import Answer, percent, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style
 from experiments.core.terminal import FEW_PARTICLES
+from experiments.results.answers import Answer, percent, rounded, rows_of
 from md.laws.spring_dashpot import LEAST_RESTITUTION
 from md.observe import kinetic_theory
 

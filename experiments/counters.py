@@ -32,8 +32,6 @@ from scipy import stats
 
 import md
 import sfc
-from experiments.analysis.answers import Answer, headline, percent, rounded, rows_of
-from experiments.analysis.baselines import BASELINES, LATTICE, again, is_again, original, with_ages
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces
@@ -43,6 +41,8 @@ from experiments.measurement.profiler_target import Job, gas, ordered
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phases_of
 from experiments.prediction.cache_models import MODELS
+from experiments.results.answers import Answer, headline, percent, rounded, rows_of
+from experiments.results.baselines import BASELINES, LATTICE, again, is_again, original, with_ages
 from md.simulation import PRECISIONS
 from sfc import cache
 

@@ -20,11 +20,11 @@ import numpy as np
 import pandas as pd
 
 import sfc
-from experiments.analysis.answers import Answer, listed, rounded
-from experiments.analysis.published_dilation import LIMITS, TOLERANCE, beside_published
 from experiments.core import Axis, Settings, main, save_table, style, values
 from experiments.core.terminal import SMALL_BOXES
 from experiments.drawing import heat, layer, plane, solid, tubes, turtle
+from experiments.results.answers import Answer, listed, rounded
+from experiments.results.published_dilation import LIMITS, TOLERANCE, beside_published
 from sfc import locality
 
 DIMS = (2, 3, 4)

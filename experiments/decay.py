@@ -25,8 +25,10 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.analysis.answers import Answer, headline, percent, rounded, rows_of
-from experiments.analysis.half_life import (
+from experiments.core import Axis, Settings, figures, main, save_table, style, values
+from experiments.core.terminal import FEW_PARTICLES
+from experiments.prediction.cache_models import check_models, predicted
+from experiments.prediction.half_life import (
     SMALL_RESIDUAL,
     crossing,
     fit,
@@ -34,10 +36,8 @@ from experiments.analysis.half_life import (
     median_and_range,
     stretched_exponential,
 )
-from experiments.core import Axis, Settings, figures, main, save_table, style, values
-from experiments.core.terminal import FEW_PARTICLES
-from experiments.prediction.cache_models import check_models, predicted
 from experiments.prediction.systems import GEOMETRIES, own_side
+from experiments.results.answers import Answer, headline, percent, rounded, rows_of
 from md.laws import SpringDashpot
 from md.laws.spring_dashpot import LEAST_RESTITUTION, resolving_steps
 from md.observe import kinetic_theory

@@ -34,7 +34,13 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.analysis.answers import (
+from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.core.terminal import FITS_CACHE
+from experiments.measurement.correctness import check_decoded, check_keys, check_same_curve
+from experiments.measurement.hardware_caches import caches
+from experiments.measurement.rounds import Entry, take_rounds
+from experiments.peers import ENCODERS, Encoder
+from experiments.results.answers import (
     Answer,
     estimate,
     grid,
@@ -45,13 +51,7 @@ from experiments.analysis.answers import (
     quoted,
     rounded,
 )
-from experiments.analysis.baselines import again, is_again
-from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
-from experiments.core.terminal import FITS_CACHE
-from experiments.measurement.correctness import check_decoded, check_keys, check_same_curve
-from experiments.measurement.hardware_caches import caches
-from experiments.measurement.rounds import Entry, take_rounds
-from experiments.peers import ENCODERS, Encoder
+from experiments.results.baselines import again, is_again
 from md.backend import Backend
 from sfc.automaton import registers
 

@@ -26,10 +26,10 @@ import pandas as pd
 from scipy import stats
 
 import md
-from experiments.analysis.answers import Answer, headline, percent, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table
 from experiments.core.settings import UsageError
 from experiments.core.terminal import FEW_TRIALS
+from experiments.results.answers import Answer, headline, percent, rows_of
 from md.backend import Backend
 from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid

@@ -23,8 +23,6 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.analysis.answers import Answer, estimate, headline, percent, rounded, rows_of
-from experiments.analysis.half_life import crossing, median_and_range
 from experiments.core import Axis, TimedSettings, figures, main, save_table, style
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_flight, check_pairs
@@ -33,6 +31,8 @@ from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import whole_steps
 from experiments.prediction.cache_models import check_models, predicted
 from experiments.prediction.flocks import RULES, Aging, Flock, places, structure
+from experiments.prediction.half_life import crossing, median_and_range
+from experiments.results.answers import Answer, estimate, headline, percent, rounded, rows_of
 from md.backend import Backend
 from md.simulation import PRECISIONS
 

@@ -26,12 +26,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.answers import Answer, listed, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style
 from experiments.core.terminal import FEW_PARTICLES
 from experiments.drawing.film import WITHOUT, can_film, film
 from experiments.drawing.headings import Headings
 from experiments.prediction.flocks import RULES, SOURCE_DENSITY, STARTS, Aging, Flock, densest, structure
+from experiments.results.answers import Answer, listed, rounded, rows_of
 from md import State
 from md.simulation import PRECISIONS
 

@@ -31,9 +31,18 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.analysis.answers import Answer, compared, headline, largest_gain, pair_in_words, quoted
-from experiments.analysis.baselines import SHUFFLED, again, is_again
-from experiments.analysis.flock_gains import (
+from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.core.terminal import FITS_CACHE
+from experiments.measurement.correctness import check_flight
+from experiments.measurement.hardware_caches import working_set
+from experiments.measurement.rounds import Entry, take_rounds
+from experiments.measurement.step_times import whole_steps
+from experiments.peers.numpy_flock import numpy_flock_step
+from experiments.prediction.cache_models import MODELS, check_models, predicted
+from experiments.prediction.flocks import MAX_SPEED, RULES, STARTS, Aging, Flock, places, structure
+from experiments.results.answers import Answer, compared, headline, largest_gain, pair_in_words, quoted
+from experiments.results.baselines import SHUFFLED, again, is_again
+from experiments.results.flock_gains import (
     FLOCK,
     PEERS,
     RUNGS,
@@ -44,15 +53,6 @@ from experiments.analysis.flock_gains import (
     rungs,
     with_state,
 )
-from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
-from experiments.core.terminal import FITS_CACHE
-from experiments.measurement.correctness import check_flight
-from experiments.measurement.hardware_caches import working_set
-from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import whole_steps
-from experiments.peers.numpy_flock import numpy_flock_step
-from experiments.prediction.cache_models import MODELS, check_models, predicted
-from experiments.prediction.flocks import MAX_SPEED, RULES, STARTS, Aging, Flock, places, structure
 from md.backend import Backend
 from md.scenes.flock import SOURCE_DT
 from md.search.lists.list_search import ListConfig

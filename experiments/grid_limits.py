@@ -27,9 +27,9 @@ import numpy as np
 import pandas as pd
 
 import md
-from experiments.analysis.answers import Answer, headline, listed, percent, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style, values
 from experiments.core.terminal import FEW_PARTICLES
+from experiments.results.answers import Answer, headline, listed, percent, rounded, rows_of
 from md.backend import Backend
 from md.particles.cell_grid import CellGrid
 from md.search import Coherent

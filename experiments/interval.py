@@ -29,15 +29,15 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.analysis import wear
-from experiments.analysis.answers import Answer, estimate, one_run, percent, rows_of
-from experiments.analysis.baselines import SHUFFLED, again, is_again, reordered_every
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import sample_of_steps, whole_steps
+from experiments.prediction import wear
+from experiments.results.answers import Answer, estimate, one_run, percent, rows_of
+from experiments.results.baselines import SHUFFLED, again, is_again, reordered_every
 from md.laws import SpringDashpot
 from md.particles.capabilities import Capabilities
 from md.particles.system import System

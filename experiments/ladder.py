@@ -22,16 +22,16 @@ import numpy as np
 import pandas as pd
 
 import md
-from experiments.analysis import rungs
-from experiments.analysis.answers import Answer
-from experiments.analysis.baselines import again, original
-from experiments.analysis.rungs import CASE
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces_over_largest
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phase_columns, sample_of_steps
+from experiments.results import rungs
+from experiments.results.answers import Answer
+from experiments.results.baselines import again, original
+from experiments.results.rungs import CASE
 from md.backend import Backend
 from md.search import Coherent, Lbvh, Reflexive, SearchConfig, VerletTree, WideBvh
 from md.search.bvh.reflexive import ROOM

@@ -24,11 +24,11 @@ import pandas as pd
 import seaborn as sns
 
 import md
-from experiments.analysis.answers import Answer, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style, values
 from experiments.core.terminal import FEW_PARTICLES
 from experiments.drawing.film import WITHOUT, can_film, film
 from experiments.drawing.flow import Flow
+from experiments.results.answers import Answer, rounded, rows_of
 from md.boundaries import Walls
 from md.laws import SpringDashpot
 from md.laws.spring_dashpot import require_resolved

@@ -21,14 +21,14 @@ from typing import Any, ClassVar
 import pandas as pd
 
 import md
-from experiments.analysis.answers import Answer, compared, headline
-from experiments.analysis.baselines import again, is_again, original
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_pairs
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import whole_steps
+from experiments.results.answers import Answer, compared, headline
+from experiments.results.baselines import again, is_again, original
 from md.backend import Backend
 from md.scenes.clusters import MOST
 from md.simulation import PRECISIONS

@@ -24,9 +24,9 @@ from matplotlib.patheffects import Normal, Stroke
 
 import md
 import sfc
-from experiments.analysis.answers import Answer, percent, rounded
 from experiments.core import Axis, Settings, figures, main, save_table, style
 from experiments.core.terminal import SMALL_SYSTEM
+from experiments.results.answers import Answer, percent, rounded
 
 RESTITUTION = 1.0  # an elastic gas, so that it does not freeze
 CONTACT_TIME, STEPS_A_CONTACT = 0.2, 20  # soft discs: several touch at any time

@@ -24,13 +24,13 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.analysis.answers import Answer, compared, headline
-from experiments.analysis.baselines import AGED, FRESH, SHUFFLED, again, aged_by, is_again, original
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_order
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
+from experiments.results.answers import Answer, compared, headline
+from experiments.results.baselines import AGED, FRESH, SHUFFLED, again, aged_by, is_again, original
 from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
 from md.particles.system import System

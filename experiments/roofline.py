@@ -36,8 +36,6 @@ import numpy as np
 import pandas as pd
 
 import md
-from experiments.analysis import limits
-from experiments.analysis.answers import Answer, headline, percent, rounded, rows_of
 from experiments.core import Axis, TimedSettings, figures, main, save_table
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces, check_states
@@ -50,6 +48,8 @@ from experiments.measurement.memory_bandwidth import copy_bandwidth
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phases_of, sample_of_steps
 from experiments.processes.lifetime import temporary_folder
+from experiments.results import limits
+from experiments.results.answers import Answer, headline, percent, rounded, rows_of
 from md.backend import Backend
 from md.simulation import PRECISIONS
 

@@ -29,8 +29,6 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.analysis.answers import Answer, compared, headline, percent, quoted, ranked, rounded
-from experiments.analysis.baselines import again, aged, is_again, original
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import WrongResultError, check_pairs, check_states
@@ -38,6 +36,8 @@ from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import whole_steps
 from experiments.peers import PEERS, Peer, PeerError, Sample
+from experiments.results.answers import Answer, compared, headline, percent, quoted, ranked, rounded
+from experiments.results.baselines import again, aged, is_again, original
 from md.backend import Backend
 from md.particles.arrays import ParticleArrays
 from md.search.lists.list_search import ListConfig

@@ -18,11 +18,11 @@ import numpy as np
 import pandas as pd
 
 import md
-from experiments.analysis.answers import Answer, percent, rounded, rows_of
 from experiments.core import Axis, Settings, figures, main, save_table, style
 from experiments.core.terminal import FEW_PARTICLES
 from experiments.drawing.discs import Discs
 from experiments.drawing.film import WITHOUT, can_film, film
+from experiments.results.answers import Answer, percent, rounded, rows_of
 from md.boundaries import ShakenWalls
 from md.laws import SpringDashpot
 from md.laws.spring_dashpot import require_resolved

@@ -40,9 +40,6 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.analysis.answers import Answer, compared, headline, percent
-from experiments.analysis.baselines import AGED, SHUFFLED, again, is_again, memory_of, original, with_ages
-from experiments.analysis.published_gains import TABLE_6_1 as THESIS
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
 from experiments.core.settings import UsageError
 from experiments.core.terminal import FITS_CACHE
@@ -51,6 +48,9 @@ from experiments.measurement.correctness import check_forces
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phases_of, whole_steps
+from experiments.results.answers import Answer, compared, headline, percent
+from experiments.results.baselines import AGED, SHUFFLED, again, is_again, memory_of, original, with_ages
+from experiments.results.published_gains import TABLE_6_1 as THESIS
 from md.boundaries import ShakenWalls
 from md.laws import SpringDashpot
 from md.simulation import PRECISIONS

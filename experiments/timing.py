@@ -30,9 +30,16 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.analysis import reliability
-from experiments.analysis.answers import Answer, compared, headline, listed, percent
-from experiments.analysis.baselines import (
+from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.core.terminal import FITS_CACHE
+from experiments.measurement import main_job
+from experiments.measurement.correctness import TOLERANCE, check_forces, check_temperature
+from experiments.measurement.hardware_caches import working_set
+from experiments.measurement.rounds import Entry, take_rounds
+from experiments.measurement.step_times import phases_of, whole_steps
+from experiments.results import reliability
+from experiments.results.answers import Answer, compared, headline, listed, percent
+from experiments.results.baselines import (
     BASELINES,
     LATTICE,
     again,
@@ -42,13 +49,6 @@ from experiments.analysis.baselines import (
     original,
     with_ages,
 )
-from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
-from experiments.core.terminal import FITS_CACHE
-from experiments.measurement import main_job
-from experiments.measurement.correctness import TOLERANCE, check_forces, check_temperature
-from experiments.measurement.hardware_caches import working_set
-from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import phases_of, whole_steps
 
 PHASES = ("force", "build", "integrate")
 SCENES = ("tiled", "granular", "shared")

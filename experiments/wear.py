@@ -21,8 +21,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.answers import Answer, rounded, rows_of, spread
-from experiments.analysis.wear import (
+from experiments.core import Settings, figures, main, save_table, style
+from experiments.core.old_names import table_now
+from experiments.core.record import read_provenance, read_table
+from experiments.core.settings import UsageError
+from experiments.core.terminal import FEW_RUNS
+from experiments.prediction.wear import (
     CASE,
     LEAST_LOSS,
     PREDICTION,
@@ -31,11 +35,7 @@ from experiments.analysis.wear import (
     measured_curves,
     predicted_curves,
 )
-from experiments.core import Settings, figures, main, save_table, style
-from experiments.core.old_names import table_now
-from experiments.core.record import read_provenance, read_table
-from experiments.core.settings import UsageError
-from experiments.core.terminal import FEW_RUNS
+from experiments.results.answers import Answer, rounded, rows_of, spread
 
 LEAST_DRAWN = 0.5  # % of loss, in the figure
 SHOWN = ("block", 320.0)  # of the predictions, in the figure

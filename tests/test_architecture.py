@@ -32,12 +32,13 @@ ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("md.simulation",),
     ("md.observe", "md.scenes"),
     ("=md",),
-    ("experiments.processes", "experiments.analysis"),
+    ("experiments.processes", "experiments.results"),
     ("experiments.drawing",),
     ("experiments.core",),
     ("experiments.measurement", "experiments.prediction", "experiments.peers"),
-    ("experiments.reference", "experiments.verdicts"),
-    ("experiments.report",),
+    ("experiments.results.kept",),
+    ("experiments.results.claims",),
+    ("experiments.results.page",),
     ("experiments.*",),  # each command is a room of its own
 ]
 REGISTRIES = (
@@ -126,14 +127,13 @@ def imports(path: Path, name: str, known: set[str]) -> Iterator[tuple[str, bool]
 
 @cache
 def place(name: str) -> tuple[int, str] | None:
-    """Row of a module, and the room it belongs to: in `x.*` every module is its own."""
+    """Row of a module, and the innermost room it belongs to: in `x.*` every module is its own."""
     entries = [(entry, floor) for floor, row in enumerate(ROWS) for entry in row]
-    for entry, floor in entries:
-        if entry[-1] != "*" and (name == entry.lstrip("=") or (name + ".").startswith(entry + ".")):
-            return floor, entry
-    for entry, floor in entries:
+    for entry, floor in sorted(entries, key=lambda pair: -len(pair[0])):
         if entry[-1] == "*" and (name + ".").startswith(entry[:-1]):
             return floor, name
+        if name == entry.lstrip("=") or (name + ".").startswith(entry + "."):
+            return floor, entry
     return None
 
 

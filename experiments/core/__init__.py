@@ -6,13 +6,13 @@ the rows of one case, a function `draw(table, out)` that draws figures of the ta
 quick_limit=..., minutes=...)`, with `spreads=True` if rows are not times.
 """
 
-from experiments.analysis import statistics
 from experiments.core.axis import Axis
 from experiments.core.cli import main
 from experiments.core.record import save_table
 from experiments.core.settings import Settings, values
 from experiments.core.timed import TimedSettings
 from experiments.drawing import figures, style
+from experiments.results import statistics
 
 __all__ = [
     "Axis",

@@ -17,9 +17,6 @@ import pandas as pd
 import tyro
 
 import sfc
-from experiments.analysis import reliability
-from experiments.analysis.answers import Answer
-from experiments.analysis.baselines import BASELINES
 from experiments.core import flags
 from experiments.core.executor import SERIAL, Executor, Measure
 from experiments.core.old_names import table_now
@@ -40,6 +37,9 @@ from experiments.drawing import style
 from experiments.processes.lifetime import Terminated, terminable
 from experiments.processes.output import until_output_closes
 from experiments.processes.separate_run import EXPECTED, RunFailed, WorkerDied
+from experiments.results import reliability
+from experiments.results.answers import Answer
+from experiments.results.baselines import BASELINES
 from md import BackendUnavailableError
 from md import backend as backends
 from sfc import checks

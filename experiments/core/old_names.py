@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.analysis.baselines import AGED, FRESH, LATTICE
-from experiments.analysis.tables import table_of
+from experiments.results.baselines import AGED, FRESH, LATTICE
+from experiments.results.tables import table_of
 
 
 @dataclass(frozen=True)

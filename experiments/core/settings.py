@@ -19,7 +19,7 @@ import psutil
 import tyro
 
 import sfc
-from experiments.analysis.baselines import BASELINES
+from experiments.results.baselines import BASELINES
 from sfc import checks
 
 MOST_CASES = 100_000

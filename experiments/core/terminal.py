@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from experiments.analysis.answers import Answer, case_in_words, rounded, varying
 from experiments.core.settings import Case
+from experiments.results.answers import Answer, case_in_words, rounded, varying
 
 COLUMNS, LINES = 100, 9
 SENTENCE_LINES, NOTE_LINES = 5, 1  # at most

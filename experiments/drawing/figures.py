@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from experiments.analysis import statistics
-from experiments.analysis.tables import table_of
 from experiments.drawing import style
+from experiments.results import statistics
+from experiments.results.tables import table_of
 from sfc import checks
 
 LOOK = (
@@ -482,7 +482,7 @@ def times_of_rungs(
     """Draw the time of a step of each rung of a ladder, for one size: dots with intervals.
 
     Args:
-        found: rows of `experiments.analysis.rungs.summary`.
+        found: rows of `experiments.results.rungs.summary`.
         title: above the figure; what the dots are is appended.
         out: folder of the files.
         name: of the files.
@@ -544,7 +544,7 @@ def gains_of_rungs(compared: pd.DataFrame, ladder: Sequence[str], what: str, out
     A dot is hollow for no difference.
 
     Args:
-        compared: rows of `experiments.analysis.rungs.gains_over_compared`.
+        compared: rows of `experiments.results.rungs.gains_over_compared`.
         ladder: names of all rungs, the first at the top.
         what: the particles: "discs".
         out: folder of the files.

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.limits import STALL
 from experiments.measurement.cycle_target import Cycle, CycleJob
 from experiments.measurement.hardware_counters import CannotCountError, run_under
+from experiments.results.limits import STALL
 from sfc import checks
 
 SECTOR = 32  # bytes of a sector of the L2

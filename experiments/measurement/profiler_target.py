@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import md
-from experiments.analysis.baselines import BASELINES
+from experiments.results.baselines import BASELINES
 
 WARM_UP = 3  # steps before the reorder
 

@@ -20,7 +20,7 @@ import numpy as np
 
 import md
 import sfc
-from experiments.analysis.baselines import BASELINES
+from experiments.results.baselines import BASELINES
 from md.particles.state import sphere_volume
 
 GASES = ("granular", "ideal")

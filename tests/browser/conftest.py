@@ -18,7 +18,7 @@ QUIET = (  # nothing but the page, from a machine without a network as well
 def address(tmp_path_factory) -> str:
     """Address of the page, made as a user makes it."""
     folder = tmp_path_factory.mktemp("results")
-    command = [sys.executable, "-m", "experiments.report", "--results", str(folder)]
+    command = [sys.executable, "-m", "experiments.results.page", "--results", str(folder)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     (path,) = folder.iterdir()
     return path.as_uri()

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.report.sections import SECTIONS
-from experiments.verdicts.claims import IDS, read
+from experiments.results.claims.reading import IDS, read
+from experiments.results.page.sections import SECTIONS
 
 pytestmark = pytest.mark.browser
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text()

@@ -26,7 +26,7 @@ from experiments import (
     timing,
     wear,
 )
-from experiments.analysis.answers import ONE_RUN
+from experiments.results.answers import ONE_RUN
 
 pytestmark = pytest.mark.quick
 

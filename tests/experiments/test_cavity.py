@@ -9,10 +9,10 @@ import pytest
 
 import md
 from experiments import cavity
-from experiments.analysis.baselines import again
 from experiments.measurement import memory_bandwidth
 from experiments.measurement.correctness import WrongResultError
 from experiments.processes.separate_run import all_rows
+from experiments.results.baselines import again
 from tests.experiments.runs import run
 
 NAMES = ["numpy", "serial, arrays", again("serial, arrays"), "serial, arrays, hilbert"]

@@ -7,7 +7,7 @@ import pytest
 import md
 from experiments import cooling
 from experiments.core.settings import cases
-from experiments.verdicts.queries import REFERENCE, Query, evaluate
+from experiments.results.kept.queries import REFERENCE, Query, evaluate
 
 
 def test_a_gas_cools_by_haffs_law_as_fast_as_enskog_says():

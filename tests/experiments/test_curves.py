@@ -9,8 +9,8 @@ import pytest
 
 import sfc
 from experiments import curves
-from experiments.analysis.published_dilation import LIMITS
 from experiments.core import main
+from experiments.results.published_dilation import LIMITS
 
 AXES = ["--backend", "cpu", "--size", "1", "3", "15x10", "8x8x4", "2x2x2x2"]
 AXES += ["--ordering", "hilbert-2d", "row-2d", "peano-2d", "pancake-3d", "random-3d", "hilbert-4d"]

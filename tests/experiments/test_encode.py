@@ -9,11 +9,11 @@ import pytest
 
 import sfc
 from experiments import encode
-from experiments.analysis.baselines import again
 from experiments.core.settings import cases
 from experiments.measurement.correctness import WrongResultError
 from experiments.peers import ENCODERS, Encoder
 from experiments.processes.separate_run import all_rows
+from experiments.results.baselines import again
 from md.backend import Cpu
 from tests.experiments.runs import one
 

@@ -7,9 +7,9 @@ import pytest
 
 import md
 from experiments import flocking
-from experiments.analysis.baselines import again
 from experiments.peers.numpy_flock import numpy_flock_step
 from experiments.processes.separate_run import all_rows
+from experiments.results.baselines import again
 from tests.experiments.runs import run
 
 FLAGS = (

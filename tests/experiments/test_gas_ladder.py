@@ -7,9 +7,9 @@ import pytest
 
 import md
 from experiments import gas_ladder
-from experiments.analysis.baselines import again
 from experiments.gas_ladder import FIRST, RUNGS, Rung
 from experiments.processes.separate_run import all_rows
+from experiments.results.baselines import again
 from tests.tiers import full
 
 TIMES = {

@@ -8,9 +8,9 @@ import pytest
 
 import md
 from experiments import ladder
-from experiments.analysis.baselines import again
 from experiments.measurement.correctness import TOLERANCE_OF_LARGEST
 from experiments.processes.separate_run import all_rows
+from experiments.results.baselines import again
 from md.search import Coherent
 
 TIMES = {

@@ -5,8 +5,8 @@ import pytest
 
 import md
 from experiments import mixture
-from experiments.analysis.baselines import again
 from experiments.processes.separate_run import all_rows
+from experiments.results.baselines import again
 
 
 def case(**options) -> mixture.Config:

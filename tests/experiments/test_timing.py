@@ -56,7 +56,7 @@ def test_the_list_can_be_asked_for(word, capsys):
         ("tming", "error: unknown experiment 'tming'; .*did you mean python -m experiments.timing?"),
         ("zzz", "error: unknown experiment 'zzz'; allowed: those listed above; take one of the list above"),
         ("timing", "error: timing is run as a module: python -m experiments.timing"),
-        ("report", "error: report is run as a module: python -m experiments.report"),
+        ("report", "error: report is run as a module: python -m experiments.results.page"),
     ],
 )
 def test_an_unknown_experiment_ends_with_status_2_the_list_and_the_nearest_name(word, remedy, capsys):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from experiments.analysis.baselines import AGED, LATTICE, SHUFFLED
+from experiments.results.baselines import AGED, LATTICE, SHUFFLED
 from sfc import checks
 
 MOST_LINES = 6  # in a panel

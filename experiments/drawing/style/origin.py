@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.analysis.tables import sizes_of, table_of
 from experiments.processes.output import readable
+from experiments.results.tables import sizes_of, table_of
 from md.checks import path as as_path
 from sfc import checks
 

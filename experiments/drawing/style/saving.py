@@ -6,11 +6,11 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.analysis import reliability
 from experiments.drawing.style import labels
 from experiments.drawing.style.clipped import mark_clipped
 from experiments.drawing.style.looks import TURNS
 from experiments.drawing.style.origin import UNKNOWN, Origin
+from experiments.results import reliability
 from md.checks import path as as_path
 from md.io.atomic_write import write_atomically
 from sfc import checks

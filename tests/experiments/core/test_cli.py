@@ -15,9 +15,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.analysis.answers import Answer
 from experiments.core import Settings, main, provenance
 from experiments.core.settings import UsageError, axes, cases
+from experiments.results.answers import Answer
 from tests.experiments import toy
 from tests.processes import all_heard, started
 

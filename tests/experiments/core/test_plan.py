@@ -8,7 +8,6 @@ import pytest
 
 from experiments import timing
 from experiments.__main__ import listing
-from experiments.analysis.answers import Answer
 from experiments.core import main
 from experiments.core.executor import Executor
 from experiments.core.plan import BASIS, plan_lines
@@ -17,6 +16,7 @@ from experiments.core.settings import cases
 from experiments.core.sweep import sweep
 from experiments.measurement import main_job
 from experiments.processes.separate_run import rounds_with_numbers
+from experiments.results.answers import Answer
 from tests.experiments import toy_timed
 from tests.experiments.core.test_cli import Config, draw, measure
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.analysis.answers import Answer
 from experiments.core import terminal
 from experiments.core.terminal import COLUMNS, LINES, Progress, answer_lines, duration, so_far_lines
+from experiments.results.answers import Answer
 from tests.experiments import toy_timed
 from tests.experiments.core.test_cli import Config, cases
 from tests.experiments.core.test_survival import only, run

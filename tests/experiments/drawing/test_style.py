@@ -14,10 +14,10 @@ from matplotlib.transforms import Bbox
 from PIL import Image
 
 import sfc
-from experiments.analysis import reliability
-from experiments.analysis.baselines import AGED, LATTICE
 from experiments.drawing import style
 from experiments.drawing.style import FAMILIES, Origin, look
+from experiments.results import reliability
+from experiments.results.baselines import AGED, LATTICE
 from experiments.timing import BASELINES
 from tests.tiers import examples
 

@@ -6,8 +6,8 @@ import time
 import pandas as pd
 import pytest
 
-from experiments.analysis import reliability
 from experiments.measurement.gpu_clock import GpuClock, Reading, read_line, summed
+from experiments.results import reliability
 
 LINE = "1980, 412.33, 45, 0x0000000000000004"
 

@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 
 import md
-from experiments.analysis import reliability
 from experiments.measurement import gpu_clock
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.host_load import HostLoad
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import whole_steps
 from experiments.processes.separate_run import all_rows
+from experiments.results import reliability
 
 CPU = md.backend.get("cpu")
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.analysis import reliability
 from experiments.core import main
 from experiments.core.record import JOURNAL, Record, read_table
 from experiments.processes.separate_run import RunFailed, all_rows, rounds_with_numbers
+from experiments.results import reliability
 from tests.experiments import toy_timed
 from tests.experiments.core.test_executor import ROOT
 from tests.processes import started

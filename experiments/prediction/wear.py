@@ -1,0 +1,274 @@
+"""Measured loss of the gain of a memory order beside the predicted decay of its hits.
+
+Contract. Wear, in the names of this file and of its columns, is the measured loss: the growth of a step's
+time since the reorder. A curve is a cost over the age of an order, of one repeat: the time of a step in ms,
+or the predicted misses as a part of all reads. Its rows have the columns of `CASE`, `what` ("measured" or
+"predicted"), `model` and `cache_particles` (of a prediction), `repeat`, `spread_over` (what the repeats are),
+`age` in steps, `cost`, `cost_shuffled` (NaN if not measured), `contact_over_free`. The fresh order is the age
+of least cost, because the first steps after a reorder may hold other work, such as the capture of graphs. The
+full loss is the one to shuffled memory, or the one to the oldest age if shuffled memory was not measured; a
+prediction is compared over the same span of ages as the measurement.
+"""
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.prediction.half_life import crossing, median_and_range
+from experiments.results import statistics
+from experiments.results.tables import table_of
+
+CASE = ["n", "filling_fraction", "speed", "ordering", "search", "precision"]
+PREDICTION = ["model", "cache_particles"]
+LEAST_LOSS = 0.05  # of the time of a fresh step; a smaller full loss is lost in noise
+HARD = 0.1  # contact time over the time between two collisions, at most, of nearly hard spheres
+
+
+def measured_curves(table: pd.DataFrame) -> pd.DataFrame:
+    """Read the curves of step times off a table of `interval`.
+
+    Args:
+        table: rows `age`, and `shuffled` if there are any. Tables of before 2026-11-23 have no rounds.
+
+    Returns:
+        A curve for each run; for each round if there is one run.
+    """
+    ages = statistics.with_rounds(table[table["what"] == "age"], [*CASE, "age"])
+    repeat = "run" if ages["run"].nunique() > 1 else "round"
+    found = ages.groupby([*CASE, repeat, "age"], sort=False)["time_ms"].median().rename("cost").reset_index()
+    shuffled = table[table["what"] == "shuffled"]
+    if len(shuffled):
+        times = shuffled.groupby([*CASE, repeat])["time_ms"].median().rename("cost_shuffled").reset_index()
+        found = found.merge(times, on=[*CASE, repeat], how="left")
+    else:
+        found["cost_shuffled"] = np.nan
+    over = "runs" if repeat == "run" else "rounds of one run"
+    found["repeat"] = [f"{repeat} {number}" for number in found[repeat]]
+    none = {"model": None, "cache_particles": np.nan, "contact_over_free": np.nan}
+    found = found.drop(columns=repeat).assign(what="measured", spread_over=over, **none)
+    return found.sort_values([*CASE, "repeat", "age"], ignore_index=True)
+
+
+def predicted_curves(table: pd.DataFrame) -> pd.DataFrame:
+    """Read the curves of predicted misses of elastic gases in cubes off a table of `decay`.
+
+    Returns:
+        A curve for each gas, model and capacity with more misses in shuffled memory.
+    """
+    rows = table[(table["interaction"] == "elastic") & (table["geometry"] == "cubes")]
+    found = rows.assign(
+        what="predicted",
+        age=rows["step"],
+        cost=1 - rows["hit_ratio"],
+        cost_shuffled=1 - rows["hit_ratio_shuffled"],
+        contact_over_free=rows["contact_steps"] / rows["free_steps"],
+        repeat=[f"{side} boxes, gas {gas}" for side, gas in zip(rows["size"], rows["repeat"], strict=True)],
+        spread_over="gases",
+    )
+    keys = ["filling_fraction", "speed", "ordering", *PREDICTION, "repeat"]
+    shuffled = found.groupby(keys)["cost_shuffled"].transform("median")
+    first = found.groupby(keys)["cost"].transform("first")
+    found = found.assign(cost_shuffled=shuffled)[shuffled - first > 1e-3]  # of all reads
+    names = ["what", *keys, "age", "cost", "cost_shuffled", "contact_over_free", "spread_over"]
+    return found[names].reset_index(drop=True)
+
+
+def half_lost(curve: pd.DataFrame, oldest: float, to_shuffled: bool) -> float:
+    """Return the age at which half of the full loss of a curve is reached; NaN if it is not.
+
+    Args:
+        curve: of one repeat.
+        oldest: largest age in steps that counts.
+        to_shuffled: whether the full loss is that to shuffled memory; else that to the oldest age.
+    """
+    age, lost = _lost(curve, oldest, to_shuffled)
+    return crossing(age, 1 - lost)
+
+
+def loss_at(curve: pd.DataFrame, age: float) -> float:
+    """Return the loss of a curve at an age: its cost there less that of the fresh order."""
+    cost = np.interp(age, curve["age"], curve["cost"], right=np.nan)
+    return float(cost - curve["cost"].min())
+
+
+def _lost(curve: pd.DataFrame, oldest: float, to_shuffled: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return ages from the fresh order on, and the part of the full loss at each."""
+    age, cost = curve["age"].to_numpy(float), curve["cost"].to_numpy(float)
+    if oldest < age[-1]:
+        last = np.interp(oldest, age, cost)
+        age, cost = np.append(age[age < oldest], oldest), np.append(cost[age < oldest], last)
+    fresh = cost.argmin()
+    full = (curve["cost_shuffled"].iloc[0] if to_shuffled else cost[-1]) - cost[fresh]
+    lost = (cost[fresh:] - cost[fresh]) / full if full > 0 else np.full(len(cost) - fresh, np.nan)
+    return age[fresh:], lost
+
+
+def compare(curves: pd.DataFrame) -> pd.DataFrame:
+    """Set the half-life of the measured loss of each case beside that of each prediction.
+
+    A prediction is that of the same filling fraction and order and of the nearest speed; its ages are scaled
+    to the same path flown.
+
+    Args:
+        curves: rows of `measured_curves` and `predicted_curves`.
+
+    Returns:
+        A row for each case and prediction; one without a prediction if there is none. `half_wear_*` is
+        measured, `half_decay_*` predicted, in steps and as a path in d, which is steps times the speed of
+        the start: median, lowest and highest over repeats.
+        They are empty if half is not reached, or the measured loss is below `LEAST_LOSS` of a fresh step.
+        `predicted_lost_at_end` is the part of the gain over shuffled memory that the prediction has lost at
+        the oldest age; `are_spheres_hard`, whether a contact is short against the time between collisions.
+    """
+    table_of("curves", curves, [*CASE, *PREDICTION, "what", "repeat", "age", "cost", "cost_shuffled"])
+    measured, guesses = (curves[curves["what"] == what] for what in ("measured", "predicted"))
+    rows = []
+    for key, own in measured.groupby(CASE, sort=False):
+        case: dict[str, Any] = dict(zip(map(str, CASE), key, strict=True))
+        wear, half, (oldest, to_shuffled, resolved) = _wear(own, case["speed"])
+        like = guesses[
+            (guesses["filling_fraction"] == case["filling_fraction"])
+            & (guesses["ordering"] == case["ordering"])
+        ]
+        if like.empty:
+            rows.append(case | wear)
+            continue
+        speeds = like["speed"].unique()
+        nearest = speeds[np.abs(np.log(speeds / case["speed"])).argmin()]
+        for name, guess in like[like["speed"] == nearest].groupby(PREDICTION, sort=False):
+            found = _decay(guess, case["speed"], oldest, to_shuffled, resolved)
+            ratio = half / found["half_decay_steps"]
+            rows.append(
+                case
+                | wear
+                | dict(zip(PREDICTION, name, strict=True))
+                | found
+                | {"half_wear_over_half_decay": ratio}
+            )
+    return pd.DataFrame(rows)
+
+
+def _wear(own: pd.DataFrame, speed: float) -> tuple[dict, float, tuple[float, bool, bool]]:
+    """Return the measured columns of a case, its half-life, and the span, kind and visibility of its loss."""
+    repeats = [curve for _, curve in own.groupby("repeat")]
+    oldest, to_shuffled = own["age"].max(), bool(own["cost_shuffled"].notna().all())
+    fresh = np.median([curve["cost"].min() for curve in repeats])
+    full = np.median(
+        [
+            curve["cost_shuffled"].iloc[0] - curve["cost"].min() if to_shuffled else loss_at(curve, oldest)
+            for curve in repeats
+        ]
+    )
+    resolved = bool(full >= LEAST_LOSS * fresh)
+    halves = np.array([half_lost(curve, oldest, to_shuffled) for curve in repeats])
+    halves = halves if resolved else np.full(len(halves), np.nan)
+    spread = _spread("half_wear", halves, speed)
+    columns = {
+        "repeats": len(repeats),
+        "spread_over": own["spread_over"].iloc[0],
+        "oldest_age": oldest,
+        "full_loss": "to shuffled memory" if to_shuffled else f"to the age of {oldest:g} steps",
+        "time_ms_fresh": fresh,
+        "full_loss_over_fresh": full / fresh,
+    } | spread
+    return columns, spread["half_wear_steps"], (oldest, to_shuffled, resolved)
+
+
+def _decay(guess: pd.DataFrame, speed: float, oldest: float, to_shuffled: bool, resolved: bool) -> dict:
+    """Return the predicted columns of a case, for a span of measured ages."""
+    scale = guess["speed"].iloc[0] / speed
+    gases = [curve.assign(age=curve["age"] * scale) for _, curve in guess.groupby("repeat")]
+    halves = np.array([half_lost(gas, oldest, to_shuffled) for gas in gases])
+    ends = [loss_at(gas, oldest) / (gas["cost_shuffled"].iloc[0] - gas["cost"].min()) for gas in gases]
+    contact = guess["contact_over_free"].iloc[0]
+    return (
+        {"gases": len(gases), "predicted_at_speed": guess["speed"].iloc[0]}
+        | {"contact_over_free": contact, "are_spheres_hard": bool(contact <= HARD * (1 + 1e-9))}
+        | {"predicted_lost_at_end": float(np.median(ends))}
+        | _spread("half_decay", halves if resolved else np.full(len(halves), np.nan), speed)
+    )
+
+
+def _spread(name: str, steps: np.ndarray, speed: float) -> dict[str, float]:
+    ends = dict(zip(("", "_low", "_high"), median_and_range(steps), strict=True))
+    return {f"{name}_steps{end}": value for end, value in ends.items()} | {
+        f"{name}_path_d{end}": value * speed for end, value in ends.items()
+    }
+
+
+def at_equal_paths(curves: pd.DataFrame) -> pd.DataFrame:
+    """Compare the losses at two speeds after the same path flown: 1 if the path alone decides.
+
+    Args:
+        curves: rows of `measured_curves` and `predicted_curves`.
+
+    Returns:
+        A row for each case, prediction and two neighbouring speeds, at the path of the slower at its oldest
+        age: `loss_slow`, `loss_fast` (ms, or a part of all reads), and `slow_over_fast`, their median and
+        range over repeats; empty where the fast loss is no loss. `is_resolved`: whether the fast measured
+        loss is at least `LEAST_LOSS` of a fresh step.
+    """
+    same, rows = ["what", *(name for name in CASE if name != "speed"), *PREDICTION], []
+    for key, every in curves.groupby(same, sort=False, dropna=False):
+        speeds = np.sort(every["speed"].unique())
+        for slow, fast in pairwise(speeds):
+            one, other = (every[every["speed"] == speed] for speed in (slow, fast))
+            path = min(slow * one["age"].max(), fast * other["age"].max())
+            pairs = [
+                (
+                    loss_at(one[one["repeat"] == k], path / slow),
+                    loss_at(other[other["repeat"] == k], path / fast),
+                )
+                for k in sorted(set(one["repeat"]) & set(other["repeat"]))
+            ]
+            losses = np.array(pairs).reshape(-1, 2)
+            ratios = losses[:, 0] / np.where(losses[:, 1] > 0, losses[:, 1], np.nan)
+            ends = dict(zip(("", "_low", "_high"), median_and_range(ratios), strict=True))
+            rows.append(
+                dict(zip(same, key, strict=True))
+                | {"speed_slow": slow, "speed_fast": fast, "path_d": path, "repeats": len(losses)}
+                | {"loss_slow": np.median(losses[:, 0]), "loss_fast": np.median(losses[:, 1])}
+                | {f"slow_over_fast{end}": value for end, value in ends.items()}
+                | {"is_resolved": _is_resolved(other, float(np.median(losses[:, 1])))}
+            )
+    return pd.DataFrame(rows)
+
+
+def _is_resolved(curves: pd.DataFrame, loss: float) -> bool:
+    fresh = curves.groupby("repeat")["cost"].min().median()
+    return bool(curves["what"].iloc[0] == "predicted" or loss >= LEAST_LOSS * fresh)
+
+
+def slope(ages: pd.DataFrame, oldest: float = math.inf) -> float:
+    """Fit the growth of the time of a step with age, in ms per step: a line by least squares over steps.
+
+    Args:
+        ages: columns `age`, `steps` (of the mean) and `time_ms`.
+        oldest: largest age that counts, in steps.
+
+    Returns:
+        NaN below two ages.
+    """
+    use = ages[ages["age"] <= oldest]
+    if use["age"].nunique() < 2:
+        return math.nan
+    growth = use["time_ms"] - use["time_ms"].iloc[0]  # a time that is the same at all ages has the slope 0
+    return float(np.polyfit(use["age"], growth, 1, w=np.sqrt(use["steps"]))[0])
+
+
+def interval_of_linear_loss(reorder_ms: float, slope_ms: float) -> float:
+    """Compute the best interval between reorders, sqrt(2 C / s), if the time of a step grows with its age.
+
+    Args:
+        reorder_ms: cost C of a reorder.
+        slope_ms: growth s of the time of a step with each step of age.
+
+    Returns:
+        Steps; NaN for a time that does not grow.
+
+    The minimum of C / k + s k / 2 over k.
+    """
+    return math.sqrt(2 * reorder_ms / slope_ms) if slope_ms > 0 else math.nan

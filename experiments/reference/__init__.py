@@ -1,4 +1,0 @@
-"""Runs kept for reference in `results/reference/`.
-
-The commands are `python -m experiments.reference keep`, `list`, `redraw` and `shrink`; each has a `--help`.
-"""

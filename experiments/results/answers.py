@@ -1,0 +1,378 @@
+"""Answers of experiments in words: a small table, and a sentence with numbers and their intervals.
+
+Contract. A number is followed by its interval over runs, "1.82 (1.76 to 1.88)". A gain without the word
+"slower" or "no difference" is faster, by the verdict of `experiments.results.statistics`. One run has no
+verdict: the sentence calls its ranges those of rounds.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.results import statistics
+from experiments.results.baselines import is_again
+from experiments.results.tables import table_of
+from sfc import checks
+
+ONE_RUN = " One run: ranges are of its rounds."
+MOST = 3  # columns of a table, so that intervals fit a line
+_MIDDLE_AND_ENDS = tuple(f"_{name}" for name in statistics.ONE_RUN)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Answer of an experiment.
+
+    Args:
+        table: a few rows, the most important first. The index labels the rows, the name of the columns stands
+            over the labels; cells are text or numbers.
+        sentence: the answer in plain words.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+    """
+
+    table: pd.DataFrame
+    sentence: str
+
+    def __post_init__(self):
+        table_of("table", self.table)
+        checks.text("sentence", self.sentence)
+
+
+def rounded(value: float) -> str:
+    """Format a number with the digits that a reader needs: 0.0021, 0.98, 1.82, 40.1, 524,288; - for NaN."""
+    if not math.isfinite(value):
+        return "-"
+    size = abs(value)
+    if size < 0.095:
+        return f"{value:.2g}"
+    return f"{value:,.{2 if size < 9.995 else 1 if size < 99.95 else 0}f}"
+
+
+def percent(share: float) -> str:
+    """Format a share of one as a percentage: 0.05 as "5 %"."""
+    return f"{rounded(100 * share).removesuffix('.00').removesuffix('.0')} %" if math.isfinite(share) else "-"
+
+
+def listed(words: Iterable[object]) -> str:
+    """Join words by commas, the last two by "and"."""
+    *first, last = map(str, words)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def quoted(name: str) -> str:
+    """Quote a name with a comma in it, which would end there."""
+    return f'"{name}"' if "," in name else name
+
+
+def few(values: Iterable[Any], most: int = MOST) -> list:
+    """Select values evenly, first and last among them.
+
+    Args:
+        values: of a column; each counts once.
+        most: number of values that are selected at most, 2 or more.
+    """
+    every = sorted(set(values))
+    if len(every) <= most:
+        return every
+    return [every[place] for place in np.linspace(0, len(every) - 1, most).round().astype(int)]
+
+
+def evenly(table: pd.DataFrame, most: int = 3) -> pd.DataFrame:
+    """Select rows of a table evenly, first and last among them."""
+    return table.iloc[few(range(len(table)), most)]
+
+
+def estimate(row: Mapping, value: str, show: Callable[[float], str] = rounded, note: str = "") -> str:
+    """Format a value with its interval over runs, or with the range of one run's rounds.
+
+    Args:
+        row: of `statistics.over_runs` or `statistics.gains`.
+        value: its column.
+        show: format of a number.
+        note: follows the interval, such as "slower".
+    """
+    centre, low, high = bounds(row, value)
+    ends = "" if math.isnan(low) or show(low) == show(high) else f"{show(low)} to {show(high)}"
+    inside = ", ".join(filter(None, (ends, note)))
+    return f"{show(centre)} ({inside})" if inside else show(centre)
+
+
+def bounds(row: Mapping, value: str) -> tuple[float, float, float]:
+    """Return centre, lower and upper end of a value in a row of `statistics.over_runs`; NaN for no ends."""
+    names = ("", "_low", "_high") if math.isfinite(row.get(value, math.nan)) else _MIDDLE_AND_ENDS
+    centre, low, high = (float(row.get(value + name, math.nan)) for name in names)
+    return centre, low, high
+
+
+def spread(values: Iterable[float], show: Callable[[float], str] = rounded) -> str:
+    """Format the median of values with their range, for what is not timed: "2.51 % (2.50 to 2.64)"."""
+    known = np.asarray([value for value in values if math.isfinite(value)], dtype=float)
+    if not len(known):
+        return "-"
+    middle, low, high = (show(float(end)) for end in (np.median(known), known.min(), known.max()))
+    return middle if low == high else f"{middle} ({low.removesuffix(' %')} to {high.removesuffix(' %')})"
+
+
+def grid(
+    found: pd.DataFrame,
+    rows: str,
+    columns: str,
+    cell: Callable[[dict], object],
+    title: str,
+    heading: Callable[[Any], str] = str,
+) -> pd.DataFrame:
+    """Arrange a summary as the table of an answer: a row for each value of a column, and a column of another.
+
+    Args:
+        found: one row for each cell; rows of the table keep its order.
+        rows: column that labels the rows.
+        columns: column with the names of the new columns, at most `MOST` of them.
+        cell: content of a cell, from a row of the summary.
+        title: stands over the labels.
+        heading: words over a column, from its value.
+
+    Raises:
+        TypeError: no table.
+        ValueError: a column that is missing.
+    """
+    table_of("found", found, [rows, columns])
+    chosen = few(found[columns])
+    cells: dict[str, dict] = {heading(value): {} for value in chosen}
+    for row in found[found[columns].isin(chosen)].to_dict("records"):
+        cells[heading(row[columns])].setdefault(row[rows], cell(row))
+    index = list(dict.fromkeys(found[rows]))
+    return pd.DataFrame(cells, index=index).rename_axis(columns=title)
+
+
+def ranked(rows: pd.DataFrame, label: str, value: str = "time_ms") -> list[str]:
+    """List the cases by their mean over runs, least first, without second measurements.
+
+    Args:
+        rows: columns `label`, `run`, `round` and `value`.
+        label: the column that names the cases.
+        value: the column of times.
+    """
+    found = statistics.over_runs(rows[~rows[label].map(is_again)], [label], value)
+    centres = found.assign(centre=statistics.bounds(found, value)["centre"]).sort_values("centre")
+    return list(centres[label])
+
+
+def gains_of(rows: pd.DataFrame, label: str, over: str, value: str = "time_ms") -> dict[str, dict]:
+    """Return name of a case -> its row of `statistics.gains`, of rows that are compared with each other."""
+    return {row[label]: row for row in statistics.gains(rows, [], label, over, value).to_dict("records")}
+
+
+def largest_gain(gains: pd.DataFrame) -> dict[str, Any]:
+    """Return the row of `statistics.gains` with the largest gain."""
+    centres = statistics.bounds(gains, "gain")["centre"].to_numpy()
+    rows: list[Any] = gains.to_dict("records")
+    return rows[int(centres.argmax())]
+
+
+def gain_in_words(row: Mapping) -> str:
+    """Format a gain, with its verdict if it is not faster: "0.90 (0.85 to 0.95, slower)"."""
+    verdict = row.get("difference", "")
+    return estimate(row, "gain", note="" if verdict == statistics.FASTER else verdict)
+
+
+def pair_in_words(row: Mapping, name: str, other: str) -> str:
+    """Compare a case with another: "row over hilbert 1.02 (0.98 to 1.05): no difference".
+
+    Args:
+        row: of `statistics.gains` over the other.
+        name: of the case.
+        other: name of the other.
+    """
+    verdict = row.get("difference", "")
+    return f"{name} over {other} {estimate(row, 'gain')}" + (f": {verdict}" if verdict else "")
+
+
+def compare(
+    rows: pd.DataFrame,
+    label: str,
+    baselines: Sequence[str],
+    where: str,
+    first: str | None = None,
+    kind: str = "",
+    more: str = "",
+    value: str = "time_ms",
+) -> str:
+    """Say how much faster the best cases are than a baseline, and how they compare with each other.
+
+    Args:
+        rows: of cases that are compared with each other; columns `label`, `run`, `round` and `value`.
+        label: the column that names the cases.
+        baselines: the first of them that was measured is the baseline; the others are no cases.
+        where: the words in front: "At 5 % filled".
+        first: case that is named first, if it was measured; else the fastest.
+        kind: follows the name of a baseline: " memory".
+        more: words at the end of the sentence.
+        value: the column of times in ms.
+
+    Returns:
+        A sentence. Without a baseline it has times, and says that there is none; so it does without a case to
+        compare with the baseline.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a column that is missing.
+    """
+    names = ranked(rows, label, value)
+    measured = [name for name in baselines if name in names]
+    cases = [name for name in names if name not in measured]
+    found = statistics.over_runs(rows[rows[label].isin(names)], [label], value)
+    times = {row[label]: f"{estimate(row, value)} ms" for row in found.to_dict("records")}
+    if not cases:
+        every = listed(f"{quoted(name)} takes {times[name]}" for name in names)
+        parts = [f"{where}, {every}, and nothing else was measured", more]
+        return f"{'; '.join(filter(None, parts))}.{one_run(rows)}"
+    best = first if first in cases else cases[0]
+    second = next((name for name in cases if name != best), None)
+    gains = gains_of(rows, label, measured[0], value) if measured else {}
+    if best in gains:
+        parts = [f"{where}, {quoted(best)} is {gain_in_words(gains[best])} times as fast as "]
+        parts[0] += quoted(measured[0]) + kind
+        parts[0] += f", {quoted(second)} {gain_in_words(gains[second])}" if second in gains else ""
+    else:
+        parts = [f"{where}, {quoted(best)} takes {times[best]}"]
+        parts[0] += f", {quoted(second)} {times[second]}" if second else ""
+        parts[0] += f", without a baseline ({listed(baselines)} not measured)" if baselines else ""
+    if second:
+        faster, slower = sorted((best, second), key=names.index)
+        pair = gains_of(rows, label, slower, value).get(faster)
+        parts += [pair_in_words(pair, quoted(faster), quoted(slower))] if pair else []
+    elif len(measured) > 1:
+        pair = gains_of(rows, label, measured[1], value).get(best)
+        parts += [pair_in_words(pair, quoted(best), quoted(measured[1]) + kind)] if pair else []
+    return f"{'; '.join(filter(None, [*parts, more]))}.{one_run(rows)}"
+
+
+def one_run(rows: pd.DataFrame) -> str:
+    """Return the sentence that calls the ranges of one run what they are; empty for several, or a round."""
+    several = rows["run"].nunique() > 1
+    return "" if several or rows["round"].nunique() < 2 else ONE_RUN
+
+
+def headline(rows: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Select the rows of one case: the largest number in each column, or the word that stands first.
+
+    Args:
+        rows: of any cases.
+        columns: in the order in which they are fixed.
+
+    Raises:
+        TypeError: no table.
+        ValueError: a column that is missing.
+    """
+    for column in columns:
+        values = table_of("rows", rows, [column])[column]
+        is_number = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+        rows = rows[values == (values.max() if is_number else values.iloc[0])]
+    return rows
+
+
+def compared(
+    rows: pd.DataFrame,
+    label: str,
+    baselines: Sequence[str],
+    column: str,
+    where: str,
+    heading: Callable[[Any], str] = str,
+    first: str | None = None,
+    kind: str = "",
+    more: str = "",
+    value: str = "time_ms",
+) -> Answer:
+    """Answer how much faster cases are than a baseline: a table over a column, a sentence of one value.
+
+    Args:
+        rows: columns `label`, `column`, `run`, `round` and `value`.
+        label: the column that names the cases.
+        baselines: as in `compare`.
+        column: the column of the table; the sentence is about its first value.
+        where: the words in front of the sentence.
+        heading: words over a column of the table, from its value.
+        first: as in `compare`.
+        kind: as in `compare`.
+        more: as in `compare`.
+        value: the column of times in ms.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a column that is missing.
+    """
+    at = rows[rows[column] == rows[column].iloc[0]]
+    names = sorted(ranked(at, label, value), key=lambda name: name != first)
+    measured = [name for name in baselines if name in names]
+    places, several = {name: place for place, name in enumerate(names)}, rows[column].nunique() > 1
+    found = statistics.gains(rows, [column], label, measured[0], value) if measured else pd.DataFrame()
+    if several and not found.empty:
+        found = found.sort_values(label, key=lambda cases: cases.map(places), kind="stable")
+        title = f"gain over {measured[0]}"
+        table = grid(found, label, column, lambda row: estimate(row, "gain"), title, heading)
+    else:
+        shown = rows[rows[label].isin(names)]
+        times = statistics.over_runs(shown, [column, label], value)
+        times = times.sort_values(label, key=lambda cases: cases.map(places), kind="stable")
+        title, head = ("time (ms)", heading) if several else (label, lambda _: "time (ms)")
+        table = grid(times, label, column, lambda row: estimate(row, value), title, head)
+        for name in measured if not several else ():
+            gains = {case: estimate(row, "gain") for case, row in gains_of(at, label, name, value).items()}
+            table[f"gain over {name}"] = pd.Series(gains)
+    return Answer(table, compare(at, label, baselines, where, first, kind, more, value))
+
+
+def varying(places: Sequence[Mapping[str, Any]]) -> list[str]:
+    """List the columns in which cases differ, besides their number.
+
+    Args:
+        places: columns of each case; all have the same.
+    """
+    names = places[0] if places else {}
+    return [name for name in names if name != "case" and len({place[name] for place in places}) > 1]
+
+
+def case_in_words(place: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Describe a case by some of its columns: "n 1,024, 5 % filled, hilbert, not fused"."""
+    words = []
+    for name in names:
+        value, spoken = place[name], name.replace("_", " ")
+        if isinstance(value, bool):
+            words.append(spoken if value else f"not {spoken}")
+        elif isinstance(value, str):
+            words.append(value)
+        elif name == "filling_fraction":
+            words.append(f"{percent(value)} filled")
+        else:
+            is_count = isinstance(value, int) or (value >= 1000 and value == round(value))
+            words.append(f"{spoken} {value:,.0f}" if is_count else f"{spoken} {value:g}")
+    return ", ".join(words)
+
+
+def rows_of(
+    found: pd.DataFrame, case: Sequence[str], cells: Mapping[str, Callable[[dict], object]], most: int = 3
+) -> pd.DataFrame:
+    """Arrange a summary as the table of an answer: a row for each case, evenly selected.
+
+    Args:
+        found: one row for each case.
+        case: columns that identify it; those in which cases differ label the rows.
+        cells: name of a column of the table -> its content, from a row of the summary.
+        most: number of rows at most, 2 or more.
+
+    Raises:
+        TypeError: no table.
+        ValueError: a column that is missing.
+    """
+    every: list[Any] = table_of("found", found, case).to_dict("records")
+    names = varying([{name: row[name] for name in case} for row in every]) or case[:1]
+    chosen: list[Any] = evenly(found, most).to_dict("records")
+    table = [{name: cell(row) for name, cell in cells.items()} for row in chosen]
+    labels = [case_in_words(row, names) for row in chosen]
+    return pd.DataFrame(table, index=labels).rename_axis(columns="case")

@@ -1,0 +1,135 @@
+"""Write `results/RUNS.md`, the list of all kept runs, from their provenance, tables and descriptions."""
+
+from __future__ import annotations
+
+import io
+import shlex
+from datetime import datetime
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+from experiments.core.record import PROVENANCE, TABLE, read_provenance, write_bytes
+from experiments.core.settings import UsageError
+from experiments.drawing.style.origin import device_of
+from experiments.processes.output import readable
+from experiments.results.kept.keep import REFERENCE, count_runs, read_about
+from experiments.results.tables import SIZES, sizes_of
+from md.checks import path as as_path
+
+RUNS = "RUNS.md"
+COLUMNS = ("run", "what", "where", "n", "runs", "s", "code", "command")
+_HEAD = f"""# Runs
+
+Every run in `reference/`, written by `python -m experiments.results.kept list` from `provenance.json`,
+`table.parquet` and `about.toml` of each. n: particles, points, or grid points a side. runs: counted in the
+table; of predictions and physics, repeats with another seed. s: wall time, unless the run was resumed. code:
+the commit that introduced the sources of the run, or what is known of it. A large table is there as Parquet
+alone, without table.csv.
+
+| {" | ".join(COLUMNS)} |
+|{"---|" * len(COLUMNS)}
+"""
+
+
+def write_runs(results: Path) -> Path:
+    """Write the list of all kept runs.
+
+    Args:
+        results: the folder with `reference/`.
+
+    Returns:
+        The path of the list.
+
+    Raises:
+        UsageError: a folder that is no kept run, or lacks its description.
+        OSError: the list cannot be written; the error names the file.
+    """
+    path = as_path("results", results) / RUNS
+    write_bytes(path, readable(runs_text(results)).encode())
+    return path
+
+
+def runs_text(results: Path) -> str:
+    """Return the list of all kept runs, a row for each.
+
+    Args:
+        results: the folder with `reference/`.
+
+    Raises:
+        UsageError: a folder that is no kept run, or lacks its description.
+    """
+    rows = [row(folder, read_about(folder)) for folder in kept_runs(results)]
+    return _HEAD + "".join(f"| {' | '.join(cell.replace('|', '/') for cell in row)} |\n" for row in rows)
+
+
+def kept_runs(results: Path) -> list[Path]:
+    """List the folders of all kept runs, `reference/<experiment>/<name>`, sorted.
+
+    A hidden folder is what a killed `keep` leaves, and is left out.
+    """
+    found = (as_path("results", results) / "reference").glob("*/[!.]*")
+    return sorted(path for path in found if path.is_dir())
+
+
+def row(folder: Path, about: dict[str, str]) -> tuple[str, ...]:
+    """Return the cells of a run, one for each of `COLUMNS`.
+
+    Args:
+        folder: of the run.
+        about: what was measured, and `code` and `where` if its provenance does not say them.
+
+    Raises:
+        UsageError: a folder that is no run, or a run of unknown code.
+    """
+    origin = read_provenance(folder)
+    if not {"config", "command", "started", "machine", "backend"} <= set(origin):
+        raise UsageError(f"{folder} has no complete {PROVENANCE}; allowed: the folder of a kept run")
+    table = _columns(folder, ("run", "repeat", *SIZES))
+    name = f"{folder.parent.name}/{folder.name}"
+    return (
+        f"[{name}](reference/{name})",
+        about["what"],
+        about.get("where") or device_of(origin),
+        sizes_of(table, origin["config"]),
+        str(count_runs(table)),
+        _seconds(folder, origin),
+        about.get("code") or _code(folder, origin),
+        f"`{shlex.join(origin['command'])}`",
+    )
+
+
+def _columns(folder: Path, names: tuple[str, ...]) -> pd.DataFrame:
+    """Read the columns of a table that it has among these."""
+    path = folder / TABLE
+    try:
+        data = path.read_bytes()  # pyarrow opens no path that Python could not decode
+        found = pq.read_schema(io.BytesIO(data)).names
+        return pd.read_parquet(io.BytesIO(data), columns=[name for name in names if name in found])
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {error}; restore a copy of it") from error
+
+
+def _seconds(folder: Path, origin: dict) -> str:
+    """Return the wall time of a run in s; nothing for a run that was resumed or did not end."""
+    if origin.get("resumed") or "ended" not in origin:
+        return ""
+    try:
+        ended, started = (datetime.fromisoformat(origin[name]).astimezone() for name in ("ended", "started"))
+    except ValueError as error:
+        raise UsageError(f"{folder / PROVENANCE}: {error}; allowed: dates as 2026-11-26T12:00:00") from error
+    return f"{(ended - started).total_seconds():,.0f}"
+
+
+def _code(folder: Path, origin: dict) -> str:
+    """Return the commit of a run."""
+    code = origin.get("code", {})
+    recorded = None if code.get("dirty") else code.get("commit")
+    commit = origin.get(REFERENCE, {}).get("commit") or recorded
+    if not commit:
+        raise UsageError(
+            f"the commit of {folder} is not known; allowed: a run of which {PROVENANCE} names it; describe "
+            "its code in about.toml"
+        )
+    return f"`{commit:.7}`"

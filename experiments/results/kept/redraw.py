@@ -1,0 +1,96 @@
+"""Draw the figures and the tables of kept runs again, from their tables alone, with the code as it is now.
+
+A run is drawn into a temporary folder first. Then its figures and the tables that its experiment makes of
+`table.parquet` are replaced by the new ones: a figure that is no longer drawn is removed. Table,
+provenance and films stay as they are, and so does a table that differs by rounding only.
+"""
+
+import contextlib
+import importlib
+import io
+import shutil
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+
+import sfc
+from experiments.core.old_names import table_now
+from experiments.core.record import PROVENANCE, TABLE, read_provenance, read_table, write_files
+from experiments.core.rerun import experiment_of, was_quick
+from experiments.core.settings import UsageError
+from experiments.drawing import style
+from experiments.results import reliability
+from experiments.results.kept.keep import ABOUT
+from experiments.results.kept.shrink import ENDINGS, shrink
+from md.checks import path as as_path
+
+_ROUNDING = 1e-9  # relative
+RECORDED = ("table.csv",)  # of the run itself, with the ending of a table that is drawn
+
+
+def redraw(run: Path) -> tuple[list[str], list[str]]:
+    """Draw a kept run again, and shrink its pictures.
+
+    Args:
+        run: its folder, `reference/<experiment>/<name>`.
+
+    Returns:
+        Names of the files that are drawn now, and of those that were removed.
+
+    Raises:
+        UsageError: a folder that is no run, or a table that cannot be drawn; nothing has been changed then.
+        OSError: a file cannot be written; the error names the file.
+    """
+    run = as_path("run", run)
+    origin = read_provenance(run)
+    if "experiment" not in origin:
+        raise UsageError(f"{run} has no {PROVENANCE} of a run; allowed: reference/<experiment>/<name>")
+    name = experiment_of(run, origin)
+    experiment = importlib.import_module(f"experiments.{name}")
+    for curve, text in origin.get("grammars", {}).items():
+        sfc.register(sfc.parse_curve(text, f"grammar {curve!r} of {run}"))
+    table = table_now(read_table(run), name)
+    if experiment.Config.CHANCE == "run" and "warning" not in table:  # of older code
+        table = reliability.warned(table, was_quick(origin))
+    with tempfile.TemporaryDirectory() as folder:
+        # the same names as those of the run, which the figures show
+        drawn = Path(folder) / run.resolve().parent.name / run.resolve().name
+        drawn.mkdir(parents=True)
+        style.use(reliability.footer(table), style.origin_of(run, origin, table))
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):  # what it prints is the answer of a run
+                experiment.draw(table, drawn)
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            raise UsageError(
+                f"the table of {run} cannot be drawn: {type(error).__name__}: {error}; allowed: a table "
+                "with the present names, or with those in experiments/core/old_names.py"
+            ) from error
+        for name in (TABLE, PROVENANCE, ABOUT):
+            if (run / name).exists():
+                shutil.copy(run / name, drawn)
+        shrink(drawn)
+        return _replace(run, drawn)
+
+
+def _replace(run: Path, drawn: Path) -> tuple[list[str], list[str]]:
+    """Copy what was drawn to a run, and then remove what is no longer drawn."""
+    made = {path.name for path in drawn.iterdir() if path.suffix in ENDINGS}
+    before = {path.name for path in run.iterdir() if path.suffix in ENDINGS} - set(RECORDED)
+    changed = [name for name in sorted(made) if not _is_same_table(drawn / name, run / name)]
+    write_files({run / name: (drawn / name).read_bytes() for name in changed})
+    for name in sorted(before - made):
+        (run / name).unlink()
+    return sorted(made), sorted(before - made)
+
+
+def _is_same_table(made: Path, kept: Path) -> bool:
+    """Return whether two tables differ by rounding only, as those of other versions of libraries do."""
+    if made.suffix != ".csv" or not kept.exists():
+        return False
+    try:
+        one, other = pd.read_csv(made), pd.read_csv(kept)
+        pd.testing.assert_frame_equal(one, other, check_exact=False, rtol=_ROUNDING)
+    except (AssertionError, ValueError):
+        return False
+    return True

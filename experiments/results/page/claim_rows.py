@@ -1,0 +1,74 @@
+"""Claims as the page shows them: verdict, queries with their answers and runs, commands, figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from experiments.results.claims.judgement import Judgement, Shown
+from experiments.results.kept.queries import REFERENCE
+from experiments.results.page.pictures import embed
+from experiments.results.page.runs import Run
+
+RULES = ("confirmed_if", "refuted_if", "sentence_if")
+
+
+class ClaimRows:
+    """Rows of all claims.
+
+    Args:
+        judgements: of all claims.
+        runs: name -> run.
+
+    Attributes:
+        by_id: id -> what the templates need; a claim with parts has them under `parts`.
+        leaves: the same for claims without parts, and for the parts of the others.
+
+    Raises:
+        ValueError: a figure that cannot be read.
+    """
+
+    def __init__(self, judgements: Sequence[Judgement], runs: Mapping[str, Run]) -> None:
+        self._runs = runs
+        self._figures: dict[str, str] = {}  # path -> id of the element that has it
+        self.by_id = {one.claim.id: self._rows(one) for one in judgements}
+        self.leaves = [leaf for one in self.by_id.values() for leaf in one["parts"] or [one]]
+
+    def _rows(self, judgement: Judgement) -> dict[str, Any]:
+        claim = judgement.claim
+        anchor = claim.id.replace(" ", "-")
+        texts = ("id", "claim", "short", "source", "there", "device", "n", "commit", "command", "figure")
+        found: dict[str, Any] = {name: getattr(claim, name) for name in texts}
+        found |= {"word": judgement.word, "sentence": judgement.sentence, "here": judgement.here}
+        found |= {"anchor": anchor, "name": claim.id.partition(" ")[2].replace("_", " ")}
+        found |= {"queries": self._queries(judgement), "picture": None, "picture_at": ""}
+        found["rules"] = [(name, rule.text) for name in RULES if (rule := getattr(claim, name)) is not None]
+        if claim.figure:
+            is_first = claim.figure not in self._figures
+            found["picture_at"] = self._figures.setdefault(claim.figure, f"{anchor}-figure")
+            found["picture"] = embed(REFERENCE, claim.figure) if is_first else None
+        found["parts"] = [self._rows(part) for part in judgement.parts]
+        return found
+
+    def _queries(self, judgement: Judgement) -> list[dict[str, Any]]:
+        found = []
+        for name, answer in judgement.answers.items():
+            query = judgement.claim.queries[name]
+            runs = [self._runs[run] for run in query.run]
+            found.append(
+                {
+                    "name": name,
+                    "text": str(Shown(answer)),
+                    "interval": answer.interval,
+                    "case": answer.case,
+                    "runs": runs,
+                    "device": "; ".join(dict.fromkeys(run.where for run in runs)),
+                    "n": "; ".join(dict.fromkeys(run.n for run in runs)),
+                    "statistic": query.statistic,
+                    "value": query.value,
+                    "where": query.where,
+                    "over": query.over,
+                    "along": query.along,
+                }
+            )
+        return found

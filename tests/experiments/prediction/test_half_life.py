@@ -1,0 +1,69 @@
+"""experiments.prediction.half_life: where a curve crosses one half, and whether a law describes it."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments.prediction import half_life
+from tests.tiers import examples
+
+
+class TestCrossing:
+    @examples(15)
+    @given(at=st.floats(2, 900), slope=st.floats(0.05, 0.4))
+    def test_a_line_over_the_logarithm_of_steps_is_found_exactly(self, at, slope):
+        steps = np.geomspace(1, 1000, 9)
+        assert half_life.crossing(steps, 0.5 - slope * np.log(steps / at)) == pytest.approx(at)
+
+    def test_a_curve_that_rises_again_crosses_where_it_first_falls(self):
+        age = np.array([0.0, 10, 1000, 3000])
+        assert half_life.crossing(age, np.array([1.0, 0.8, 0.2, 0.6])) == pytest.approx(100)
+
+    def test_from_step_0_on_it_is_a_line_over_steps(self):
+        assert half_life.crossing(np.array([0, 8]), np.array([1.0, 0.2]), level=0.8) == pytest.approx(2)
+
+    @pytest.mark.parametrize("left", [[1.0, 0.9, 0.8], [math.nan] * 3, [0.4, 0.3, 0.2]])
+    def test_without_a_crossing_there_is_no_step(self, left):
+        assert math.isnan(half_life.crossing(np.array([1, 2, 3]), np.array(left)))
+
+    def test_a_curve_of_two_lengths_is_refused(self):
+        with pytest.raises(ValueError, match="2 steps and 1 values of left; allowed: one value for a step"):
+            half_life.crossing(np.array([1, 2]), np.array([1.0]))
+
+
+class TestFit:
+    @given(half=st.floats(5, 500), b=st.floats(0.5, 2.0))
+    def test_the_fit_finds_the_law_it_fits(self, half, b):
+        steps = np.geomspace(1, 2000, 40)
+        *found, residual = half_life.fit(steps, half_life.stretched_exponential(steps, half, b))
+        assert found == pytest.approx((half, b), rel=1e-6)
+        assert residual < 1e-6
+        assert half_life.is_fitted(residual)
+
+    def test_one_observation_far_from_the_law_is_a_residual(self):
+        steps = np.geomspace(1, 2000, 40)
+        left = half_life.stretched_exponential(steps, 100, 1)
+        left[-1] = 0.05  # not among the fitted: below it the law is at zero
+        left[-2] = -0.03
+        *_, residual = half_life.fit(steps, left)
+        assert residual == pytest.approx(0.05, abs=0.01)
+        assert not half_life.is_fitted(residual)
+
+    @pytest.mark.parametrize("left", [[0.9, 0.8], [0.2, 0.5, 0.8, 0.9]])
+    def test_too_few_observations_and_a_curve_that_grows_have_no_fit(self, left):
+        found = half_life.fit(np.arange(1, len(left) + 1), np.array(left))
+        assert np.isnan(found).all()
+        assert not half_life.is_fitted(found[-1])
+
+
+class TestMedianAndRange:
+    def test_half_lives_that_were_not_reached_are_later_than_all_others(self):
+        assert half_life.median_and_range(np.array([3.0, 1.0, 2.0])) == (2, 1, 3)
+        middle, low, high = half_life.median_and_range(np.array([3.0, math.nan, 2.0]))
+        assert (middle, low) == (3, 2)
+        assert math.isnan(high)
+        assert np.isnan(half_life.median_and_range(np.array([3.0, math.nan, math.nan]))[0])
+        assert np.isnan(half_life.median_and_range(np.array([]))).all()

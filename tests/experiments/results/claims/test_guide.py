@@ -1,0 +1,127 @@
+"""Numbers of results/GUIDE.md: its table and its main sentences are those of the kept tables."""
+
+import re
+
+import pytest
+
+from experiments.results.kept.queries import Query, evaluate
+from tests.experiments.results.claims.test_sentences import numbers, text_of
+
+ROWS = {
+    "H100, 2^21": ("timing/h100", 2**21, "hilbert"),
+    "H100, 2^21, rows": ("timing/h100", 2**21, "row"),
+    "H200, 2^21": ("timing/h200_three_runs", 2**21, "hilbert"),
+    "H200, 2^21, rows": ("timing/h200_three_runs", 2**21, "row"),
+    "H200, 2^17": ("timing/h200_131072_524288", 2**17, "hilbert"),
+    "H200, 2^19": ("timing/h200_131072_524288", 2**19, "hilbert"),
+    "CPU, 2^20, fresh": ("timing/cpu_three_runs", 2**20, "hilbert"),
+    "CPU, 2^20, fresh, rows": ("timing/cpu_three_runs", 2**20, "row"),
+}  # row of the table -> run, particles and order of its gains
+STEP = "phase == 'step with reorder' and filling_fraction == {} and search == '{}' and ordering == '{}'"
+CUBES = ("interval/h200", "interval/h200_8388608")
+FROM_2_21 = "what == 'interval' and n >= 2**21"
+H100, H200 = "timing/h100", "timing/h200_three_runs"
+
+
+def found(run, where, statistic="median", value="time_ms", **others) -> float:
+    runs = (run,) if isinstance(run, str) else run
+    return evaluate(Query(runs, where, value, statistic, **others)).value
+
+
+def shown(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def gain(run, n, order, over, filling=0.2) -> float:
+    """The gain of a whole step of linked cells in an order over another."""
+    where, baseline = (f"n == {n} and {STEP.format(filling, 'linked', one)}" for one in (order, over))
+    return found(run, where, "gain", over=baseline)
+
+
+def time(run, search, order) -> float:
+    """The time of a whole step at 20 % in us."""
+    return 1000 * found(run, STEP.format(0.2, search, order))
+
+
+def over_best(run, where, pick, of="what == 'interval'") -> float:
+    """By how many percent a step takes longer than with the best interval."""
+    each = ("n", "filling_fraction", "speed")
+    return 100 * found(run, where, "over best", over=of, along="interval", each=each, pick=pick) - 100
+
+
+def at(steps) -> str:
+    return f"{FROM_2_21} and interval == {steps}"
+
+
+def host(where, pick) -> float:
+    device, there = (f"place == '{place}' and {where}" for place in ("device", "host and back"))
+    return found("reorder_cost/h200", device, "gain", over=there, each=("n", "memory"), pick=pick)
+
+
+def path(interaction) -> float:
+    """The path in d after which half of the extra hits are lost."""
+    where = "model == 'block' and cache_particles == 320 and filling_fraction == 0.25"
+    where += f" and interaction == '{interaction}'"
+    hits, along = "hit_ratio - hit_ratio_shuffled", "step * speed_d_per_step"
+    return found("decay/h200_interaction", where, "half", hits, along=along)
+
+
+def scattered(order) -> float:
+    where = STEP.format(0.2, "scattered", order)
+    return found("timing/h200_orders", f"n == 2**21 and {where}")
+
+
+SENTENCES = {
+    r"At 2\^21 and 20 % a step takes (\d+) to \d+ us \(H200; H100 (\d+) to \d+\), of `linked` with reorders "
+    r"(\d+) to (\d+) \((\d+) to (\d+)\)": lambda: [
+        time(H200, "verlet", "hilbert"), time(H100, "verlet", "hilbert"), time(H200, "linked", "row"),
+        time(H200, "linked", "hilbert"), time(H100, "linked", "row"), time(H100, "linked", "hilbert")],
+    r"a step takes \d+ to (\d+) us \(H200; H100 \d+ to (\d+)\)": lambda: [
+        1000 * float(getattr(numbers()["n"], f"verlet_searches{chip}").value) for chip in ("", "_h100")],
+    r"rows, ([\d.]+) to ([\d.]+) times as fast as Hilbert's curve at 2\^21, on a CPU at 5 % alone "
+    r"\(([\d.]+)\)":
+        lambda: [gain(H200, 2**21, "row", "hilbert", 0.4), gain(H100, 2**21, "row", "hilbert", 0.05),
+                 gain("timing/cpu_three_runs", 2**20, "row", "hilbert", 0.05)],
+    r"rows, ([\d.]+) ms a step at 2\^21; Hilbert ([\d.]+) \(H200, one\)": lambda: [
+        scattered("row"), scattered("hilbert")],
+    r"at most ([\d.]+) % over the best interval at 2\^21 and 2\^23 \(ten cases, one\)": lambda: [
+        over_best(CUBES, at(100), "highest", FROM_2_21)],
+    r"Every 500 costs up to (\d+) % \(H100, 20 %, one; H200 ([\d.]+) %\), every 5 at least (\d+) %": lambda: [
+        over_best("interval/h100", at(500), "highest"),
+        over_best("interval/h200_three_runs", at(500), "highest"),
+        over_best(CUBES, at(5), "lowest", FROM_2_21)],
+    r"`md.Decayed\(\"auto\"\)`: at most ([\d.]+) % over the best": lambda: [
+        over_best("interval/h200_again", "what == 'auto'", "highest")],
+    r"after a path of ([\d.]+) d without collisions at 25 %, and ([\d.]+) d with elastic ones": lambda: [
+        path("ideal"), path("elastic")],
+    r"takes (\d+) to (\d+) times as long from 2\^20 on, ([\d.]+) at 2\^14": lambda: [
+        host("n >= 2**20", "lowest"), host("n >= 2**20", "highest"), host("n == 2**14", "lowest")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("label", ROWS)
+def test_a_row_says_what_the_tables_do(label):
+    run, n, order = ROWS[label]
+    aged, shuffled = (
+        ", ".join(shown(gain(run, n, order, over, filling)) for filling in (0.05, 0.2, 0.4))
+        for over in ("lattice", "shuffled")
+    )
+    age = f" ({numbers()['cpu_ages']})" if run.startswith("timing/cpu") else ""
+    assert f"|{label}|{aged}{age}|{shuffled}|" in text_of("results/GUIDE.md")
+
+
+def test_the_row_of_the_largest_gas_has_two_orders():
+    cells = [
+        f"{shown(gain('timing/h200_8388608', 2**23, 'hilbert', over))} "
+        f"({shown(gain('timing/h200_8388608', 2**23, 'row', over))})"
+        for over in ("lattice", "shuffled")
+    ]
+    assert f"|H200, 2^23, 20 % (rows)|{'|'.join(cells)}|" in text_of("results/GUIDE.md")
+
+
+@pytest.mark.parametrize("pattern", SENTENCES)
+def test_a_sentence_says_what_the_tables_do(pattern):
+    says = re.search(pattern, text_of("results/GUIDE.md"))
+    assert says
+    for text, value in zip(says.groups(), SENTENCES[pattern](), strict=True):
+        assert float(text) == pytest.approx(value, abs=0.5001 * 10.0 ** -len(text.partition(".")[2]))

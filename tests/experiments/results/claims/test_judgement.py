@@ -1,0 +1,160 @@
+"""Every verdict follows from the committed tables, and would be another if they contradicted the claim."""
+
+import ast
+import math
+import random
+from dataclasses import replace
+
+import pytest
+
+from experiments.results.claims.judgement import filled, judge, number
+from experiments.results.claims.reading import Claim
+from experiments.results.claims.rules import CONFIRMED, DEPENDS, NOT_MEASURED, REFUTED, Rule, word
+from experiments.results.kept.queries import RUN, Answer
+from tests.experiments.results.claims.judged import CLAIMS, judged
+from tests.tiers import first
+
+JUDGED = [claim.id for claim in CLAIMS.values() if claim.confirmed_if is not None]
+TRIALS = 700
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_the_verdict_and_the_sentence_follow_from_the_tables(name):
+    assert judged(name).faults == []
+    assert judged(name).word == CLAIMS[name].verdict
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_numbers_of_one_run_say_so(name):
+    found = judged(name)
+    shown = [a for key, a in found.answers.items() if f"{{{key}" in found.claim.here]
+    for answer in shown:
+        assert answer.support in found.here
+        assert (answer.runs > 1) or "one " in answer.support
+
+
+def shifted(answer: Answer, places: list[float], generator: random.Random) -> Answer:
+    """Move an answer beside one of some numbers, with a narrow or a wide interval."""
+    factor, offset = generator.choice((1, 1.05, 0.95, 2, 0.5, -1)), generator.choice((0, 0.01))
+    value = generator.choice(places) * factor + offset
+    reach = abs(value) * generator.choice((0, 0.02, 0.6))
+    return replace(answer, value=value, low=value - reach, high=value + reach)
+
+
+def parts_of(rule: Rule) -> list[Rule]:
+    """Conditions that a rule joins by `and`."""
+    tree = ast.parse(rule.text, mode="eval").body
+    joined = isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And)
+    return [Rule(ast.unparse(part)) for part in tree.values] if joined else [rule]
+
+
+def reachable(claim: Claim, answers: dict[str, Answer]) -> set[str]:
+    """Words that the rules of a claim give on shifted answers, found by climbing towards each rule.
+
+    Fails if both rules hold for some answers.
+    """
+    generator, words = random.Random(claim.id), set()
+    rules = (claim.confirmed_if, claim.refuted_if)
+    places = [number for rule in rules for number in rule.numbers]
+    places += [answer.value for answer in answers.values()]
+    for goal in rules:
+        parts, now, most = parts_of(goal), answers, 0
+        for _ in range(TRIALS):
+            name = generator.choice(list(answers))
+            moved = now | {name: shifted(now[name], places, generator)}
+            words.add(word(*rules, moved))
+            holding = sum(part.holds(moved) for part in parts)
+            if holding >= most:
+                now, most = moved, holding
+    return words
+
+
+@pytest.mark.parametrize("name", first(JUDGED, 4))
+def test_other_values_give_every_other_verdict(name):
+    claim, answers = CLAIMS[name], dict(judged(name).answers)
+    used = {*claim.confirmed_if.names, *claim.refuted_if.names}
+    words = reachable(claim, {key: answer for key, answer in answers.items() if key in used})
+    assert words == {CONFIRMED, REFUTED, DEPENDS}
+
+
+def made(confirmed_if: str, refuted_if: str) -> Claim:
+    return replace(CLAIMS["L6"], confirmed_if=Rule(confirmed_if), refuted_if=Rule(refuted_if))
+
+
+@pytest.mark.parametrize(
+    ("confirmed_if", "refuted_if"),
+    [
+        ("h100.low > -1000 or h200.low > 1", "h100.high < -1000 and h200.high < -1000"),
+        ("h100.low > 1", "h100.high < 1 and h100.low > 2"),
+    ],
+    ids=["a rule that cannot fail", "a rule that cannot hold"],
+)
+def test_a_rule_that_cannot_fail_is_found(confirmed_if, refuted_if):
+    assert reachable(made(confirmed_if, refuted_if), dict(judged("L6").answers)) != {
+        CONFIRMED,
+        REFUTED,
+        DEPENDS,
+    }
+
+
+def test_rules_that_do_not_exclude_each_other_are_found():
+    claim = made("h100.low > 1", "h200.high < 1")
+    with pytest.raises(ValueError, match="both rules hold"):
+        reachable(claim, dict(judged("L6").answers))
+
+
+def test_a_wrong_word_and_a_sentence_that_no_longer_holds_are_faults():
+    claim = replace(CLAIMS["L6"], verdict=REFUTED, sentence_if=Rule("h100.high < 1"))
+    assert judge(claim).faults == [
+        "L6: the file says 'refuted', the rules 'confirmed'",
+        "L6: the sentence needs 'h100.high < 1', which does not hold",
+    ]
+
+
+def test_faults_of_parts_are_those_of_their_claim():
+    whole = CLAIMS["L8"]
+    parts = tuple(
+        replace(part, verdict=CONFIRMED) if part.id.endswith("far_in_memory") else part
+        for part in whole.parts
+    )
+    assert judge(replace(whole, parts=parts)).faults == [
+        "L8 far_in_memory: the file says 'confirmed', the rules 'depends'"
+    ]
+
+
+def test_a_claim_without_rules_is_not_measured():
+    assert judged("L8 lock_free").word == NOT_MEASURED
+    assert judged("L8 bounded_coordinates").word == NOT_MEASURED
+    assert judged("L8 bounded_coordinates").answers
+
+
+def test_an_error_names_claim_and_query():
+    claim = CLAIMS["L6"]
+    queries = {name: replace(query, where="n == 3") for name, query in claim.queries.items()}
+    with pytest.raises(ValueError, match=r"claim L6, query h100: where = 'n == 3'"):
+        judge(replace(claim, queries=queries))
+
+
+ANSWER = Answer(1.2345, 1.1, 1.3, 3, RUN, 5, False)
+
+
+def test_texts_are_filled_with_numbers():
+    text = filled("{a} or {a.low}, {a.runs} runs", {"a": ANSWER})
+    assert text == "1.23 (1.10 to 1.30) or 1.10, 3 runs"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (1, "1.00"),
+        (0.12345, "0.123"),
+        (148.3, "148"),
+        (10161, "10,200"),
+        (-2040, "-2,040"),
+        (0.001, "0.00100"),
+    ],
+)
+def test_numbers_have_three_digits(value, text):
+    assert number(value) == text
+    assert math.isclose(float(number(value).replace(",", "")), value, rel_tol=5e-3)

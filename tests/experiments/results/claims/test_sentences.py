@@ -1,0 +1,161 @@
+"""Sentences of the pages that no command writes: their numbers are those of the kept tables."""
+
+import re
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from experiments.results.baselines import is_again, original
+from experiments.results.claims.reading import IDS, RESULTS
+from experiments.results.kept.queries import REFERENCE
+from experiments.results.page.numbers import of_claims, of_page
+from experiments.results.page.sections import SECTIONS
+from tests.experiments.results.claims.judged import judged
+
+ROOT = RESULTS.parent
+TEMPLATES = ROOT / "experiments" / "results" / "page" / "templates" / "sections"
+TRIED = (
+    "one of the three models tried, each of one reader at a time, "
+    "ranked the orders by hit ratio as the chip does"
+)
+SAYS = {
+    "README.md": (
+        "a step is {n.lists} times as fast as with linked cells, both in rows",
+        "gains {n.hilbert_lattice} over the order of the start, {n.youngest.value} to {n.oldest.value} steps",
+        "{n.hilbert} over shuffled memory",
+        "after up to {T12.age.value} steps in a shaken box (H100, one million) the gains are "
+        "{T12.lattice_20.value} and {T12.shuffled_20.value}",
+        "rows are {n.rows_over_hilbert.value} times as fast as Hilbert's",
+        "over shuffled memory {n.small} at 2^17, {n.large} at 2^23",
+        TRIED,
+    ),
+    "results/README.md": (
+        "Neighbour lists are {n.lists} times as fast as linked cells",
+        "order of the start ({n.youngest.value} to {n.oldest.value}; CPU {cpu_ages}) | {n.hilbert_lattice} | "
+        "{n.rows_lattice} | {n.h100_lattice} | {n.cpu_lattice} |",
+        "shaken box (up to {T12.age.value}), 1.0 million | {n.box_lattice_h200.value} (one run) | | "
+        "{T12.lattice_20} |",
+        "| shuffled | {n.hilbert} | {n.rows} | {n.h100_shuffled} | {n.cpu} |",
+        "gains {n.small} at 2^17, {n.large} at 2^23",
+        "differed by up to {n.step_again.value} in a step, {n.copy_again.value} in a copy",
+        TRIED,
+    ),
+    "results/GUIDE.md": (
+        "|{T12.lattice_5.value}, {T12.lattice_20.value}, {T12.lattice_40.value} (up to {T12.age.value})|"
+        "{T12.shuffled_5.value}, {T12.shuffled_20.value}, {T12.shuffled_40.value}|",
+        "over the order of the start, {n.youngest.value} to {n.oldest.value} steps old or as given",
+        "{F3.serial.value} ({F3.serial.low} to {F3.serial.high}, three runs)",
+    ),
+    "results/details/gas.md": (
+        "{T12.lattice_5} | {T12.lattice_20} | {T12.lattice_40} | {T12.lattice_50} |",
+        "{T12.shuffled_5} | {T12.shuffled_20} | {T12.shuffled_40} | {T12.shuffled_50} |",
+        "gain over lattice memory of {T12.short_contacts}, {T12.lattice_20} and {T12.long_contacts}",
+        "in the cubic gas {n.cpu_force} of all phases in shuffled memory and {n.cpu_force_lattice} in",
+        "{n.kernel}; timed steps: {n.kernel_steps}",
+        "Peano is {T16.kernel} times as fast as Hilbert",
+        "a step in shuffled memory measured twice differs by {n.step_again.value}",
+        "on the H200 ({n.verlet_ms.value} and {n.verlet_searches.value} ms) and on the H100 "
+        "({n.verlet_h100.value} and {n.verlet_searches_h100.value} ms)",
+        "in the shaken box {n.box_youngest.value} to {T12.age.value} steps (fused) or "
+        "{n.phases_youngest.value} to {T11.age.value} (in phases)",
+        "{n.phases_youngest.value} to {T11.age.value} steps old: | over | part",
+        "| lattice, {n.box_youngest.value} to {T12.age.value} steps old |",
+        "in the cubic gas {n.youngest.value} to {n.oldest.value} steps, on the CPU {cpu_ages}",
+    ),
+    "results/details/tree.md": (
+        "a step gains {L1.h100} at 2^21 on the H100 and {L1.h200} on the H200",
+        "does not gain 43 %: {L2.h100} on the H100, {L2.h200} on the H200",
+        "(ropes) gains {L2.ropes} and {L2.ropes_h200}",
+        "| as in [lift], H100 | 2.14 | 2.22 | {L3.walk} | {L3.walk_small} |",
+        "| as in [lift], H200 | 1.99 | 2.01 | {L3.walk_h200} | {L3.walk_small_h200} |",
+        "In time it is a loss: {L4.h100} on the H100, {L4.h200} on the H200",
+        "| 2^17 | 0.229 | 0.249 | {L6.h100} | 0.218 | 0.238 | {L6.h200} |",
+    ),
+}  # page -> templates of what it says
+
+
+@cache
+def numbers() -> dict:
+    """Name of a claim, or n for numbers of no claim -> its numbers; ages on a CPU, small integers."""
+    found: dict = {name: SimpleNamespace(**of) for name, of in of_claims(map(judged, IDS)).items()}
+    n = of_page() | of_page(RESULTS / "numbers.toml")
+    ages = (float(n[f"cpu_{name}"].value) for name in ("youngest", "oldest"))
+    return found | {"n": SimpleNamespace(**n), "cpu_ages": " to ".join(f"{age:.0f}" for age in ages)}
+
+
+def text_of(page: str) -> str:
+    return " ".join((ROOT / page).read_text(encoding="utf-8").split())
+
+
+@pytest.mark.parametrize(("page", "template"), [(page, one) for page, said in SAYS.items() for one in said])
+def test_a_page_says_what_the_tables_do(page, template):
+    assert template.format(**numbers()) in text_of(page)
+
+
+KEYS = ("n", "filling_fraction", "contact_time", "search", "precision", "fused", "part", "phase", "what",
+        "start", "age", "widest", "room", "reorder_every", "speed", "schedule", "place", "direction", "dim",
+        "bits", "layout", "interval", "steps", "run", "round")  # fmt: skip
+MEASURED = ("run", "time_ms")
+
+
+def differences(path) -> pd.DataFrame:
+    """The factor between the two measurements of each case that was measured twice, by run."""
+    table = pd.read_parquet(path)
+    labels = [name for name in table if table[name].map(is_again).any()]
+    keys = [name for name in KEYS if name in table and name not in labels]
+    found = []
+    for label in labels:
+        second = table[table[label].map(is_again)]
+        second = second.assign(**{label: second[label].map(original)})
+        both = second.merge(table, on=[*keys, label], suffixes=("", "_first"))
+        both = both.assign(apart=np.log(both["time_ms"] / both["time_ms_first"]))
+        of_runs = [key for key in keys if key not in ("round", "steps")]
+        found.append(both.groupby([*of_runs, label], dropna=False)["apart"].median().abs().reset_index())
+    return pd.concat(found) if found else pd.DataFrame()
+
+
+def test_equal_code_differed_by_no_more_than_the_page_says():
+    steps, every = {}, {}
+    for path in REFERENCE.glob("*/*/table.parquet"):
+        if set(MEASURED) <= set(pq.read_schema(path).names) and len(found := differences(path)):
+            every[path] = np.exp(found["apart"].max())
+            for name, whole in (("phase", "step with reorder"), ("part", "total")):
+                found = found[found[name] == whole] if name in found else found
+            if "encode" not in path.parts:
+                steps[path] = np.exp(found["apart"].max())
+    assert len(every) > 30
+    assert max(every.values()) == pytest.approx(float(numbers()["n"].copy_again.value), abs=0.005)
+    assert max(steps.values()) == pytest.approx(float(numbers()["n"].step_again.value), abs=0.005)
+
+
+@pytest.mark.parametrize("page", ["README.md", "results/README.md", "results/GUIDE.md"])
+def test_a_gain_over_the_order_of_the_start_has_its_age(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    blocks = [part for block in text.split("\n\n") for part in re.split(r"\n(?=\|[TLBF]\d)", block)]
+    said = [one for one in blocks if re.search("order of the start|over (the )?lattice", one)]
+    said = [one for one in said if re.search(r"\d\.\d\d", one)]
+    assert said
+    assert [one for one in said if not re.search(r"[\d,]+ steps|age in steps", one)] == []
+
+
+def test_sections_of_the_page_and_of_the_gas_tell_the_age_too():
+    parts = [(TEMPLATES / f"{one.id}.html").read_text(encoding="utf-8") for one in SECTIONS]
+    parts += re.split(r"\n## ", (RESULTS / "details" / "gas.md").read_text(encoding="utf-8"))
+    said = [
+        one for one in parts if re.search(r"order\s+of\s+the\s+start|\| lattice \||over (the )?lattice", one)
+    ]
+    assert len(said) > 4
+    assert [one[:60] for one in said if not re.search(r"[\d,}]\s+steps", one)] == []
+
+
+def test_no_page_denies_that_programs_have_shuffled_memory_or_that_models_rank():
+    pages = [ROOT / "README.md", *RESULTS.glob("**/*.md"), *TEMPLATES.glob("*.html")]
+    pages += (ROOT / "experiments").glob("**/*.py")
+    for page in pages:
+        text = " ".join(page.read_text(encoding="utf-8").split()).lower()
+        for false in ("no running program", "no program starts", "no model of a cache", "no model rank"):
+            assert false not in text, page

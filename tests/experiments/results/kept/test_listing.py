@@ -1,0 +1,113 @@
+"""results/RUNS.md lists every kept run, and each is described by what its folder says."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from experiments.core.provenance import code_of
+from experiments.core.record import PROVENANCE, TABLE
+from experiments.core.settings import UsageError
+from experiments.results.kept.keep import ABOUT, keep
+from experiments.results.kept.listing import COLUMNS, RUNS, kept_runs, runs_text, write_runs
+from tests.experiments.results.kept.checkout import complete_run
+
+pytestmark = pytest.mark.quick
+RESULTS = Path(__file__).parents[4] / "results"
+ROWS = [{"run": number, "n": n} for number in range(3) for n in (4096, 1048576)]
+
+
+def cells(text):
+    """The cells of each row below the head."""
+    lines = [line for line in text.splitlines() if line.startswith("| [")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def test_the_committed_list_is_current():
+    assert (RESULTS / RUNS).read_text(encoding="utf-8") == runs_text(RESULTS), (
+        "take python -m experiments.results.kept list, and commit results/RUNS.md"
+    )
+
+
+def test_the_committed_list_has_every_folder_and_no_other():
+    listed = re.findall(r"^\| \[(\w+/\w+)\]\(reference/\1\)", (RESULTS / RUNS).read_text(), re.MULTILINE)
+    folders = {f"{path.parent.parent.name}/{path.parent.name}" for path in RESULTS.glob(f"*/*/*/{TABLE}")}
+    assert len(listed) == len(set(listed)) > 50
+    assert set(listed) == folders
+
+
+@pytest.fixture
+def kept(checkout, tmp_path):
+    run = complete_run(tmp_path / "runs", code_of(checkout.root), ROWS)
+    return keep(run, "cpu", "main job | both precisions", checkout.root)
+
+
+def test_a_row_says_what_where_how_large_how_often_how_long_from_which_code_and_how(checkout, kept):
+    path = write_runs(checkout.root / "results")
+    (row,) = cells(path.read_text())
+    assert dict(zip(COLUMNS, row, strict=True)) == {
+        "run": "[timing/cpu](reference/timing/cpu)",
+        "what": "main job / both precisions",
+        "where": "A Processor, 2 threads",
+        "n": "4,096; 1,048,576",
+        "runs": "3",
+        "s": "1,234",
+        "code": f"`{checkout.first:.7}`",
+        "command": "`python -m experiments.timing --n 64 8`",
+    }
+
+
+def test_a_folder_whose_name_python_cannot_decode_is_read(checkout, kept, tmp_path):
+    results = shutil.copytree(checkout.root / "results", tmp_path / "out_\udcc3\udca4")
+    assert write_runs(results).read_text() == write_runs(checkout.root / "results").read_text()
+    kept.rename(kept.parent / "cpu_\udcc3\udca4")
+    assert "[timing/cpu_ä]" in write_runs(checkout.root / "results").read_text(encoding="utf-8")
+
+
+def change(kept, **entries):
+    """Change the provenance of a run, and return its row."""
+    path = kept / PROVENANCE
+    found = json.loads(path.read_text()) | entries
+    path.write_text(json.dumps({key: value for key, value in found.items() if value is not None}))
+    (row,) = cells(runs_text(kept.parents[2]))
+    return dict(zip(COLUMNS, row, strict=True))
+
+
+def test_a_resumed_run_has_no_wall_time_and_a_device_its_name(kept):
+    assert change(kept, resumed=[{}])["s"] == ""
+    assert change(kept, backend={"name": "cuda", "device": "NVIDIA H200"})["where"] == "NVIDIA H200"
+
+
+def test_a_description_replaces_what_the_provenance_says(kept):
+    with open(kept / ABOUT, "a") as file:
+        file.write('code = "before 2026-11-23: tree of commit X"\nwhere = "any machine"\n')
+    row = change(kept)
+    assert (row["code"], row["where"]) == ("before 2026-11-23: tree of commit X", "any machine")
+
+
+def test_the_commit_of_a_run_of_older_code_counts_only_if_its_sources_were_clean(kept):
+    code = {"commit": "c0ffee0123456789", "dirty": False}
+    assert change(kept, reference=None, code=code)["code"] == "`c0ffee0`"
+    with pytest.raises(UsageError, match=r"the commit of .* is not known; allowed"):
+        change(kept, code=code | {"dirty": True})
+
+
+@pytest.mark.parametrize("name", [ABOUT, PROVENANCE, TABLE])
+def test_a_folder_that_lacks_a_file_is_refused(kept, name):
+    (kept / name).unlink()
+    with pytest.raises(UsageError, match=f"{kept}.*allowed|{kept}.*restore"):
+        runs_text(kept.parents[2])
+
+
+def test_a_date_that_is_none_is_named(kept):
+    with pytest.raises(
+        UsageError, match=r"provenance.json: Invalid isoformat string: 'soon'; allowed: dates"
+    ):
+        change(kept, ended="soon")
+
+
+def test_the_runs_are_listed_in_order(kept):
+    (kept.parent / "a").mkdir()
+    assert [path.name for path in kept_runs(kept.parents[2])] == ["a", "cpu"]

@@ -1,0 +1,161 @@
+"""Charts, colours, pictures and numbers of the page."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from experiments.results.baselines import LATTICE, SHUFFLED
+from experiments.results.kept import queries
+from experiments.results.kept.queries import Query, evaluate_each
+from experiments.results.page import build as page
+from experiments.results.page import charts, numbers, pictures, runs, screen_colours, specs
+from experiments.results.page.chart_list import CHARTS
+
+pytestmark = pytest.mark.quick
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A run of two orders and their baseline at two sizes, two runs each."""
+    rows = [
+        {"n": n, "ordering": order, "run": run, "round": 0, "time_ms": time * n}
+        for n in (2**14, 2**15)
+        for order, time in (("shuffled", 6.0), ("hilbert", 3.0), ("row", 2.0))
+        for run in (0, 1)
+        if (n, order) != (2**15, "row")
+    ]
+    folder = tmp_path / "timing" / "made"
+    folder.mkdir(parents=True)
+    pd.DataFrame(rows).to_parquet(folder / "table.parquet")
+    queries._table.cache_clear()
+    queries._evaluated.cache_clear()
+    return tmp_path
+
+
+GAIN = Query(("timing/made",), "ordering != 'shuffled'", "time_ms", "gain", "ordering == 'shuffled'")
+
+
+def test_a_query_is_answered_in_each_group_over_the_baseline_that_it_shares(root):
+    found = evaluate_each(GAIN, ("n", "ordering"), "ordering", root)
+    gains = {(key["n"], key["ordering"]): answer.value for key, answer in found}
+    assert gains == pytest.approx({(2**14, "hilbert"): 2, (2**14, "row"): 3, (2**15, "hilbert"): 2})
+    assert {answer.runs for _, answer in found} == {2}
+
+
+def test_groups_without_a_baseline_are_left_out(root):
+    without = replace(GAIN, over="ordering == 'shuffled' and n == 2**14")
+    assert {key["n"] for key, _ in evaluate_each(without, ("n", "ordering"), "ordering", root)} == {2**14}
+
+
+def test_a_query_for_groups_has_none_of_its_own(root):
+    with pytest.raises(ValueError, match="each"):
+        evaluate_each(replace(GAIN, each=("n",), pick="lowest"), ("n",), "", root)
+    with pytest.raises(ValueError, match="compared"):
+        evaluate_each(GAIN, ("n",), "ordering", root)
+
+
+def test_a_chart_of_an_unknown_run_is_refused():
+    with pytest.raises(ValueError, match=r"timing/h200_three_runs.*allowed"):
+        charts.rows(CHARTS["worth"], {})
+
+
+def test_values_are_shown_as_readers_know_them():
+    assert charts.shown("filling_fraction", 0.05) == "5 %"
+    assert charts.shown("n", 2**21) == "2^21"
+    assert charts.shown("n", np.int64(10_000)) == "10,000"
+    assert charts.shown("speed", 0.008) == "0.008"
+    assert charts.shown("ordering", "row") == "row"
+
+
+def test_first_choices_of_each_chart_show_six_series_or_fewer():
+    kept = {run.name: run for run in runs.kept()}
+    for name in ("cost", "flock", "searches"):
+        chart = CHARTS[name]
+        rows = charts.rows(chart, kept)
+        first = charts.chosen(chart, rows)
+        assert 1 <= len({row[chart.series] for row in first}) <= 6
+        specified = specs.specification(chart, rows)
+        assert specified["layer"][-1]["name"] == "points"
+        assert specs.picture(specified, first).startswith("<svg")
+
+
+@pytest.mark.full
+def test_no_point_of_a_chart_is_drawn_twice():
+    kept = {run.name: run for run in runs.kept()}
+    for chart in CHARTS.values():
+        places = [tuple(row[name] for name in ("at", *chart.columns)) for row in charts.rows(chart, kept)]
+        twice = {place for place in places if places.count(place) > 1}
+        assert not twice, chart.id
+
+
+def test_colours_of_orders_stand_out_from_both_pages_and_from_each_other():
+    names = ["row", "morton", "peano", "hilbert", LATTICE, SHUFFLED]  # of the charts
+    colours, shapes = screen_colours.of_orders(names)
+    for colour in colours:
+        for back in (screen_colours.LIGHT, screen_colours.DARK):
+            assert screen_colours.contrast(colour, back) >= 3
+    assert len(set(zip(colours, shapes, strict=True))) == len(names)
+    css = (page.HERE / "page.css").read_text()
+    assert f"--panel: {screen_colours.LIGHT};" in css
+    assert f"--panel: {screen_colours.DARK};" in css
+
+
+def test_shapes_are_those_of_the_figures():
+    assert screen_colours.shape("o") == "circle"
+    assert screen_colours.shape("s") == "M-1,1L1,1L1,-1L-1,-1Z"
+    assert screen_colours.shape("^").startswith("M0,-1L")  # its point is at the top
+    assert len({screen_colours.shape(marker) for marker in "osDdv^<>pPX*h8"}) == 14
+
+
+def test_contrast_is_that_of_the_standard():
+    assert screen_colours.contrast("#ffffff", "#000000") == pytest.approx(21)
+    assert screen_colours.contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+def test_large_pictures_are_made_small(tmp_path):
+    Image.new("RGB", (3000, 600), "red").save(tmp_path / "wide.png")
+    held = pictures.embed(tmp_path, "wide.png")
+    assert (held.width, held.height) == (pictures.WIDEST, 240)
+    assert held.data.startswith("data:image/webp;base64,")
+
+
+def test_a_picture_that_is_missing_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"none\.png cannot be read.*allowed"):
+        pictures.embed(tmp_path, "none.png")
+
+
+def test_a_heading_that_is_missing_is_named(tmp_path):
+    (tmp_path / "README.md").write_text("# Results\n\n## Here\n\ntext with [a link](details/gas.md)\n")
+    assert page.part_of(tmp_path / "README.md", "Here") == "<p>text with a link</p>\n"
+    with pytest.raises(ValueError, match=r"no heading '## There'; allowed"):
+        page.part_of(tmp_path / "README.md", "There")
+    with pytest.raises(ValueError, match=r"none\.md cannot be read"):
+        page.part_of(tmp_path / "none.md", "There")
+
+
+def test_a_sentence_that_the_tables_contradict_is_named(tmp_path):
+    rule = "trees.value > 1e9"
+    query = '[trees]\nrun = "fence/cpu"\nwhere = "n > 0"\nvalue = "n"\nstatistic = "median"\n'
+    (tmp_path / "numbers.toml").write_text(f'holds = ["{rule}"]\n{query}')
+    with pytest.raises(ValueError, match=rf"need '{rule}'; found: trees = 65,500; allowed"):
+        numbers.of_page(tmp_path / "numbers.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[gain", "cannot be read"),
+        ('[gain]\nrun = "fence/cpu"\n', "query gain"),
+        (
+            '[gain]\nrun = "fence/cpu"\nwhere = "nothing == 1"\nvalue = "n"\nstatistic = "median"\n',
+            "query gain",
+        ),
+    ],
+)
+def test_broken_queries_of_sentences_are_named(tmp_path, text, said):
+    (tmp_path / "numbers.toml").write_text(text)
+    with pytest.raises(ValueError, match=rf"{said}.*allowed"):
+        numbers.of_page(tmp_path / "numbers.toml")

@@ -1,0 +1,252 @@
+"""Gains: ratios within a round, medians within a run, Student's interval over runs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from experiments.drawing import figures
+from experiments.results import baselines, reliability, statistics
+from experiments.results.baselines import again
+
+BY = ["n"]
+
+
+def rows(times: dict[str, list[list[float]]], n: int = 8) -> pd.DataFrame:
+    """A table of name -> runs -> rounds."""
+    return pd.DataFrame(
+        {"n": n, "ordering": name, "run": run, "round": k, "time_ms": ms}
+        for name, runs in times.items()
+        for run, rounds in enumerate(runs)
+        for k, ms in enumerate(rounds)
+    )
+
+
+def gains(times, **columns):
+    return statistics.gains(rows(times, **columns), BY, "ordering", "shuffled")
+
+
+def test_a_gain_is_the_ratio_of_one_round():
+    # the machine is twice as slow in every second round, for both: no round's ratio sees it
+    found = gains({"shuffled": [[4, 8, 4, 8, 4]], "row": [[2, 4, 2, 4, 2]]})
+    assert found.loc[0, "gain_median_of_rounds"] == 2
+    assert found.loc[0, "gain_lowest_round"] == found.loc[0, "gain_highest_round"] == 2
+    assert found.loc[0, "over"] == "shuffled"
+
+
+def test_one_run_has_no_interval_and_no_verdict():
+    found = gains({"shuffled": [[4, 4, 4]], "row": [[1, 2, 4]]})
+    assert {"gain", "gain_low", "difference"}.isdisjoint(found.columns)
+    assert found[
+        ["gain_median_of_rounds", "gain_lowest_round", "gain_highest_round"]
+    ].to_numpy().tolist() == [[2, 1, 4]]
+    assert statistics.caption(found) == "median and range over the rounds of one run"
+
+
+def test_windows_of_a_run_are_averaged_before_gains():
+    times = {"shuffled": [[8, 16, 12], [8, 16, 12]], "row": [[4, 4, 3], [4, 4, 3]]}  # gains of 2, 4 and 4
+    table = rows(times).assign(age_steps=[1, 2, 3] * 4)
+    found = statistics.windows_averaged(table, [*BY, "ordering"])
+    assert found[["round", "windows", "age_steps"]].to_numpy().tolist() == [[0, 3, 3]] * 4
+    assert statistics.gains(found, BY, "ordering", "shuffled").loc[0, "gain"] == pytest.approx(36 / 11)
+    one = statistics.gains(found[found["run"] == 0], BY, "ordering", "shuffled")
+    assert statistics.caption(one) == "one run"
+
+
+def test_a_caption_tells_how_many_runs_there_are():
+    three, two = (gains({"shuffled": [[4, 4]] * n, "row": [[1, 2]] * n}) for n in (3, 2))
+    assert statistics.caption(three) == "mean over 3 runs and its 95 % interval"
+    assert statistics.caption(pd.concat([three, two])) == "mean over 2 to 3 runs and its 95 % interval"
+
+
+def test_the_interval_is_students_of_the_logarithms_over_runs():
+    own = [[4.0, 4.4, 3.9], [4.1, 4.0, 4.2], [3.8, 4.0, 4.1]]
+    other = [[2.0, 2.0, 2.1], [2.2, 2.0, 2.1], [1.7, 1.9, 2.0]]
+    found = gains({"shuffled": own, "row": other}).iloc[0]
+    medians = [np.median(np.divide(a, b)) for a, b in zip(own, other, strict=True)]
+    low, high = stats.t.interval(0.95, 2, np.mean(np.log(medians)), stats.sem(np.log(medians)))
+    assert found["gain"] == pytest.approx(stats.gmean(medians))
+    assert (found["gain_low"], found["gain_high"]) == pytest.approx((np.exp(low), np.exp(high)))
+    assert (found["runs"], found["rounds"]) == (3, 3)
+
+
+def test_rounds_of_a_run_do_not_count_as_independent():
+    few = {"shuffled": [[4.0] * 3, [4.2] * 3], "row": [[2.0] * 3, [2.0] * 3]}
+    many = {"shuffled": [[4.0] * 99, [4.2] * 99], "row": [[2.0] * 99, [2.0] * 99]}
+    ends = [gains(times)[["gain_low", "gain_high"]].to_numpy() for times in (few, many)]
+    assert np.array_equal(*ends)
+
+
+def test_a_difference_within_the_noise_floor_is_none():
+    times = {"shuffled": [[4.0], [4.0], [4.0]], again("shuffled"): [[4.0], [3.6], [4.1]]}
+    times["row"] = [
+        [3.80],
+        [3.81],
+        [3.79],
+    ]  # 5 % faster in each run, but one case differs by 11 % from itself
+    found = gains(times)
+    assert found["ordering"].tolist() == ["row"]
+    assert found.loc[0, "noise_floor"] == pytest.approx(4 / 3.6)
+    assert found.loc[0, "gain_low"] > 1
+    assert found.loc[0, "difference"] == "no difference"
+
+
+def test_the_noise_floor_counts_a_twin_that_is_slower_too():
+    found = gains({"shuffled": [[4.0]], again("shuffled"): [[5.0]], "row": [[2.0]]})
+    assert found.loc[0, "noise_floor"] == pytest.approx(1.25)
+
+
+@pytest.mark.parametrize(
+    ("gain", "low", "high", "floor", "word"),
+    [
+        (2.0, 1.9, 2.1, 1.05, "faster"),
+        (0.5, 0.4, 0.6, 1.05, "slower"),
+        (1.1, 0.9, 1.3, 1.0, "no difference"),  # the interval holds 1
+        (1.04, 1.03, 1.05, 1.05, "no difference"),  # within the noise
+        (1.04, 1.03, 1.05, np.nan, "faster"),  # never measured twice
+        (1.04, np.nan, np.nan, 1.0, ""),
+    ],
+)
+def test_verdicts(gain, low, high, floor, word):
+    assert statistics.verdict(gain, low, high, floor) == word
+
+
+def test_the_noise_floor_of_one_case_holds_for_gains_over_all():
+    times = {"shuffled": [[4.0]], again("shuffled"): [[5.0]], "lattice": [[3.0]], "row": [[2.0]]}
+    found = statistics.gains(rows(times), BY, "ordering", "lattice")
+    assert found["noise_floor"].tolist() == pytest.approx([1.25, 1.25])
+
+
+def test_groups_have_noise_floors_of_their_own():
+    quiet = rows({"shuffled": [[4.0]], again("shuffled"): [[4.0]], "row": [[2.0]]}, n=1)
+    loud = rows({"shuffled": [[4.0]], again("shuffled"): [[8.0]], "row": [[2.0]]}, n=2)
+    found = statistics.gains(pd.concat([quiet, loud]), BY, "ordering", "shuffled")
+    assert found.set_index("n")["noise_floor"].to_dict() == {1: 1.0, 2: 2.0}
+
+
+def test_without_the_baseline_there_are_no_gains():
+    assert gains({"row": [[2.0]]}).empty
+
+
+def test_a_case_compared_with_itself_alone_has_no_gains():
+    assert gains({"shuffled": [[4.0]], again("shuffled"): [[4.0]]}).empty
+
+
+def test_no_gains_have_no_bounds():
+    empty = statistics.bounds(gains({"row": [[2.0]]}), "gain")
+    assert empty.columns.tolist() == ["centre", "low", "high"]
+    assert empty.empty
+
+
+def test_a_case_of_one_run_among_several_has_no_bounds():
+    table = pd.concat([rows({"row": [[2.0], [3.0]]}, n=1), rows({"row": [[2.0]]}, n=2)])
+    found = statistics.over_runs(table, ["n", "ordering"], "time_ms").set_index("n")
+    assert np.isfinite(found.loc[1, "time_ms_low"])
+    assert np.isnan(found.loc[2, "time_ms_low"])
+    drawn = statistics.bounds(found, "time_ms")
+    assert drawn.loc[2].tolist() == [2, 2, 2]
+
+
+def test_gains_of_one_run_beside_those_of_several_have_the_range_of_their_rounds():
+    several = gains({"shuffled": [[4], [4]], "row": [[2], [2.5]]})
+    one = gains({"shuffled": [[4, 4, 4]], "row": [[1, 2, 4]]})
+    drawn = statistics.bounds(pd.concat([several, one], ignore_index=True), "gain")
+    assert drawn.loc[1].tolist() == [2, 1, 4]
+    assert drawn.loc[0].tolist() == several[["gain", "gain_low", "gain_high"]].loc[0].tolist()
+
+
+def test_columns_name_the_baseline():
+    found = gains({"shuffled": [[4], [4]], again("shuffled"): [[4], [4]], "row": [[2], [2.5]]})
+    message = statistics.named(found, "shuffled")
+    assert set(message.columns) == {
+        "n", "ordering", "gain_over_shuffled", "gain_over_shuffled_low", "gain_over_shuffled_high",
+        "noise_floor_shuffled", "difference_from_shuffled",
+    }  # fmt: skip
+
+
+TABLE = rows({"shuffled": [[4.0]], "row": [[2.0]]})
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda t: statistics.with_rounds(t, ["m"]), "table has no column 'm'; allowed: a table with m; "),
+        (lambda t: statistics.ratios(t, ["n"], "name", "row"), "table has no column 'name'; .*n, run, round"),
+        (lambda t: statistics.over_runs(t, ["n"], "ms"), "table has no column 'ms'; allowed: a table with n"),
+        (
+            lambda t: statistics.gains(t.drop(columns="run"), BY, "ordering", "row"),
+            "table has no column 'run'; .*; this one has .'n', 'ordering', 'round', 'time_ms'.",
+        ),
+        (lambda t: statistics.named(t, "row"), "found has no column 'over', 'runs', 'rounds'; allowed: "),
+        (lambda t: statistics.noise_floors(t, ["n", "m"], "ordering"), "table has no column 'm'; allowed: "),
+        (lambda t: statistics.bounds(t, "gain"), "summary has no column 'gain_median_of_rounds', "),
+        (lambda t: statistics.caption(t.drop(columns="run")), "summary has no column 'runs'; allowed: "),
+        (lambda t: statistics.interval([]), "values = .*; allowed: one number or more, above 0"),
+        (lambda t: statistics.interval([2.0, -1.0]), "values = .*; allowed: one number or more, above 0"),
+        (lambda t: statistics.interval(["a"]), "values of dtype .*; allowed: numbers"),
+    ],
+)
+def test_a_column_that_is_missing_is_named(call, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        call(TABLE)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: statistics.with_rounds([1], []),
+        lambda: statistics.over_runs(TABLE, "n", "time_ms"),
+        lambda: statistics.over_runs(TABLE, [3], "time_ms"),
+        lambda: statistics.ratios(TABLE, BY, None, "row"),
+        lambda: statistics.gains(TABLE.to_dict(), BY, "ordering", "row"),
+        lambda: statistics.named({}, "row"),
+        lambda: statistics.bounds(None, "gain"),
+        lambda: statistics.interval(None),
+        lambda: reliability.warned([1]),
+        lambda: reliability.warned(TABLE, quick=1),
+        lambda: reliability.lines({}),
+        lambda: reliability.footer(None),
+        lambda: figures.lines(None, TABLE, "n", "time_ms", look=[]),
+        lambda: baselines.aged(2.5),
+        lambda: baselines.reordered_every("3"),
+        lambda: baselines.again(None),
+        lambda: baselines.original(3),
+        lambda: baselines.gain_over(True),
+    ],
+)
+def test_arguments_of_a_wrong_class_are_refused(call):
+    with pytest.raises(TypeError, match=r"= .* of class .*; allowed: "):
+        call()
+
+
+@pytest.mark.quick
+def test_names_and_looks_that_are_none_are_refused():
+    for steps, name in ((-1, baselines.aged), (0, baselines.reordered_every)):
+        with pytest.raises(ValueError, match=rf"steps = {steps}; allowed: an integer of at least "):
+            name(steps)
+    with pytest.raises(ValueError, match=r"look has no hue_order, palette, .*; allowed: a dict of "):
+        figures.lines(None, TABLE, "n", "time_ms", {"hue": "ordering"})
+    look = dict.fromkeys(figures.LOOK, "ordering")
+    with pytest.raises(ValueError, match="summary has no column 'x'; allowed: a table with x, ordering"):
+        figures.lines(None, TABLE, "x", "time_ms", look)
+
+
+def test_tables_of_before_have_their_samples_for_rounds():
+    old = pd.DataFrame({"n": 8, "ordering": ["a", "a", "b"], "repeat": [0, 1, 1], "time_ms": [1.0, 2.0, 3.0]})
+    found = statistics.with_rounds(old, ["n", "ordering"])
+    assert found["round"].tolist() == [0, 1, 0]
+    assert found["run"].tolist() == [0, 0, 0]
+    assert statistics.with_rounds(found, ["n", "ordering"]) is found
+    message = statistics.with_rounds(old, ["n", "ordering"], runs="repeat")
+    assert message["run"].tolist() == [0, 1, 1]
+    assert message["round"].tolist() == [0, 0, 0]
+
+
+def test_repeats_of_before_have_no_interval_and_no_verdict():
+    old = rows({"shuffled": [[4.0], [4.2]], "row": [[2.0], [2.0]]}).rename(columns={"run": "repeat"})
+    table = statistics.with_rounds(old.drop(columns="round"), ["n", "ordering"])
+    found = statistics.gains(table, BY, "ordering", "shuffled")
+    assert {"gain", "gain_low", "difference"}.isdisjoint(found.columns)
+    assert found.loc[0, ["runs", "rounds"]].tolist() == [1, 2]
