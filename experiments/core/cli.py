@@ -71,6 +71,8 @@ class Options:
     out: Annotated[Path | None, _FOLDER] = None
     """Folder for the figures of --replot, instead of that of the run. A run below results/reference needs
     it."""
+    pdf: bool = False
+    """Write every figure as PDF too, beside its PNG; also with --replot."""
     resume: Annotated[Path | None, _FOLDER] = None
     """Folder of a run that was interrupted, killed or failed, and is resumed. Only missing cases and rounds
     are measured, with the settings of the run."""
@@ -151,6 +153,7 @@ class _Results:
     draw: Draw
     answer: Answering | None
     quick_limit: str
+    pdf: bool = False
 
     def show(self, table: pd.DataFrame, run: Path, folder: Path, quick: bool) -> None:
         """Draw figures into a folder, and print the answer.
@@ -161,7 +164,7 @@ class _Results:
             folder: of the figures.
             quick: whether the run was made with `--quick`.
         """
-        style.use(reliability.footer(table), style.origin_of(run, read_provenance(run), table))
+        style.use(reliability.footer(table), style.origin_of(run, read_provenance(run), table), self.pdf)
         self.draw(table, folder)
         if self.answer is None:
             print(f"figures: {folder}")
@@ -215,6 +218,7 @@ def _run(
     try:
         grammars = _register_curves(arguments)
         config, options = _parse(config_type, quick, arguments, experiment, module.__doc__)
+        results = replace(results, pdf=options.pdf)
         if options.replot is not None:
             check_experiment(options.replot, "--replot", experiment)
             progress.message = f"--replot {options.replot} draws the figures again"

@@ -110,7 +110,6 @@ def test_every_figure_is_there(folder):
         *("measures", "measures_boxes"),
     }
     assert {path.stem for path in folder.glob("*.png")} == names
-    assert {path.stem for path in folder.glob("*.pdf")} == names
 
 
 @pytest.mark.full

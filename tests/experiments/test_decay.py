@@ -127,7 +127,7 @@ class TestDecay:
         steps = lives["half_life_crossing_steps"]
         assert steps[0.02] / steps[0.04] == pytest.approx(2, rel=0.15)
         assert lives["half_life_crossing_flown_d"].to_numpy() == pytest.approx(steps * steps.index)
-        assert {"by_speed.png", "by_speed.pdf"} <= {path.name for path in folder.iterdir()}
+        assert (folder / "by_speed.png").is_file()
 
     def test_interactions_hold_particles_and_losses_hold_them_more(self, tmp_path):
         folder = run(

@@ -27,7 +27,7 @@ class TestReorderCost:
         assert (counts == 1).all()
         assert (table["time_ms"] > 0).all()
         assert table.loc[table["place"] == "one thread", "threads"].eq(1).all()
-        assert {"cost.png", "cost.pdf", "summary.csv"} <= {path.name for path in folder.iterdir()}
+        assert {"cost.png", "summary.csv"} <= {path.name for path in folder.iterdir()}
 
     def test_gains_of_places_are_of_one_memory_and_one_round(self, tmp_path):
         table = pd.DataFrame(

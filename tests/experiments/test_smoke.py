@@ -67,9 +67,9 @@ PUBLISHED = SMALLER | {
 
 
 def check_run(name: str, smaller: str, tmp_path, capsys) -> None:
-    """A table with rows, every figure in both formats, and an answer that fits the terminal."""
+    """A table with rows, every figure as PNG and as PDF, and an answer that fits the terminal."""
     module = importlib.import_module(f"experiments.{name}")
-    arguments = ["--quick", "--backend", "cpu", "--results", str(tmp_path), *shlex.split(smaller)]
+    arguments = ["--quick", "--pdf", "--backend", "cpu", "--results", str(tmp_path), *shlex.split(smaller)]
     given = keywords_of_main(module)
     limit = getattr(module, given["quick_limit"])
     options = {"answer": getattr(module, given["answer"]), "quick_limit": limit}

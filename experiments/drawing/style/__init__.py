@@ -1,7 +1,7 @@
 """Style of all figures: fit for print, safe for the colour-blind, one look for each memory order.
 
 `use` sets the style and the origin of what is drawn, `lines` and its like give the looks of lines, `save`
-writes a figure as PNG and PDF.
+writes a figure as PNG, and as PDF on demand.
 """
 
 from experiments.drawing.style.labels import label_ends, last_point

@@ -35,28 +35,29 @@ _TITLE_LETTERS_AN_INCH = 14
 _LINE, _MARGIN = 1.3 * _FOOTER_SIZE / 72, 0.04  # inches
 _WARNING_COLOUR, _ORIGIN_COLOUR = "#A00000", "#333333"
 
-_warnings, _origin = "", UNKNOWN
+_warnings, _origin, _pdf = "", UNKNOWN, False
 
 
-def use(warnings: str = "", origin: Origin = UNKNOWN) -> None:
+def use(warnings: str = "", origin: Origin = UNKNOWN, pdf: bool = False) -> None:
     """Set the style; `main` calls it before every `draw`.
 
     Args:
         warnings: a line under every figure from now on; empty for none.
         origin: of the table that is drawn: a second line under every figure, and in its metadata.
+        pdf: whether every figure is written as PDF too.
     """
     import matplotlib as mpl  # here, because the imports take a second, which --help and workers save
     import seaborn as sns
 
-    global _warnings, _origin
-    _warnings, _origin = warnings, origin
+    global _warnings, _origin, _pdf
+    _warnings, _origin, _pdf = warnings, origin, pdf
     mpl.use("Agg")
     sns.set_theme(context="paper", style="ticks", palette=list(TURNS), font_scale=1.0)
     mpl.rcParams.update(SETTINGS)  # type: ignore[arg-type]  # the stubs want a type of all keys
 
 
 def save(figure: plt.Figure, folder: Path, name: str, rows: pd.DataFrame | None = None) -> list[Path]:
-    """Write a figure as PNG and PDF, with the lines and the metadata of `use`, and close it.
+    """Write a figure as PNG, and as PDF if `use` asked for it, with its lines and metadata, and close it.
 
     Intervals that leave a panel get an arrowhead at its frame.
 
@@ -68,7 +69,7 @@ def save(figure: plt.Figure, folder: Path, name: str, rows: pd.DataFrame | None 
             remain, if they have columns of them. None for all rows.
 
     Returns:
-        The two paths.
+        The paths: of the PNG, and of the PDF if there is one.
 
     Raises:
         TypeError: rows that are no table.
@@ -81,16 +82,17 @@ def save(figure: plt.Figure, folder: Path, name: str, rows: pd.DataFrame | None 
     if Path(name).name != name:
         plt.close(figure)
         raise checks.refuse_value("name of a figure", name, "a name without a folder")
-    paths = [folder / f"{name}.png", folder / f"{name}.pdf"]
+    paths = [folder / f"{name}.png", *([folder / f"{name}.pdf"] if _pdf else [])]
     try:
         _wrap_title(figure)
         mark_clipped(figure)
         add_footer(figure, rows)
         labels.settle(figure)
         write_figure(figure, paths[0], rows)
-        figure.set_layout_engine("none")  # the second looks like the first
-        embed_pixels(figure)
-        write_figure(figure, paths[1], rows)
+        if _pdf:
+            figure.set_layout_engine("none")  # the second looks like the first
+            embed_pixels(figure)
+            write_figure(figure, paths[1], rows)
     finally:
         plt.close(figure)
     return paths

@@ -25,8 +25,9 @@ _HEAD = f"""# Runs
 Every run in `reference/`, written by `python -m experiments.results.kept list` from `provenance.json`,
 `table.parquet` and `about.toml` of each. n: particles, points, or grid points a side. runs: counted in the
 table; of predictions and physics, repeats with another seed. s: wall time, unless the run was resumed. code:
-the commit that introduced the sources of the run, or what is known of it. A large table is there as Parquet
-alone, without table.csv.
+the commit that introduced the sources of the run, or what is known of it. CSV files of 100 kB and more are
+left out: table.csv is table.parquet as text, and `--replot RUN --out FOLDER` writes all others again. It
+draws the figures too, with `--pdf` also as PDF.
 
 | {" | ".join(COLUMNS)} |
 |{"---|" * len(COLUMNS)}

@@ -18,13 +18,13 @@ from md.checks import path as as_path
 
 COLOURS = 128  # of a picture; a figure has a dozen and their shades
 LARGE_PICTURE = 8_000  # bytes from which a picture is reduced
-LARGE_CSV = 100_000  # bytes from which table.csv, the duplicate of table.parquet, is left out
-ENDINGS = (".png", ".pdf", ".csv")  # of what a kept run has beside table and provenance
+LARGE_CSV = 100_000  # bytes from which a CSV is left out: table.parquet has its numbers
+ENDINGS = (".png", ".csv")  # of what a kept run has beside table and provenance
 FILM = ".mp4"
 
 
 def shrink(folder: Path) -> int:
-    """Shrink the table and the pictures of a run, and delete its table.csv if that is large.
+    """Shrink the table and the pictures of a run, and delete a CSV that is large.
 
     Args:
         folder: of the run.
@@ -42,9 +42,9 @@ def shrink(folder: Path) -> int:
     for path in sorted(folder.glob("*.png")):
         if path.stat().st_size >= LARGE_PICTURE:
             shrink_picture(path)
-    copy = folder / "table.csv"
-    if copy.is_file() and copy.stat().st_size >= LARGE_CSV:
-        copy.unlink()
+    for path in folder.glob("*.csv"):
+        if path.stat().st_size >= LARGE_CSV:
+            path.unlink()
     return before - _bytes_in(folder)
 
 

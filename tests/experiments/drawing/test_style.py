@@ -14,11 +14,13 @@ from matplotlib.transforms import Bbox
 from PIL import Image
 
 import sfc
+from experiments.core import main
 from experiments.drawing import style
 from experiments.drawing.style import FAMILIES, Origin, look
 from experiments.results import reliability
 from experiments.results.baselines import AGED, LATTICE
 from experiments.timing import BASELINES
+from tests.experiments import toy
 from tests.tiers import examples
 
 pytestmark = pytest.mark.quick
@@ -98,8 +100,8 @@ def origin():
     style.use()
 
 
-def test_a_figure_is_sharp_and_its_pdf_has_truetype_fonts(as_published, tmp_path):
-    style.use()
+def test_a_figure_is_sharp_and_its_pdf_has_truetype_fonts(as_published, tmp_path, origin):
+    style.use(pdf=True)
     figure, panel = plt.subplots(figsize=(2, 1))
     panel.set_xlabel("time of a step (ms)")
     png, pdf = style.save(figure, tmp_path, "figure")
@@ -109,7 +111,7 @@ def test_a_figure_is_sharp_and_its_pdf_has_truetype_fonts(as_published, tmp_path
 
 
 def test_the_origin_is_below_a_figure_and_in_its_metadata(as_published, tmp_path, origin):
-    style.use("Warning: a busy machine", origin)
+    style.use("Warning: a busy machine", origin, pdf=True)
     figure, _ = plt.subplots(figsize=(4, 2))
     png, pdf = style.save(figure, tmp_path, "figure")
     assert [text.get_text() for text in figure.texts] == [origin.text, "Warning: a busy machine"]
@@ -129,7 +131,7 @@ def test_a_figure_has_the_sizes_and_the_warnings_of_its_rows(as_published, tmp_p
         (table.assign(warning=""), ["a device | n = 8; 16 | run toy/one"]),
     ):
         figure, _ = plt.subplots(figsize=(6, 2))
-        png, _ = style.save(figure, tmp_path, "figure", rows)
+        (png,) = style.save(figure, tmp_path, "figure", rows)
         assert [text.get_text() for text in figure.texts] == texts
         with Image.open(png) as picture:
             assert picture.text["Description"] == texts[0]
@@ -194,7 +196,7 @@ def test_a_legend_below_the_panels_lies_above_the_footer(as_published, origin):
 
 
 def test_two_looks_of_a_figure_are_the_same_file(as_published, tmp_path, origin):
-    style.use(origin=origin)
+    style.use(origin=origin, pdf=True)
     found = []
     for folder in ("one", "other"):
         (tmp_path / folder).mkdir()
@@ -202,3 +204,19 @@ def test_two_looks_of_a_figure_are_the_same_file(as_published, tmp_path, origin)
         panel.plot([0, 1], [0, 1])
         found.append([path.read_bytes() for path in style.save(figure, tmp_path / folder, "figure")])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("flags", [[], ["--pdf"]])
+def test_a_figure_is_written_as_pdf_on_demand_alone(tmp_path, origin, flags):
+    def draw(table, out):
+        style.save(plt.figure(figsize=(1, 1)), out, "toy")
+
+    arguments = ["--size", "1", "--colour", "red", "--results", str(tmp_path), *flags]
+    main(toy.Config, toy.measure, draw, {}, arguments)
+    (run,) = tmp_path.glob("toy/*")
+    names = {"toy.png", *(["toy.pdf"] if flags else [])}
+    assert {path.name for path in run.glob("toy.*")} == names
+    (run / "toy.png").unlink()
+    with pytest.raises(SystemExit):
+        main(toy.Config, toy.measure, draw, {}, ["--replot", str(run), "--out", str(tmp_path), *flags])
+    assert {path.name for path in tmp_path.glob("toy.*")} == names

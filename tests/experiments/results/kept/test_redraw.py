@@ -32,7 +32,7 @@ def run(tmp_path, monkeypatch):
     """A run that is drawn by this test, with an old figure, an old table and a film."""
     monkeypatch.setattr(timing, "draw", draw)
     made = complete_run(tmp_path / "runs", {"commit": "0123456789"}, ROWS)
-    for name in ("old.png", "old.pdf", "old.csv", "film.mp4", "notes.txt"):
+    for name in ("old.png", "old.csv", "film.mp4", "notes.txt"):
         (made / name).write_bytes(b"before")
     yield made
     style.use()
@@ -45,8 +45,8 @@ def contents(folder):
 def test_figures_and_tables_are_replaced_and_the_rest_stays(run, capsys):
     before = contents(run)
     drawn, removed = redraw(run)
-    assert drawn == ["gain.pdf", "gain.png", "summary.csv"]
-    assert removed == ["old.csv", "old.pdf", "old.png"]
+    assert drawn == ["gain.png", "summary.csv"]
+    assert removed == ["old.csv", "old.png"]
     after = contents(run)
     stay = {TABLE, "table.csv", PROVENANCE, "film.mp4", "notes.txt"}
     assert {name: after[name] for name in stay} == {name: before[name] for name in stay}
