@@ -6,13 +6,14 @@ the rows of one case, a function `draw(table, out)` that draws figures of the ta
 quick_limit=..., minutes=...)`, with `spreads=True` if rows are not times.
 """
 
+from typing import Any
+
 from experiments.core.axis import Axis
 from experiments.core.cli import main
 from experiments.core.record import save_table
 from experiments.core.settings import Settings, values
 from experiments.core.timed import TimedSettings
 from experiments.drawing import figures, style
-from experiments.results import statistics
 
 __all__ = [
     "Axis",
@@ -25,3 +26,12 @@ __all__ = [
     "style",
     "values",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return `experiments.results.gains` under the name `statistics`, which files of users import."""
+    if name != "statistics":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from experiments.results import gains
+
+    return gains

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.drawing import style
-from experiments.results import statistics
+from experiments.results import gains as statistics
 from experiments.results.tables import table_of
 from sfc import checks
 

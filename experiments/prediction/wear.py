@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.prediction.half_life import crossing, median_and_range
-from experiments.results import statistics
+from experiments.results import gains as statistics
 from experiments.results.tables import table_of
 
 CASE = ["n", "filling_fraction", "speed", "ordering", "search", "precision"]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.results import statistics
+from experiments.results import gains as statistics
 from experiments.results.baselines import is_again
 from experiments.results.tables import table_of
 from sfc import checks

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from experiments.results import statistics
+from experiments.results import gains as statistics
 from experiments.results.baselines import again
 
 CAVITY = ["n", "precision"]

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pandas as pd
 
-from experiments.results import statistics
+from experiments.results import gains as statistics
 from experiments.results.baselines import SHUFFLED, again
 
 FLOCK = ["n", "start", "rules", "precision", "age"]

@@ -27,7 +27,7 @@ MOST_SLOWER = 0.05  # of a GPU's clock
 LONG_MS = 100.0  # of a sample that is long enough for a load of its own
 TICK_MS = (4.0, 10.0)  # of Linux's scheduler at 250 and at 100 Hz
 _NEAR_TICK = 0.04  # of a tick: a case's samples lie so near to a multiple of it
-_NAMES = (
+NAMES = (
     "encoder",
     "ordering",
     "search",
@@ -124,7 +124,7 @@ def sits_on_ticks(rows: pd.DataFrame) -> bool:
     between two ticks. A case lies near a multiple by chance in one of twelve; three or more that all do, each
     in most of its rounds, are no chance.
     """
-    names = [name for name in _NAMES if name in rows]
+    names = [name for name in NAMES if name in rows]
     if "sample_ms" not in rows or "round" not in rows:
         return False
     timed = rows.dropna(subset=["sample_ms", "round"])
@@ -142,7 +142,7 @@ def disagrees(rows: pd.DataFrame) -> bool:
     """Return whether phases and whole steps of a case differ by over 15 % in the median over rounds."""
     if "phases_over_step" not in rows:
         return False
-    names = [name for name in _NAMES if name in rows]
+    names = [name for name in NAMES if name in rows]
     known = rows.dropna(subset="phases_over_step")
     medians = known.groupby(names or (lambda _: 0))["phases_over_step"].median()
     return bool((np.abs(medians - 1) > MOST_APART).any())

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from experiments.results import statistics
+from experiments.results import gains as statistics
 from experiments.results.answers import Answer, compared, headline, largest_gain, pair_in_words, quoted
 from experiments.results.baselines import is_again
 

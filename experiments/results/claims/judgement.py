@@ -7,7 +7,8 @@ from pathlib import Path
 
 from experiments.results.claims.reading import Claim, common, placeholders
 from experiments.results.claims.rules import NOT_MEASURED, word
-from experiments.results.kept.queries import REFERENCE, Answer, evaluate
+from experiments.results.gains import Estimate
+from experiments.results.kept.queries import REFERENCE, evaluate
 
 DIGITS = 3
 
@@ -25,7 +26,7 @@ class Judgement:
 
     claim: Claim
     word: str
-    answers: Mapping[str, Answer]
+    answers: Mapping[str, Estimate]
     parts: tuple["Judgement", ...] = ()
 
     @property
@@ -91,7 +92,7 @@ def judge(claim: Claim, root: Path = REFERENCE) -> Judgement:
         raise ValueError(f"claim {claim.id}: {error}") from error
 
 
-def filled(template: str, answers: Mapping[str, Answer]) -> str:
+def filled(template: str, answers: Mapping[str, Estimate]) -> str:
     """Fill the numbers of answers into a text.
 
     Args:
@@ -110,9 +111,9 @@ def number(value: float) -> str:
 
 
 class Shown:
-    """Answer as it is formatted in a text: value, with its interval if there is one."""
+    """Estimate as it is formatted in a text: value, with its interval if there is one."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Estimate) -> None:
         self.value, self.low, self.high = map(number, (answer.value, answer.low, answer.high))
         self.runs = str(answer.runs)
 

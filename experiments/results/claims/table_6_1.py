@@ -11,7 +11,8 @@ from pathlib import Path
 from experiments.core.record import read_table
 from experiments.results.baselines import AGED, SHUFFLED
 from experiments.results.claims.judgement import filled, number
-from experiments.results.kept.queries import REFERENCE, Answer, Query, evaluate
+from experiments.results.gains import Estimate
+from experiments.results.kept.queries import REFERENCE, Query, evaluate
 from experiments.results.published_gains import TABLE_6_1
 
 BEGIN, END = "<!-- table 6.1: begin -->", "<!-- table 6.1: end -->"
@@ -56,7 +57,7 @@ def _fractions(device: str, root: Path) -> Iterable[float]:
     return table.loc[~table["fused"], "filling_fraction"].unique()
 
 
-def _gain(device: str, baseline: str, phi: float, part: str, root: Path) -> Answer:
+def _gain(device: str, baseline: str, phi: float, part: str, root: Path) -> Estimate:
     """Return the time of a part in the memory of a baseline over that in reordered memory."""
     where, over = (
         _WHERE.format(phi=phi, part=part, ordering=name) for name in ("pancake", BASELINES[baseline])
@@ -64,7 +65,7 @@ def _gain(device: str, baseline: str, phi: float, part: str, root: Path) -> Answ
     return evaluate(Query((RUNS[device],), where, "time_ms", "gain of sums", over), root)
 
 
-def _supports(found: dict[tuple[str, str, float, str], Answer], device: str) -> str:
+def _supports(found: dict[tuple[str, str, float, str], Estimate], device: str) -> str:
     """Return what the intervals of a device are, each with its filling fractions if there are several."""
     kinds: dict[str, list[str]] = {}
     for (own, _, phi, _), answer in found.items():

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from experiments.results.claims.judgement import Shown
-from experiments.results.kept.queries import Answer, Query, evaluate_each
+from experiments.results.gains import Estimate
+from experiments.results.kept.queries import Query, evaluate_each
 from experiments.results.page.runs import Run
 from sfc import checks
 
@@ -202,7 +203,7 @@ def _rows_of(chart: Chart, points: Points, run: Run) -> Iterator[Row]:
         yield _point(at, answer) | {"run": run.name} | {column: texts[column] for column in chart.columns}
 
 
-def _point(at: Any, answer: Answer) -> Row:
+def _point(at: Any, answer: Estimate) -> Row:
     numbers = {"value": answer.value, "low": answer.low, "high": answer.high}
     rounded = {key: float(f"{value:.{DIGITS}g}") for key, value in numbers.items()}
     place = float(at) if checks.is_number(at) else at

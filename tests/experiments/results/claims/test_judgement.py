@@ -10,7 +10,8 @@ import pytest
 from experiments.results.claims.judgement import filled, judge, number
 from experiments.results.claims.reading import Claim
 from experiments.results.claims.rules import CONFIRMED, DEPENDS, NOT_MEASURED, REFUTED, Rule, word
-from experiments.results.kept.queries import RUN, Answer
+from experiments.results.gains import Estimate
+from experiments.results.selection import RUN
 from tests.experiments.results.claims.judged import CLAIMS, judged
 from tests.tiers import first
 
@@ -33,7 +34,7 @@ def test_numbers_of_one_run_say_so(name):
         assert (answer.runs > 1) or "one " in answer.support
 
 
-def shifted(answer: Answer, places: list[float], generator: random.Random) -> Answer:
+def shifted(answer: Estimate, places: list[float], generator: random.Random) -> Estimate:
     """Move an answer beside one of some numbers, with a narrow or a wide interval."""
     factor, offset = generator.choice((1, 1.05, 0.95, 2, 0.5, -1)), generator.choice((0, 0.01))
     value = generator.choice(places) * factor + offset
@@ -48,7 +49,7 @@ def parts_of(rule: Rule) -> list[Rule]:
     return [Rule(ast.unparse(part)) for part in tree.values] if joined else [rule]
 
 
-def reachable(claim: Claim, answers: dict[str, Answer]) -> set[str]:
+def reachable(claim: Claim, answers: dict[str, Estimate]) -> set[str]:
     """Words that the rules of a claim give on shifted answers, found by climbing towards each rule.
 
     Fails if both rules hold for some answers.
@@ -135,7 +136,7 @@ def test_an_error_names_claim_and_query():
         judge(replace(claim, queries=queries))
 
 
-ANSWER = Answer(1.2345, 1.1, 1.3, 3, RUN, 5, False)
+ANSWER = Estimate(1.2345, 1.1, 1.3, 3, RUN, 5, False)
 
 
 def test_texts_are_filled_with_numbers():

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.results.kept.queries import RUN, Query, _answer, evaluate
-from experiments.results.reductions import STATISTICS, Rows
+from experiments.results.gains import STATISTICS, combined
+from experiments.results.kept.queries import Query, evaluate
 
 pytestmark = pytest.mark.quick
 
@@ -200,9 +200,7 @@ def test_gains_of_windows_use_the_rounds_that_both_have(folder):
 
 @given(st.lists(st.floats(0.001, 0.999), min_size=2, max_size=5))
 def test_the_interval_of_a_part_of_a_whole_stays_between_0_and_1(parts):
-    rows = {k: Rows(np.zeros(1), np.array([part])) for k, part in enumerate(parts)}
-    whole = dict.fromkeys(rows, Rows(np.zeros(1), np.ones(1)))
-    found = _answer(rows, whole, STATISTICS["part of sums"], RUN, "")
+    found = combined([np.array([part]) for part in parts], is_part=True)
     assert 0 <= found.low <= found.value <= found.high <= 1
     assert min(parts) - 1e-12 <= found.value <= max(parts) + 1e-12
 

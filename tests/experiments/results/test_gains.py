@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from experiments.drawing import figures
-from experiments.results import baselines, reliability, statistics
+from experiments.results import baselines, gains, reliability
 from experiments.results.baselines import again
 
 BY = ["n"]
@@ -22,47 +22,47 @@ def rows(times: dict[str, list[list[float]]], n: int = 8) -> pd.DataFrame:
     )
 
 
-def gains(times, **columns):
-    return statistics.gains(rows(times, **columns), BY, "ordering", "shuffled")
+def over_shuffled(times, **columns):
+    return gains.gains(rows(times, **columns), BY, "ordering", "shuffled")
 
 
 def test_a_gain_is_the_ratio_of_one_round():
     # the machine is twice as slow in every second round, for both: no round's ratio sees it
-    found = gains({"shuffled": [[4, 8, 4, 8, 4]], "row": [[2, 4, 2, 4, 2]]})
+    found = over_shuffled({"shuffled": [[4, 8, 4, 8, 4]], "row": [[2, 4, 2, 4, 2]]})
     assert found.loc[0, "gain_median_of_rounds"] == 2
     assert found.loc[0, "gain_lowest_round"] == found.loc[0, "gain_highest_round"] == 2
     assert found.loc[0, "over"] == "shuffled"
 
 
 def test_one_run_has_no_interval_and_no_verdict():
-    found = gains({"shuffled": [[4, 4, 4]], "row": [[1, 2, 4]]})
+    found = over_shuffled({"shuffled": [[4, 4, 4]], "row": [[1, 2, 4]]})
     assert {"gain", "gain_low", "difference"}.isdisjoint(found.columns)
     assert found[
         ["gain_median_of_rounds", "gain_lowest_round", "gain_highest_round"]
     ].to_numpy().tolist() == [[2, 1, 4]]
-    assert statistics.caption(found) == "median and range over the rounds of one run"
+    assert gains.caption(found) == "median and range over the rounds of one run"
 
 
 def test_windows_of_a_run_are_averaged_before_gains():
     times = {"shuffled": [[8, 16, 12], [8, 16, 12]], "row": [[4, 4, 3], [4, 4, 3]]}  # gains of 2, 4 and 4
     table = rows(times).assign(age_steps=[1, 2, 3] * 4)
-    found = statistics.windows_averaged(table, [*BY, "ordering"])
+    found = gains.windows_averaged(table, [*BY, "ordering"])
     assert found[["round", "windows", "age_steps"]].to_numpy().tolist() == [[0, 3, 3]] * 4
-    assert statistics.gains(found, BY, "ordering", "shuffled").loc[0, "gain"] == pytest.approx(36 / 11)
-    one = statistics.gains(found[found["run"] == 0], BY, "ordering", "shuffled")
-    assert statistics.caption(one) == "one run"
+    assert gains.gains(found, BY, "ordering", "shuffled").loc[0, "gain"] == pytest.approx(36 / 11)
+    one = gains.gains(found[found["run"] == 0], BY, "ordering", "shuffled")
+    assert gains.caption(one) == "one run"
 
 
 def test_a_caption_tells_how_many_runs_there_are():
-    three, two = (gains({"shuffled": [[4, 4]] * n, "row": [[1, 2]] * n}) for n in (3, 2))
-    assert statistics.caption(three) == "mean over 3 runs and its 95 % interval"
-    assert statistics.caption(pd.concat([three, two])) == "mean over 2 to 3 runs and its 95 % interval"
+    three, two = (over_shuffled({"shuffled": [[4, 4]] * n, "row": [[1, 2]] * n}) for n in (3, 2))
+    assert gains.caption(three) == "mean over 3 runs and its 95 % interval"
+    assert gains.caption(pd.concat([three, two])) == "mean over 2 to 3 runs and its 95 % interval"
 
 
 def test_the_interval_is_students_of_the_logarithms_over_runs():
     own = [[4.0, 4.4, 3.9], [4.1, 4.0, 4.2], [3.8, 4.0, 4.1]]
     other = [[2.0, 2.0, 2.1], [2.2, 2.0, 2.1], [1.7, 1.9, 2.0]]
-    found = gains({"shuffled": own, "row": other}).iloc[0]
+    found = over_shuffled({"shuffled": own, "row": other}).iloc[0]
     medians = [np.median(np.divide(a, b)) for a, b in zip(own, other, strict=True)]
     low, high = stats.t.interval(0.95, 2, np.mean(np.log(medians)), stats.sem(np.log(medians)))
     assert found["gain"] == pytest.approx(stats.gmean(medians))
@@ -73,7 +73,7 @@ def test_the_interval_is_students_of_the_logarithms_over_runs():
 def test_rounds_of_a_run_do_not_count_as_independent():
     few = {"shuffled": [[4.0] * 3, [4.2] * 3], "row": [[2.0] * 3, [2.0] * 3]}
     many = {"shuffled": [[4.0] * 99, [4.2] * 99], "row": [[2.0] * 99, [2.0] * 99]}
-    ends = [gains(times)[["gain_low", "gain_high"]].to_numpy() for times in (few, many)]
+    ends = [over_shuffled(times)[["gain_low", "gain_high"]].to_numpy() for times in (few, many)]
     assert np.array_equal(*ends)
 
 
@@ -84,7 +84,7 @@ def test_a_difference_within_the_noise_floor_is_none():
         [3.81],
         [3.79],
     ]  # 5 % faster in each run, but one case differs by 11 % from itself
-    found = gains(times)
+    found = over_shuffled(times)
     assert found["ordering"].tolist() == ["row"]
     assert found.loc[0, "noise_floor"] == pytest.approx(4 / 3.6)
     assert found.loc[0, "gain_low"] > 1
@@ -92,7 +92,7 @@ def test_a_difference_within_the_noise_floor_is_none():
 
 
 def test_the_noise_floor_counts_a_twin_that_is_slower_too():
-    found = gains({"shuffled": [[4.0]], again("shuffled"): [[5.0]], "row": [[2.0]]})
+    found = over_shuffled({"shuffled": [[4.0]], again("shuffled"): [[5.0]], "row": [[2.0]]})
     assert found.loc[0, "noise_floor"] == pytest.approx(1.25)
 
 
@@ -108,56 +108,56 @@ def test_the_noise_floor_counts_a_twin_that_is_slower_too():
     ],
 )
 def test_verdicts(gain, low, high, floor, word):
-    assert statistics.verdict(gain, low, high, floor) == word
+    assert gains.verdict(gain, low, high, floor) == word
 
 
 def test_the_noise_floor_of_one_case_holds_for_gains_over_all():
     times = {"shuffled": [[4.0]], again("shuffled"): [[5.0]], "lattice": [[3.0]], "row": [[2.0]]}
-    found = statistics.gains(rows(times), BY, "ordering", "lattice")
+    found = gains.gains(rows(times), BY, "ordering", "lattice")
     assert found["noise_floor"].tolist() == pytest.approx([1.25, 1.25])
 
 
 def test_groups_have_noise_floors_of_their_own():
     quiet = rows({"shuffled": [[4.0]], again("shuffled"): [[4.0]], "row": [[2.0]]}, n=1)
     loud = rows({"shuffled": [[4.0]], again("shuffled"): [[8.0]], "row": [[2.0]]}, n=2)
-    found = statistics.gains(pd.concat([quiet, loud]), BY, "ordering", "shuffled")
+    found = gains.gains(pd.concat([quiet, loud]), BY, "ordering", "shuffled")
     assert found.set_index("n")["noise_floor"].to_dict() == {1: 1.0, 2: 2.0}
 
 
 def test_without_the_baseline_there_are_no_gains():
-    assert gains({"row": [[2.0]]}).empty
+    assert over_shuffled({"row": [[2.0]]}).empty
 
 
 def test_a_case_compared_with_itself_alone_has_no_gains():
-    assert gains({"shuffled": [[4.0]], again("shuffled"): [[4.0]]}).empty
+    assert over_shuffled({"shuffled": [[4.0]], again("shuffled"): [[4.0]]}).empty
 
 
 def test_no_gains_have_no_bounds():
-    empty = statistics.bounds(gains({"row": [[2.0]]}), "gain")
+    empty = gains.bounds(over_shuffled({"row": [[2.0]]}), "gain")
     assert empty.columns.tolist() == ["centre", "low", "high"]
     assert empty.empty
 
 
 def test_a_case_of_one_run_among_several_has_no_bounds():
     table = pd.concat([rows({"row": [[2.0], [3.0]]}, n=1), rows({"row": [[2.0]]}, n=2)])
-    found = statistics.over_runs(table, ["n", "ordering"], "time_ms").set_index("n")
+    found = gains.over_runs(table, ["n", "ordering"], "time_ms").set_index("n")
     assert np.isfinite(found.loc[1, "time_ms_low"])
     assert np.isnan(found.loc[2, "time_ms_low"])
-    drawn = statistics.bounds(found, "time_ms")
+    drawn = gains.bounds(found, "time_ms")
     assert drawn.loc[2].tolist() == [2, 2, 2]
 
 
 def test_gains_of_one_run_beside_those_of_several_have_the_range_of_their_rounds():
-    several = gains({"shuffled": [[4], [4]], "row": [[2], [2.5]]})
-    one = gains({"shuffled": [[4, 4, 4]], "row": [[1, 2, 4]]})
-    drawn = statistics.bounds(pd.concat([several, one], ignore_index=True), "gain")
+    several = over_shuffled({"shuffled": [[4], [4]], "row": [[2], [2.5]]})
+    one = over_shuffled({"shuffled": [[4, 4, 4]], "row": [[1, 2, 4]]})
+    drawn = gains.bounds(pd.concat([several, one], ignore_index=True), "gain")
     assert drawn.loc[1].tolist() == [2, 1, 4]
     assert drawn.loc[0].tolist() == several[["gain", "gain_low", "gain_high"]].loc[0].tolist()
 
 
 def test_columns_name_the_baseline():
-    found = gains({"shuffled": [[4], [4]], again("shuffled"): [[4], [4]], "row": [[2], [2.5]]})
-    message = statistics.named(found, "shuffled")
+    found = over_shuffled({"shuffled": [[4], [4]], again("shuffled"): [[4], [4]], "row": [[2], [2.5]]})
+    message = gains.named(found, "shuffled")
     assert set(message.columns) == {
         "n", "ordering", "gain_over_shuffled", "gain_over_shuffled_low", "gain_over_shuffled_high",
         "noise_floor_shuffled", "difference_from_shuffled",
@@ -171,20 +171,20 @@ TABLE = rows({"shuffled": [[4.0]], "row": [[2.0]]})
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda t: statistics.with_rounds(t, ["m"]), "table has no column 'm'; allowed: a table with m; "),
-        (lambda t: statistics.ratios(t, ["n"], "name", "row"), "table has no column 'name'; .*n, run, round"),
-        (lambda t: statistics.over_runs(t, ["n"], "ms"), "table has no column 'ms'; allowed: a table with n"),
+        (lambda t: gains.with_rounds(t, ["m"]), "table has no column 'm'; allowed: a table with m; "),
+        (lambda t: gains.ratios(t, ["n"], "name", "row"), "table has no column 'name'; .*n, run, round"),
+        (lambda t: gains.over_runs(t, ["n"], "ms"), "table has no column 'ms'; allowed: a table with n"),
         (
-            lambda t: statistics.gains(t.drop(columns="run"), BY, "ordering", "row"),
+            lambda t: gains.gains(t.drop(columns="run"), BY, "ordering", "row"),
             "table has no column 'run'; .*; this one has .'n', 'ordering', 'round', 'time_ms'.",
         ),
-        (lambda t: statistics.named(t, "row"), "found has no column 'over', 'runs', 'rounds'; allowed: "),
-        (lambda t: statistics.noise_floors(t, ["n", "m"], "ordering"), "table has no column 'm'; allowed: "),
-        (lambda t: statistics.bounds(t, "gain"), "summary has no column 'gain_median_of_rounds', "),
-        (lambda t: statistics.caption(t.drop(columns="run")), "summary has no column 'runs'; allowed: "),
-        (lambda t: statistics.interval([]), "values = .*; allowed: one number or more, above 0"),
-        (lambda t: statistics.interval([2.0, -1.0]), "values = .*; allowed: one number or more, above 0"),
-        (lambda t: statistics.interval(["a"]), "values of dtype .*; allowed: numbers"),
+        (lambda t: gains.named(t, "row"), "found has no column 'over', 'runs', 'rounds'; allowed: "),
+        (lambda t: gains.noise_floors(t, ["n", "m"], "ordering"), "table has no column 'm'; allowed: "),
+        (lambda t: gains.bounds(t, "gain"), "summary has no column 'gain_median_of_rounds', "),
+        (lambda t: gains.caption(t.drop(columns="run")), "summary has no column 'runs'; allowed: "),
+        (lambda t: gains.interval([]), "values = .*; allowed: one number or more, above 0"),
+        (lambda t: gains.interval([2.0, -1.0]), "values = .*; allowed: one number or more, above 0"),
+        (lambda t: gains.interval(["a"]), "values of dtype .*; allowed: numbers"),
     ],
 )
 def test_a_column_that_is_missing_is_named(call, message):
@@ -196,14 +196,14 @@ def test_a_column_that_is_missing_is_named(call, message):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: statistics.with_rounds([1], []),
-        lambda: statistics.over_runs(TABLE, "n", "time_ms"),
-        lambda: statistics.over_runs(TABLE, [3], "time_ms"),
-        lambda: statistics.ratios(TABLE, BY, None, "row"),
-        lambda: statistics.gains(TABLE.to_dict(), BY, "ordering", "row"),
-        lambda: statistics.named({}, "row"),
-        lambda: statistics.bounds(None, "gain"),
-        lambda: statistics.interval(None),
+        lambda: gains.with_rounds([1], []),
+        lambda: gains.over_runs(TABLE, "n", "time_ms"),
+        lambda: gains.over_runs(TABLE, [3], "time_ms"),
+        lambda: gains.ratios(TABLE, BY, None, "row"),
+        lambda: gains.gains(TABLE.to_dict(), BY, "ordering", "row"),
+        lambda: gains.named({}, "row"),
+        lambda: gains.bounds(None, "gain"),
+        lambda: gains.interval(None),
         lambda: reliability.warned([1]),
         lambda: reliability.warned(TABLE, quick=1),
         lambda: reliability.lines({}),
@@ -235,18 +235,18 @@ def test_names_and_looks_that_are_none_are_refused():
 
 def test_tables_of_before_have_their_samples_for_rounds():
     old = pd.DataFrame({"n": 8, "ordering": ["a", "a", "b"], "repeat": [0, 1, 1], "time_ms": [1.0, 2.0, 3.0]})
-    found = statistics.with_rounds(old, ["n", "ordering"])
+    found = gains.with_rounds(old, ["n", "ordering"])
     assert found["round"].tolist() == [0, 1, 0]
     assert found["run"].tolist() == [0, 0, 0]
-    assert statistics.with_rounds(found, ["n", "ordering"]) is found
-    message = statistics.with_rounds(old, ["n", "ordering"], runs="repeat")
+    assert gains.with_rounds(found, ["n", "ordering"]) is found
+    message = gains.with_rounds(old, ["n", "ordering"], runs="repeat")
     assert message["run"].tolist() == [0, 1, 1]
     assert message["round"].tolist() == [0, 0, 0]
 
 
 def test_repeats_of_before_have_no_interval_and_no_verdict():
     old = rows({"shuffled": [[4.0], [4.2]], "row": [[2.0], [2.0]]}).rename(columns={"run": "repeat"})
-    table = statistics.with_rounds(old.drop(columns="round"), ["n", "ordering"])
-    found = statistics.gains(table, BY, "ordering", "shuffled")
+    table = gains.with_rounds(old.drop(columns="round"), ["n", "ordering"])
+    found = gains.gains(table, BY, "ordering", "shuffled")
     assert {"gain", "gain_low", "difference"}.isdisjoint(found.columns)
     assert found.loc[0, ["runs", "rounds"]].tolist() == [1, 2]
