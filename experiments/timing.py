@@ -30,7 +30,7 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.core import Axis, TimedSettings, figures, main, statistics, style, values
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement import main_job
 from experiments.measurement.correctness import TOLERANCE, check_forces, check_temperature
@@ -43,16 +43,16 @@ from experiments.results.baselines import (
     BASELINES,
     LATTICE,
     again,
-    aged,
-    fresh,
     is_again,
     original,
-    with_ages,
 )
+from experiments.results.charts import DOTS, FIRST, GAINS, Chart, Points, Scale, Summary
 
 PHASES = ("force", "build", "integrate")
 SCENES = ("tiled", "granular", "shared")
 WARM_UP = 2  # steps before the first round
+HITS = Scale("predicted hit ratio (block model)", ends=(-0.03, 1.03))
+TIMES = Scale("time per step (ms)", log=10)
 _SHADES = ("#56B4E9", "#E69F00", "#009E73")  # of the phases
 _GROUP = ["n", "filling_fraction", "search", "precision", "fused"]
 
@@ -283,95 +283,6 @@ def _reference(case: Config) -> tuple[np.ndarray, float]:
     return forces, md.observe.temperature(sim.state)
 
 
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw gains and the prediction, time per phase, time per particle over size; write the summary."""
-    table = statistics.with_rounds(table, [*_GROUP, "ordering", "phase"])
-    for (n, search, precision, fused), rows in table.groupby(["n", "search", "precision", "fused"]):
-        name = f"n{n}_{search}_{precision}{'_fused' if fused else ''}"
-        title = f"{n:,} particles, {search}, {precision}{', fused' if fused else ''}"
-        if rows["filling_fraction"].nunique() > 1:
-            _draw_orders(rows, out, f"gain_{name}", title)
-        _draw_phases(rows, out, f"phases_{name}", title)
-    if table["n"].nunique() > 1:
-        for (precision, fused), rows in table.groupby(["precision", "fused"]):
-            _draw_sizes(rows, out, f"sizes_{precision}{'_fused' if fused else ''}")
-    save_table(summary(table), out, "summary")
-
-
-def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Average over runs each phase of each case: its time, and its gain over each baseline.
-
-    Args:
-        table: with columns `run` and `round`.
-    """
-    keys = [*_GROUP, "phase"]
-    times = statistics.over_runs(table, [*keys, "ordering"], "time_ms")
-    for baseline in _baselines(table):
-        found = statistics.gains(table, keys, "ordering", baseline)
-        times = times.merge(statistics.named(found, baseline), on=[*keys, "ordering"], how="left")
-    return with_ages(times[~times["ordering"].map(is_again)], table, [*keys, "ordering"])
-
-
-def _baselines(table: pd.DataFrame) -> list[str]:
-    return [name for name in BASELINES if name in set(table["ordering"])]
-
-
-def _draw_orders(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
-    """Draw a row of dots for each memory order: gains over each baseline, or times, and the prediction."""
-    baselines, fractions = _baselines(rows), sorted(rows["filling_fraction"].unique())
-    names = [one for one in dict.fromkeys(rows["ordering"]) if not is_again(one)]
-    whole = rows[rows["phase"] == "step with reorder"]
-    lines, columns = max(1, len(baselines)) + 1, len(fractions)
-    size = (2.4 * columns + 1.4, (0.21 * len(names) + 0.62) * lines + 0.5)
-    figure, panels = plt.subplots(lines, columns, figsize=size, squeeze=False, sharey="row", sharex="row")
-    times = statistics.over_runs(whole, ["filling_fraction", "ordering"], "time_ms")
-    shown: list[tuple[pd.DataFrame, str, str | None]] = [
-        (statistics.gains(whole, ["filling_fraction"], "ordering", baseline), "gain", baseline)
-        for baseline in baselines
-    ] or [(times[~times["ordering"].map(is_again)], "time_ms", None)]
-    for line, (found, value, baseline) in zip(panels, shown, strict=False):
-        for panel, fraction in zip(line, fractions, strict=True):
-            part = found[found["filling_fraction"] == fraction]
-            figures.dots_by_order(panel, part, [one for one in names if one != baseline], value)
-            if baseline is None:
-                panel.set(xlabel="time per step (ms)")
-            else:
-                figures.noise_band(panel, part, horizontal=True)
-                panel.set_xlabel(f"gain of a step over\n{_with_age(whole, baseline)}", fontsize=8)
-        if baseline is None:
-            figures.whole_centres_on_log(line[0], found, value, horizontal=True)
-        else:
-            figures.gain_axis(line[0], found, horizontal=True)
-    caption, floors = statistics.caption(shown[0][0]), shown[0][0].get("noise_floor", pd.Series(dtype=float))
-    band = "; grey: noise (one case measured twice)" if floors.notna().any() else ""
-    predicted = rows.drop_duplicates(["filling_fraction", "ordering"]).assign(runs=1)
-    predicted = predicted.rename(columns={"predicted_hit_ratio": "hits"})
-    predicted = predicted.assign(hits_low=predicted["hits"], hits_high=predicted["hits"])
-    for panel, fraction in zip(panels[-1], fractions, strict=True):
-        part = predicted[predicted["filling_fraction"] == fraction]
-        figures.dots_by_order(panel, part, names, "hits")
-        panel.set(xlim=(-0.03, 1.03))
-        panel.set_xlabel("predicted hit ratio (block model)", fontsize=8)
-    for panel, fraction in zip(panels[0], fractions, strict=True):
-        panel.set_title(f"{fraction:.0%} filled")
-    ages = _ages(whole, [one for one in names if one not in BASELINES])
-    title = f"whole step, {title}" + (f"; orders: {fresh(round(ages.max()))}" if len(ages) else "")
-    figures.titled(figure, f"{title}\n{caption}{band}", out, name, rows)
-
-
-def _ages(rows: pd.DataFrame, names: list[str]) -> pd.Series:
-    """Return the ages of some memory orders, if the table has ages."""
-    if "age_steps" not in rows:
-        return pd.Series(dtype=float)
-    return pd.to_numeric(rows.loc[rows["ordering"].isin(names), "age_steps"]).dropna()
-
-
-def _with_age(rows: pd.DataFrame, baseline: str) -> str:
-    """Name a baseline, with the age of its memory if the table has ages."""
-    ages = _ages(rows, [baseline])
-    return f"{baseline} memory, {aged(round(ages.max()))}" if len(ages) else f"{baseline} memory"
-
-
 def _draw_phases(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
     fractions = sorted(rows["filling_fraction"].unique())
     names = [one for one in dict.fromkeys(rows["ordering"]) if not is_again(one)]
@@ -434,6 +345,40 @@ def _draw_sizes(rows: pd.DataFrame, out: Path, name: str) -> None:
     figures.titled(figure, title, out, name, rows)
 
 
+GAINS_OF_ORDERS = Chart(
+    "gain_n{n}_{search}_{precision}{fused}",
+    "At {filling_fraction} filled, a step along {best} is {value} times as fast as in {over} memory",
+    DOTS,
+    (
+        Points("time_ms", "phase == 'step with reorder'", over=BASELINES, compared="ordering"),
+        Points("predicted_hit_ratio", statistic=FIRST, values=HITS),
+    ),
+    Scale("ordering", "ordering"),
+    GAINS,
+    panels="filling_fraction",
+    heading="{filling_fraction} filled",
+    varying=("filling_fraction",),
+    otherwise=Points("time_ms", "phase == 'step with reorder'", values=TIMES),
+    note="{n} particles, {search}, {precision}, {fused}",
+)
+SUMMARY = Summary((*_GROUP, "phase"), "ordering", BASELINES, ages=True)
+
+
+def _draw(table: pd.DataFrame, out: Path) -> None:
+    """Draw time per phase, time per particle over size."""
+    table = statistics.with_rounds(table, [*_GROUP, "ordering", "phase"])
+    for (n, search, precision, fused), rows in table.groupby(["n", "search", "precision", "fused"]):
+        name = f"n{n}_{search}_{precision}{'_fused' if fused else ''}"
+        title = f"{n:,} particles, {search}, {precision}{', fused' if fused else ''}"
+        _draw_phases(rows, out, f"phases_{name}", title)
+    if table["n"].nunique() > 1:
+        for (precision, fused), rows in table.groupby(["precision", "fused"]):
+            _draw_sizes(rows, out, f"sizes_{precision}{'_fused' if fused else ''}")
+
+
+VIEWS = (GAINS_OF_ORDERS, _draw, SUMMARY)
+
+
 def answer(table: pd.DataFrame) -> Answer:
     """Compare Hilbert's curve, or the fastest order, with the baseline and the next order."""
     whole = table[table["phase"] == "step with reorder"]
@@ -446,4 +391,4 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, plan=plan)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, plan=plan)

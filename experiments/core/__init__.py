@@ -10,10 +10,10 @@ from typing import Any
 
 from experiments.core.axis import Axis
 from experiments.core.cli import main
-from experiments.core.record import save_table
 from experiments.core.settings import Settings, values
 from experiments.core.timed import TimedSettings
 from experiments.drawing import figures, style
+from experiments.results.tables import save_table
 
 __all__ = [
     "Axis",

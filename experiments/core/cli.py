@@ -34,18 +34,19 @@ from experiments.core.settings import Settings, UsageError, cases
 from experiments.core.sweep import sweep
 from experiments.core.terminal import answer_lines, so_far_lines
 from experiments.drawing import style
+from experiments.drawing.charts import Draw, drawer
 from experiments.processes.lifetime import Terminated, terminable
 from experiments.processes.output import until_output_closes
 from experiments.processes.separate_run import EXPECTED, RunFailed, WorkerDied
 from experiments.results import reliability
 from experiments.results.answers import Answer
 from experiments.results.baselines import BASELINES
+from experiments.results.charts import View
 from md import BackendUnavailableError
 from md import backend as backends
 from sfc import checks
 from sfc.registry import CURVES, ORDERINGS
 
-Draw = Callable[[pd.DataFrame, Path], Any]
 Answering = Callable[[pd.DataFrame], Answer]
 _CURVE = "of TOML with name, dim, axiom and a table [rules], as in the README"
 FAILURES = (*EXPECTED, RunFailed, WorkerDied)
@@ -91,7 +92,7 @@ class Options:
 def main(
     config_type: type[Settings],
     measure: Measure,
-    draw: Draw,
+    draw: Draw | Sequence[View],
     quick: dict[str, Any],
     arguments: Sequence[str] | None = None,
     spreads: bool = False,
@@ -108,7 +109,7 @@ def main(
     Args:
         config_type: the experiment's Config; its fields become flags, their docstrings the help.
         measure: rows of one case.
-        draw: figures of a table, into a folder.
+        draw: charts, summaries and functions that draw a table into a folder; or one such function.
         quick: Config fields that `--quick` changes.
         arguments: the command line, `sys.argv[1:]` if not given.
         spreads: whether rows are the same on any machine and beside any other work; rows of times are not.
@@ -125,7 +126,6 @@ def main(
     if not (isinstance(config_type, type) and issubclass(config_type, Settings)):
         raise checks.refuse_class("config_type", config_type, "a class that extends Settings")
     checks.function("measure", measure, "a function of a Config that yields rows")
-    checks.function("draw", draw, "a function of a table and a folder")
     checks.instance("quick", quick, dict, "a dict of fields of the Config")
     spreads = checks.flag("spreads", spreads)
     if answer is not None:
@@ -134,7 +134,7 @@ def main(
         minutes = checks.number("minutes", minutes, above=0)
     if plan is not None:
         checks.function("plan", plan, "a function of a Config")
-    results = _Results(draw, answer, checks.instance("quick_limit", quick_limit, str, "a str"))
+    results = _Results(drawer(draw), answer, checks.instance("quick_limit", quick_limit, str, "a str"))
     announced = partial(plan_lines, minutes=minutes, plan=plan)
     progress = _Progress()
     try:

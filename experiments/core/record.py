@@ -28,6 +28,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.core.settings import KEPT, UsageError
+from experiments.results.tables import save_table
 from md.checks import path as as_path
 from md.io.atomic_write import replacing, write_atomically
 from md.io.interrupt import defer_sigint
@@ -345,29 +346,6 @@ def write_files(files: Mapping[Path, bytes]) -> None:
     except OSError as error:
         reason = f"{error.strerror or error}; each file is the old one or the new one"
         raise OSError(error.errno, reason, str(error.filename or path)) from error
-
-
-def save_table(table: pd.DataFrame, folder: Path, name: str) -> Path:
-    """Write a table as CSV, whole or not at all.
-
-    Args:
-        table: one row is one observation; the index is left out.
-        folder: of the file.
-        name: of the file, without .csv.
-
-    Returns:
-        The path.
-
-    Raises:
-        ValueError: a name with a folder.
-        OSError: it cannot be written; the error names the file.
-    """
-    checks.instance("table", table, pd.DataFrame, "a pandas.DataFrame")
-    if Path(checks.text("name", name)).name != name:
-        raise checks.refuse_value("name of a table", name, "a name without a folder")
-    path = as_path("folder", folder) / f"{name}.csv"
-    write_atomically(path, lambda file: table.to_csv(file, index=False, mode="wb"))
-    return path
 
 
 def read_table(run: Path) -> pd.DataFrame:

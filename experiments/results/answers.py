@@ -1,7 +1,7 @@
 """Answers of experiments in words: a small table, and a sentence with numbers and their intervals.
 
 Contract. A number is followed by its interval over runs, "1.82 (1.76 to 1.88)". A gain without the word
-"slower" or "no difference" is faster, by the verdict of `experiments.results.statistics`. One run has no
+"slower" or "no difference" is faster, by the verdict of `experiments.results.gains`. One run has no
 verdict: the sentence calls its ranges those of rounds.
 """
 

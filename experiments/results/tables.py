@@ -1,10 +1,13 @@
-"""Check that a table is one and has the columns to be read; describe its sizes."""
+"""Check that a table is one and has the columns to be read; describe its sizes; write it."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from md.checks import path as as_path
+from md.io.atomic_write import write_atomically
 from sfc import checks
 
 SIZES = ("n", "particles")  # columns of a table with the size of a system
@@ -62,3 +65,26 @@ def sizes_of(table: pd.DataFrame, config: Mapping[str, Any]) -> str:
     sizes = sorted(int(value) for value in (given if hasattr(given, "__iter__") else [given]))
     shown = [f"{value:,}" for value in sizes]
     return "; ".join(shown) if len(shown) <= MOST_SIZES else f"{shown[0]} to {shown[-1]}"
+
+
+def save_table(table: pd.DataFrame, folder: Path, name: str) -> Path:
+    """Write a table as CSV, whole or not at all.
+
+    Args:
+        table: one row is one observation; the index is left out.
+        folder: of the file.
+        name: of the file, without .csv.
+
+    Returns:
+        The path.
+
+    Raises:
+        ValueError: a name with a folder.
+        OSError: it cannot be written; the error names the file.
+    """
+    table_of("table", table)
+    if Path(checks.text("name", name)).name != name:
+        raise checks.refuse_value("name of a table", name, "a name without a folder")
+    path = as_path("folder", folder) / f"{name}.csv"
+    write_atomically(path, lambda file: table.to_csv(file, index=False, mode="wb"))
+    return path

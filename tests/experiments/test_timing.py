@@ -15,6 +15,8 @@ from experiments import counters, timing
 from experiments.__main__ import LIST, listing
 from experiments.__main__ import main as list_experiments
 from experiments.core.settings import cases
+from experiments.drawing import style
+from experiments.drawing.charts import draw
 from tests.experiments.runs import one, run
 from tests.tiers import full
 
@@ -160,8 +162,8 @@ def test_timing_leaves_figures_and_its_provenance(timed):
 
 def test_the_figure_of_gains_tells_ages_and_has_a_row_of_dots_for_each_order(timed, tmp_path, monkeypatch):
     figures = {}
-    monkeypatch.setattr(timing.style, "save", lambda figure, out, name, *_: figures.update({name: figure}))
-    timing.draw(pd.read_parquet(timed / "table.parquet"), tmp_path)
+    monkeypatch.setattr(style, "save", lambda figure, out, name, *_: figures.update({name: figure}))
+    draw(timing.VIEWS, pd.read_parquet(timed / "table.parquet"), tmp_path)
     figure = figures["gain_n2048_linked_float64"]
     shuffled, lattice, predicted = figure.axes[0::2]  # one of the two filling fractions
     assert "orders: fresh (2 steps)" in figure.get_suptitle()
@@ -179,7 +181,7 @@ def test_the_figure_of_gains_tells_ages_and_has_a_row_of_dots_for_each_order(tim
 
 def test_timing_replots_a_table_without_a_baseline(timed, tmp_path):
     table = pd.read_parquet(timed / "table.parquet")
-    timing.draw(table[table["ordering"].isin(["row", "hilbert"])], tmp_path)
+    draw(timing.VIEWS, table[table["ordering"].isin(["row", "hilbert"])], tmp_path)
     assert (tmp_path / "gain_n2048_linked_float64.png").exists()
 
 

@@ -20,6 +20,7 @@ from experiments.core.record import PROVENANCE, TABLE, read_provenance, read_tab
 from experiments.core.rerun import experiment_of, was_quick
 from experiments.core.settings import UsageError
 from experiments.drawing import style
+from experiments.drawing.charts import drawer
 from experiments.results import reliability
 from experiments.results.kept.keep import ABOUT
 from experiments.results.kept.shrink import ENDINGS, shrink
@@ -60,7 +61,7 @@ def redraw(run: Path) -> tuple[list[str], list[str]]:
         style.use(reliability.footer(table), style.origin_of(run, origin, table))
         try:
             with contextlib.redirect_stdout(io.StringIO()):  # what it prints is the answer of a run
-                experiment.draw(table, drawn)
+                drawer(getattr(experiment, "VIEWS", None) or experiment.draw)(table, drawn)
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise UsageError(
                 f"the table of {run} cannot be drawn: {type(error).__name__}: {error}; allowed: a table "
