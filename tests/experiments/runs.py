@@ -6,11 +6,16 @@ from experiments.core import main
 from experiments.core.settings import cases
 
 
+def views(module):
+    """What a module gives to `main`: its views, or its function that draws."""
+    return module.VIEWS if hasattr(module, "VIEWS") else module.draw
+
+
 def run(module, tmp_path, *arguments) -> Path:
     main(
         module.Config,
         module.measure,
-        module.draw,
+        views(module),
         quick=module.QUICK,
         answer=module.answer,
         arguments=["--backend", "cpu", "--results", str(tmp_path), *arguments],

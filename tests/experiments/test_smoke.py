@@ -13,6 +13,7 @@ from experiments.__main__ import listing
 from experiments.core import main
 from experiments.core.terminal import COLUMNS, LINES
 from experiments.measurement import memory_bandwidth
+from tests.experiments.runs import views
 from tests.tiers import nightly
 
 KEPT = Path(__file__).parents[2] / "results" / "reference"
@@ -73,7 +74,7 @@ def check_run(name: str, smaller: str, tmp_path, capsys) -> None:
     given = keywords_of_main(module)
     limit = getattr(module, given["quick_limit"])
     options = {"answer": getattr(module, given["answer"]), "quick_limit": limit}
-    main(module.Config, module.measure, module.draw, module.QUICK, arguments, **options)
+    main(module.Config, module.measure, views(module), module.QUICK, arguments, **options)
     (folder,) = (tmp_path / name).iterdir()
     check_answer(capsys.readouterr().out.splitlines(), folder, limit)
     assert len(pd.read_parquet(folder / "table.parquet")) > 0
@@ -141,7 +142,7 @@ HELP = ("curves", "flocking", "wear")  # a timed one, one of predictions, one of
 def test_its_help_says_which_question_it_answers(name, capsys):
     module = importlib.import_module(f"experiments.{name}")
     with pytest.raises(SystemExit) as ended:
-        main(module.Config, module.measure, module.draw, module.QUICK, ["--help"])
+        main(module.Config, module.measure, views(module), module.QUICK, ["--help"])
     assert ended.value.code == 0
     message = " ".join(capsys.readouterr().out.split())
     assert listing()[name] in message

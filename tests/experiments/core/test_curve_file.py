@@ -12,6 +12,7 @@ import sfc
 from experiments import curves, timing
 from experiments.__main__ import listing
 from experiments.core import main
+from tests.experiments.runs import views
 from tests.tiers import full, product
 
 GRAMMAR = """
@@ -139,7 +140,7 @@ def test_no_experiment_takes_a_plane_curve_with_the_name_of_another_order(name, 
     path.write_text(PLANE.format(name=name))
     module = importlib.import_module(f"experiments.{experiment}")
     with pytest.raises(SystemExit) as ended:
-        main(module.Config, module.measure, module.draw, module.QUICK, ["--curve-file", str(path)])
+        main(module.Config, module.measure, views(module), module.QUICK, ["--curve-file", str(path)])
     assert ended.value.code == 2
     message = capsys.readouterr().err
     assert f"curve file {path}: curve {name!r} has the name of an ordering" in message
@@ -196,7 +197,7 @@ def test_a_curve_of_two_dimensions_is_kept_in_both_and_an_editor_s_mark_is_none(
 
 def replotted(folder: Path, module) -> int:
     with pytest.raises(SystemExit) as ended:
-        main(module.Config, module.measure, module.draw, module.QUICK, ["--replot", str(folder)])
+        main(module.Config, module.measure, views(module), module.QUICK, ["--replot", str(folder)])
     return ended.value.code
 
 

@@ -17,6 +17,7 @@ from experiments.core import Settings, main
 from experiments.core.settings import MOST_CASES, UsageError, cases
 from tests.experiments import toy
 from tests.experiments.core.test_survival import run
+from tests.experiments.runs import views
 
 pytestmark = pytest.mark.quick
 
@@ -162,7 +163,7 @@ def test_no_experiment_begins_what_the_machine_has_no_memory_for(name, flags, tm
     module = importlib.import_module(f"experiments.{name}")
     arguments = ["--backend", "cpu", "--results", str(tmp_path), *flags.split()]
     with pytest.raises(SystemExit) as ended:
-        main(module.Config, module.measure, module.draw, module.QUICK, arguments)
+        main(module.Config, module.measure, views(module), module.QUICK, arguments)
     assert ended.value.code == 2
     message = re.sub(r"\W+", " ", capsys.readouterr().err)  # the words, as they stand in a frame
     assert re.sub(r"\W+", " ", flags.split()[0]).strip() in message
