@@ -446,18 +446,25 @@ def reduced(rows: Mapping[int, Rows], over: Mapping[int, Rows], kind: Statistic)
     return [kind.reduce(own, over.get(unit, none)) for unit, own in rows.items()]
 
 
-def combined(numbers: Sequence[np.ndarray], unit: str = RUN, is_part: bool = False) -> Estimate:
+def combined(
+    numbers: Sequence[np.ndarray],
+    unit: str = RUN,
+    is_part: bool = False,
+    centres: Sequence[float] | None = None,
+) -> Estimate:
     """Combine the numbers of runs or gases.
 
     Args:
         numbers: of each run or gas, (rounds,) numbers.
         unit: "run", "gas" or the name of another column.
         is_part: whether they are parts of a whole.
+        centres: (runs,) number of each run, of rounds with several samples; None for the medians of the
+            rounds.
 
     Raises:
         ValueError: a median that is no finite number, or of parts one that is not between 0 and 1.
     """
-    medians = np.array([np.median(values) for values in numbers], float)
+    medians = np.array([np.median(values) for values in numbers] if centres is None else centres, float)
     if not np.isfinite(medians).all():
         raise checks.refuse_value("statistic", medians.tolist(), "finite numbers")
     if is_part and not ((medians > 0) & (medians < 1)).all():
@@ -628,10 +635,10 @@ def over_runs(table: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
     """
     by = names_of("by", by)
     table_of("table", table, [*by, "run", "round", value])
-    groups = _groups(_sampled(table, by, value), by, dropna=False)
-    return _in_columns(
-        {key: reduced(own, {}, STATISTICS["median"]) for key, own in groups.items()}, by, value
-    )
+    groups, kind = _groups(_sampled(table, by, value), by, dropna=False), STATISTICS["median"]
+    numbers = {key: reduced(own, {}, kind) for key, own in groups.items()}
+    centres = {key: [np.median(rows.value) for rows in own.values()] for key, own in groups.items()}
+    return _in_columns(numbers, by, value, centres)
 
 
 def _sampled(table: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
@@ -641,13 +648,19 @@ def _sampled(table: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame
     return found.assign(_number=np.arange(len(found)))
 
 
-def _in_columns(found: Mapping[tuple, Sequence[np.ndarray]], by: Sequence[str], value: str) -> pd.DataFrame:
+def _in_columns(
+    found: Mapping[tuple, Sequence[np.ndarray]],
+    by: Sequence[str],
+    value: str,
+    centres: Mapping[tuple, Sequence[float]] | None = None,
+) -> pd.DataFrame:
     """Return the columns of `over_runs`.
 
     Args:
         found: case -> numbers of the rounds of each of its runs.
         by: columns that identify a case.
         value: start of the names of columns.
+        centres: case -> number of each of its runs; None for the medians of their rounds.
 
     Raises:
         ValueError: a case without runs, or with a number below 0.
@@ -657,7 +670,7 @@ def _in_columns(found: Mapping[tuple, Sequence[np.ndarray]], by: Sequence[str], 
     several, rows = any(len(numbers) > 1 for numbers in found.values()), []
     names = [value, f"{value}_low", f"{value}_high"] if several else [f"{value}_{end}" for end in ONE_RUN]
     for key, numbers in found.items():
-        one = combined(numbers)
+        one = combined(numbers, centres=centres[key] if centres else None)
         triple = (one.value, one.low, one.high)
         if several and one.runs == 1:
             triple = interval(np.array([one.value]))
