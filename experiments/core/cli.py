@@ -472,7 +472,7 @@ def _replot(results: _Results, run: Path, folder: Path, experiment: str, timed: 
             file.
     """
     table, quick = table_now(read_table(run), experiment), was_quick(read_provenance(run))
-    if timed and "warning" not in table:  # of an incomplete run, or of older code
+    if timed:  # an incomplete run has no warnings, and older code warned of whole cases
         table = reliability.warned(table, quick)
     try:
         results.show(table, run, folder, quick)

@@ -1,10 +1,13 @@
 """Warnings about unreliable times, from the columns that were recorded with them.
 
-Contract. `warned(table, quick)` adds a column `warning` to a table of times: the warnings of a row's case and
-run, separated by "; ", empty where there are none. The terminal and the footer of every figure show them.
+Contract. `warned(table, quick)` adds a column `warning` to a table of times: the warnings of each row,
+separated by "; ", empty where there are none. A row is warned by what holds for the samples of its own name
+(its ordering, search, ...) in its case and run, and by its own working set and cache. Ticks show over the
+names of a case together, and so does the load beside names that were sampled for less than a second. The
+terminal, the footer of every figure and every estimate of `results.gains` show the warnings of their rows.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pandas as pd
@@ -25,9 +28,11 @@ MOST_WAITED = 0.1  # of the wall time, that threads may wait for a core
 MOST_APART = 0.15  # phases from whole steps
 MOST_SLOWER = 0.05  # of a GPU's clock
 LONG_MS = 100.0  # of a sample that is long enough for a load of its own
+_LONG_NAME_MS = 1000.0  # of all samples of a name; the counters of many cores are off by a tick each
 TICK_MS = (4.0, 10.0)  # of Linux's scheduler at 250 and at 100 Hz
 _NEAR_TICK = 0.04  # of a tick: a case's samples lie so near to a multiple of it
 NAMES = (
+    "name",
     "encoder",
     "ordering",
     "search",
@@ -38,6 +43,7 @@ NAMES = (
     "schedule",
 )  # of cases compared
 _FEWEST = 3  # cases that are needed to detect ticks
+_MOST_NAMES = 3  # that a warning lists
 SEPARATOR = "; "
 
 
@@ -45,7 +51,8 @@ def warned(table: pd.DataFrame, quick: bool = False) -> pd.DataFrame:
     """Add the column `warning` to a table.
 
     Args:
-        table: rows of times, with any of the columns of `experiments.measurement.rounds`.
+        table: rows of times, with any of the columns of `experiments.measurement.rounds`. Where those of a
+            check are missing, a recorded column `warning` counts.
         quick: whether the run was made with `--quick`.
 
     Raises:
@@ -56,127 +63,166 @@ def warned(table: pd.DataFrame, quick: bool = False) -> pd.DataFrame:
         return table
     if "round" not in table:  # of a run before 2026-11-23
         return table.assign(warning=SERIAL)
-    texts = pd.Series("", index=table.index)
-    for _, rows in table.groupby("case" if "case" in table else lambda _: 0, sort=False):
-        found = [text for text, check in CHECKS.items() if check(rows)]
-        if quick or _fits_cache(rows):
-            found.append(SMALL)
-        texts[rows.index] = SEPARATOR.join(found)
+    case = _numbers(table, ["case"])
+    name = _numbers(table, ["case", *NAMES])
+    before = table["warning"].fillna("") if "warning" in table else pd.Series("", index=table.index)
+    texts = np.full(len(table), "", dtype=object)
+    for text, (judge, columns) in CHECKS.items():
+        if any(column in table for column in columns):
+            marked = judge(table, case, name)
+        else:
+            marked = before.str.split(SEPARATOR).map(lambda known, text=text: text in known).to_numpy(bool)
+        if text == SMALL and quick:
+            marked = np.ones(len(table), bool)
+        texts[marked] = [f"{found}{SEPARATOR}{text}" if found else text for found in texts[marked]]
     return table.assign(warning=texts)
 
 
+def judged(rows: pd.DataFrame) -> tuple[str, ...]:
+    """Return the warnings of exactly these rows, each once.
+
+    Raises:
+        TypeError: no table.
+    """
+    found = warned(rows)
+    return tuple(_cases_of(found["warning"], [0] * len(found))) if len(found) else ()
+
+
+def _numbers(table: pd.DataFrame, columns: Iterable[str]) -> np.ndarray:
+    """Number the rows by the values of those columns that a table has; 0 without any."""
+    by = [name for name in columns if name in table]
+    if not by:
+        return np.zeros(len(table), int)
+    return table.groupby(by, sort=False, dropna=False, observed=True).ngroup().to_numpy()
+
+
+def _cases_of(texts: Iterable[str], cases: Iterable[int]) -> dict[str, set[int]]:
+    """Return each warning, in the order of the checks, and the numbers of the cases or runs that have it."""
+    found: dict[str, set[int]] = {}
+    for text, case in {*zip(texts, cases, strict=True)}:
+        for one in filter(None, text.split(SEPARATOR)):
+            found.setdefault(one, set()).add(case)
+    return {text: found[text] for text in [*CHECKS, SERIAL] if text in found}
+
+
 def lines(table: pd.DataFrame) -> list[str]:
-    """List each warning of a table with its cases, for the terminal."""
+    """List each warning of a table with its names and cases, for the terminal."""
     if "warning" not in table_of("table", table) or "case" not in table:
         return []
-    cases: dict[str, set[int]] = {}
-    for text, case in {*zip(table["warning"].fillna(""), table["case"], strict=True)}:
-        for one in filter(None, text.split(SEPARATOR)):
-            cases.setdefault(one, set()).add(int(case))
-    every, found = table["case"].nunique(), []
-    for text in [text for text in [*CHECKS, SMALL, SERIAL] if text in cases]:
-        numbers = ", ".join(map(str, sorted(cases[text])))
-        found.append(f"{text} ({'every case' if len(cases[text]) == every else f'case {numbers}'})")
+    texts, every = table["warning"].fillna(""), table["case"].nunique()
+    found = []
+    for text, cases in _cases_of(texts, table["case"].astype(int)).items():
+        where = "every case" if len(cases) == every else f"case {', '.join(map(str, sorted(cases)))}"
+        names = _names_of(text, table)
+        found.append(f"{text} ({f'{names} in {where}' if names else where})")
     return found
 
 
 def footer(table: pd.DataFrame) -> str:
-    """Join all warnings of a table in one line, each with its number of runs; empty for none."""
-    parts = []
-    for text, runs in _runs_of(table_of("table", table)).items():
-        every = table["run"].nunique() if "run" in table else 1
-        parts.append(text if every < 2 or runs == every else f"{text} (in {runs} of {every} runs)")
+    """Join all warnings of a table in one line, each with its names and runs; empty for none."""
+    if "warning" not in table_of("table", table):
+        return ""
+    runs = table["run"] if "run" in table else pd.Series(0, index=table.index)
+    every, parts = runs.nunique(), []
+    for text, those in _cases_of(table["warning"].fillna(""), runs).items():
+        notes = [_names_of(text, table)]
+        notes += [f"in {len(those)} of {every} runs"] if 1 < every != len(those) else []
+        note = ", ".join(filter(None, notes))
+        parts.append(f"{text} ({note})" if note else text)
     return "Warning: " + SEPARATOR.join(parts) if parts else ""
 
 
-def _runs_of(table: pd.DataFrame) -> dict[str, int]:
-    """Count the runs of each warning."""
-    if "warning" not in table:
-        return {}
-    runs = table["run"] if "run" in table else pd.Series(0, index=table.index)
-    found: dict[str, set] = {}
-    for text, run in {*zip(table["warning"].fillna(""), runs, strict=True)}:
-        for one in filter(None, text.split(SEPARATOR)):
-            found.setdefault(one, set()).add(run)
-    return {text: len(found[text]) for text in [*CHECKS, SMALL, SERIAL] if text in found}
+def _names_of(text: str, table: pd.DataFrame) -> str:
+    """Return the few names that have a warning while all others lack it; empty if names do not tell."""
+    has = table["warning"].fillna("").str.split(SEPARATOR).map(lambda known: text in known).astype(bool)
+    best: list[str] = []
+    for name in (name for name in NAMES if name in table):
+        those, others = set(table.loc[has, name].dropna()), set(table.loc[~has, name].dropna())
+        is_few = 0 < len(those) <= _MOST_NAMES and bool(others) and not those & others
+        if is_few and (not best or len(those) < len(best)):
+            best = sorted(map(str, those))
+    return ", ".join(best)
 
 
-def is_busy(rows: pd.DataFrame) -> bool:
-    """Return whether other work took cores that the run needed, or its threads waited for a core.
+def is_busy(rows: pd.DataFrame, case: np.ndarray, name: np.ndarray) -> np.ndarray:
+    """Return whether other work took cores that the samples needed, or their threads waited for a core.
 
-    The system's counters tick every 10 ms, so the load of short samples counts as the mean over all of them.
+    The system's counters tick every 10 ms, so the load of short samples counts as the mean over all of them,
+    and that of a name sampled for less than a second as the mean over its case.
     """
     weights = rows["sample_ms"] if "sample_ms" in rows else pd.Series(1.0, index=rows.index)
+    is_long = weights.groupby(name).transform("sum").to_numpy() >= _LONG_NAME_MS
+    return np.where(is_long, _is_loaded(rows, weights, name), _is_loaded(rows, weights, case))
+
+
+def _is_loaded(rows: pd.DataFrame, weights: pd.Series, by: np.ndarray) -> np.ndarray:
+    """Return whether the load of the samples of a group is too high."""
     lacking = _column(rows, "other_load_cores") - _column(rows, "spare_cores")
     known = lacking.notna() & weights.notna()
-    lacking, weights = lacking[known], weights[known]
-    alone = pd.Series(range(len(rows)), index=rows.index)[known]
-    sums = (lacking * weights).groupby(alone.where(weights >= LONG_MS, -1)).sum().clip(lower=0)
-    share = sums.sum() / weights.sum() if weights.sum() > 0 else 0.0
-    waited = _mean(_column(rows, "waited_share"), rows.get("sample_ms", weights))
-    return bool(share > MOST_OTHER or waited > MOST_WAITED)
+    alone = np.where(weights >= LONG_MS, np.arange(len(rows)), -1)
+    sums = (lacking * weights)[known].groupby([by[known], alone[known]]).sum().clip(lower=0)
+    share = sums.groupby(level=0).sum() / weights[known].groupby(by[known]).sum()
+    waited = _column(rows, "waited_share")
+    known = waited.notna() & weights.notna()
+    mean = (waited * weights)[known].groupby(by[known]).sum() / weights[known].groupby(by[known]).sum()
+    loads = [(share, MOST_OTHER), (mean, MOST_WAITED)]
+    return np.any([pd.Series(by).map(load).to_numpy(float) > most for load, most in loads], axis=0)
 
 
-def sits_on_ticks(rows: pd.DataFrame) -> bool:
-    """Return whether the samples of nearly all cases last a whole number of ticks of the scheduler.
+def sits_on_ticks(rows: pd.DataFrame, case: np.ndarray, name: np.ndarray) -> np.ndarray:
+    """Return whether the samples of nearly all names of a case last a whole number of the scheduler's ticks.
 
-    Of the samples of a case in a round the longest counts, for the phases of a step are parts of it and end
-    between two ticks. A case lies near a multiple by chance in one of twelve; three or more that all do, each
+    Of the samples of a name in a round the longest counts, for the phases of a step are parts of it and end
+    between two ticks. A name lies near a multiple by chance in one of twelve; three or more that all do, each
     in most of its rounds, are no chance.
     """
-    names = [name for name in NAMES if name in rows]
-    if "sample_ms" not in rows or "round" not in rows:
-        return False
-    timed = rows.dropna(subset=["sample_ms", "round"])
-    whole = timed.groupby([*names, "round"])["sample_ms"].max()
-    lengths = [part.to_numpy() for _, part in whole.groupby(level=names)] if names else [whole.to_numpy()]
+    timed = pd.DataFrame({"case": case, "name": name, "round": rows["round"].to_numpy()})
+    timed = timed.assign(ms=_column(rows, "sample_ms").to_numpy()).dropna()
+    whole = timed.groupby(["case", "name", "round"])["ms"].max()
+    of_name = whole.groupby(level=["case", "name"])
+    found = np.zeros(int(case.max()) + 1, bool)
     for tick in TICK_MS:
-        long = [part for part in lengths if np.median(part) > 0.9 * tick]
-        near = [np.abs(part / tick - np.rint(part / tick)) < _NEAR_TICK for part in long]
-        if len(long) >= _FEWEST and np.mean([part.mean() >= 0.8 for part in near]) >= 0.8:
-            return True
-    return False
+        near = ((whole / tick - np.rint(whole / tick)).abs() < _NEAR_TICK).groupby(level=["case", "name"])
+        is_near = (near.mean() >= 0.8)[of_name.median() > 0.9 * tick].groupby(level="case")
+        on_ticks = (is_near.size() >= _FEWEST) & (is_near.mean() >= 0.8)
+        found[on_ticks.index[on_ticks]] = True
+    return found[case]
 
 
-def disagrees(rows: pd.DataFrame) -> bool:
-    """Return whether phases and whole steps of a case differ by over 15 % in the median over rounds."""
-    if "phases_over_step" not in rows:
-        return False
-    names = [name for name in NAMES if name in rows]
-    known = rows.dropna(subset="phases_over_step")
-    medians = known.groupby(names or (lambda _: 0))["phases_over_step"].median()
-    return bool((np.abs(medians - 1) > MOST_APART).any())
+def disagrees(rows: pd.DataFrame, case: np.ndarray, name: np.ndarray) -> np.ndarray:
+    """Return whether phases and whole steps of a name differ by over 15 % in the median over rounds."""
+    medians = _column(rows, "phases_over_step").groupby(name).transform("median")
+    return ((medians - 1).abs() > MOST_APART).to_numpy()
 
 
-def slowed_down(rows: pd.DataFrame) -> bool:
-    """Return whether the lowest clock of a GPU in a sample is more than 5 % below the highest."""
-    clocks = _column(rows, "clock_MHz").dropna()
-    return bool(len(clocks) and clocks.min() < (1 - MOST_SLOWER) * clocks.max())
+def slowed_down(rows: pd.DataFrame, case: np.ndarray, name: np.ndarray) -> np.ndarray:
+    """Return whether the lowest clock of a GPU for a name is more than 5 % below the highest in its case."""
+    clocks = _column(rows, "clock_MHz")
+    lowest, highest = clocks.groupby(name).transform("min"), clocks.groupby(case).transform("max")
+    return (lowest < (1 - MOST_SLOWER) * highest).to_numpy()
 
 
-def holds_recording(rows: pd.DataFrame) -> bool:
-    """Return whether a sample holds compiling or recording although it was repeated."""
-    return "recorded" in rows and bool(rows["recorded"].fillna(False).astype(bool).any())
+def holds_recording(rows: pd.DataFrame, case: np.ndarray, name: np.ndarray) -> np.ndarray:
+    """Return whether a sample of a name holds compiling or recording although it was repeated."""
+    recorded = rows["recorded"].fillna(False).astype(bool)
+    return recorded.groupby(name).transform("any").to_numpy()
 
 
-def _fits_cache(rows: pd.DataFrame) -> bool:
-    """Return whether the working set of a step fits the last cache."""
-    return bool((_column(rows, "working_set_MB") <= _column(rows, "cache_MB")).any())
+def fits_cache(rows: pd.DataFrame, case: np.ndarray, name: np.ndarray) -> np.ndarray:
+    """Return whether the working set of a row fits the last cache."""
+    return (_column(rows, "working_set_MB") <= _column(rows, "cache_MB")).to_numpy()
 
 
 def _column(rows: pd.DataFrame, name: str) -> pd.Series:
     return pd.to_numeric(rows[name]) if name in rows else pd.Series(np.nan, index=rows.index)
 
 
-def _mean(values: pd.Series, weights: pd.Series) -> float:
-    known = values.notna() & weights.notna()
-    return float(np.average(values[known], weights=weights[known])) if known.any() else 0.0
-
-
-CHECKS: dict[str, Callable[[pd.DataFrame], bool]] = {
-    BUSY: is_busy,
-    TICKS: sits_on_ticks,
-    PHASES: disagrees,
-    CLOCK: slowed_down,
-    RECORDED: holds_recording,
+# Text -> whether it holds for each row, by the numbers of its case and of its name in it; columns it reads.
+CHECKS: dict[str, tuple[Callable[[pd.DataFrame, np.ndarray, np.ndarray], np.ndarray], tuple[str, ...]]] = {
+    BUSY: (is_busy, ("other_load_cores", "waited_share")),
+    TICKS: (sits_on_ticks, ("sample_ms",)),
+    PHASES: (disagrees, ("phases_over_step",)),
+    CLOCK: (slowed_down, ("clock_MHz",)),
+    RECORDED: (holds_recording, ("recorded",)),
+    SMALL: (fits_cache, ("working_set_MB",)),
 }

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.core.old_names import table_now
-from experiments.core.record import read_table
+from experiments.core.record import read_provenance, read_table
+from experiments.core.rerun import was_quick
+from experiments.results import reliability
 from experiments.results.gains import STATISTICS, Estimate, estimates
 from experiments.results.selection import Runs
 from sfc import checks
@@ -117,7 +119,7 @@ def _estimates(
 
 @functools.lru_cache(maxsize=64)
 def runs_of(names: tuple[str, ...], root: Path = REFERENCE) -> Runs:
-    """Read the tables of some runs, under the present names.
+    """Read the tables of some runs, under the present names, with the warnings of each row.
 
     Args:
         names: folders below `root`, `<experiment>/<name>`.
@@ -126,4 +128,10 @@ def runs_of(names: tuple[str, ...], root: Path = REFERENCE) -> Runs:
     Raises:
         UsageError: a table that is missing or damaged.
     """
-    return Runs({name: table_now(read_table(root / name), name.split("/")[0]) for name in names})
+    tables = {}
+    for name in names:
+        table = table_now(read_table(root / name), name.split("/")[0])
+        if "warning" in table or "time_ms" in table:
+            table = reliability.warned(table, was_quick(read_provenance(root / name)))
+        tables[name] = table
+    return Runs(tables)

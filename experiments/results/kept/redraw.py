@@ -52,7 +52,7 @@ def redraw(run: Path) -> tuple[list[str], list[str]]:
     for curve, text in origin.get("grammars", {}).items():
         sfc.register(sfc.parse_curve(text, f"grammar {curve!r} of {run}"))
     table = table_now(read_table(run), name)
-    if experiment.Config.CHANCE == "run" and "warning" not in table:  # of older code
+    if experiment.Config.CHANCE == "run":  # warnings of older code were those of whole cases
         table = reliability.warned(table, was_quick(origin))
     with tempfile.TemporaryDirectory() as folder:
         # the same names as those of the run, which the figures show

@@ -113,7 +113,7 @@ def test_what_records_for_ever_is_told():
     backend = type(CPU)()
     rows = all_rows(take_rounds([entry("a", [], backend, records=range(99))], 1, backend, seed=0))
     assert rows[0]["recorded"]
-    assert reliability.holds_recording(pd.DataFrame(rows))
+    assert reliability.RECORDED in reliability.judged(pd.DataFrame(rows))
 
 
 def test_columns_of_the_last_round():
@@ -162,7 +162,7 @@ def test_clock_and_threads_are_those_of_what_is_sampled(monkeypatch):
     assert {name: cores - row["spare_cores"] for name, row in rows.items()} == {
         "device": 1, "host": 2, "host and back": 3
     }  # fmt: skip
-    assert not reliability.slowed_down(pd.DataFrame(rows.values()))
+    assert reliability.CLOCK not in reliability.judged(pd.DataFrame(rows.values()))
 
 
 def test_no_clock_is_read_where_nothing_runs_on_the_device(monkeypatch):
@@ -219,7 +219,7 @@ def loaded(seconds):
 def test_a_process_that_spins_on_each_core_is_seen_and_warned_of():
     rows = loaded(0.25)
     assert rows.loc[0, "other_load_cores"] > 0.5 * HostLoad().cores
-    assert reliability.is_busy(rows)
+    assert reliability.BUSY in reliability.judged(rows)
     assert reliability.BUSY in reliability.warned(rows).loc[0, "warning"]
 
 
@@ -234,7 +234,7 @@ class Quiet(HostLoad):
 def test_nobody_is_warned_on_a_quiet_machine(monkeypatch):
     monkeypatch.setattr("experiments.measurement.rounds.HostLoad", Quiet)
     rows = pd.DataFrame(all_rows(take_rounds([entry("a", [])], 3, CPU, seed=0)))
-    assert not reliability.is_busy(rows)
+    assert reliability.BUSY not in reliability.judged(rows)
     assert reliability.warned(rows)["warning"].eq("").all()
 
 
@@ -263,4 +263,5 @@ def test_what_the_system_does_not_tell_is_none(monkeypatch, tmp_path, missing):
     )
     load = HostLoad().stop()
     assert (load.waited_share if missing == "_THREADS" else load.involuntary_switches) is None
-    assert not reliability.is_busy(pd.DataFrame([{"waited_share": None, "sample_ms": 1.0}]))
+    row = {"round": 0, "waited_share": None, "sample_ms": 1.0}
+    assert reliability.BUSY not in reliability.judged(pd.DataFrame([row]))

@@ -4,8 +4,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.results import reliability
-from experiments.results.reliability import BUSY, PHASES, SMALL, TICKS, footer, warned
+from experiments.results.reliability import (
+    BUSY,
+    CLOCK,
+    PHASES,
+    RECORDED,
+    SMALL,
+    TICKS,
+    footer,
+    judged,
+    lines,
+    warned,
+)
 
 
 def times(lengths, rounds=5, spread=0.01, seed=0):
@@ -24,7 +34,7 @@ def test_times_on_ticks_are_warned_of(tick):
     rows["sample_ms"] = tick * np.rint(rows["sample_ms"] / tick) + np.random.default_rng(1).normal(
         0, 0.03, 30
     )
-    assert reliability.sits_on_ticks(rows)
+    assert TICKS in judged(rows)
     assert warned(rows)["warning"].eq(TICKS).all()
 
 
@@ -33,9 +43,9 @@ def test_steps_on_ticks_are_warned_of_though_their_phases_end_between_two():
     rows = pd.concat(
         [times([ms] * 8, rounds=7, spread=0.001).assign(phase=name) for name, ms in parts.items()]
     )
-    assert reliability.sits_on_ticks(rows)
+    assert TICKS in judged(rows)
     predicted = pd.DataFrame([{"ordering": "order 0", "model": "lru", "case": 0, "run": 0}])
-    assert reliability.sits_on_ticks(pd.concat([rows, predicted]))
+    assert TICKS in judged(pd.concat([rows, predicted]))
 
 
 @pytest.mark.parametrize(
@@ -48,7 +58,7 @@ def test_steps_on_ticks_are_warned_of_though_their_phases_end_between_two():
     ],
 )
 def test_other_times_are_not(lengths):
-    assert not reliability.sits_on_ticks(times(lengths))
+    assert TICKS not in judged(times(lengths))
     assert warned(times(lengths))["warning"].eq("").all()
 
 
@@ -56,13 +66,14 @@ def test_other_times_are_not(lengths):
 def test_phases_that_are_16_percent_off_are_warned_of(apart, expected):
     rows = times([37.0, 42.9]).assign(phases_over_step=1.0)
     rows.loc[rows["ordering"] == "order 1", "phases_over_step"] = 1 + apart
-    assert reliability.disagrees(rows) is expected
-    assert (PHASES in warned(rows).loc[0, "warning"]) is expected
+    assert (PHASES in judged(rows)) is expected
+    marked = warned(rows)["warning"].eq(PHASES)
+    assert marked.equals(rows["ordering"].eq("order 1") & expected)
 
 
 def test_one_round_that_is_off_is_no_disagreement():
     rows = times([37.0]).assign(phases_over_step=[1, 1, 3, 1, 1])
-    assert not reliability.disagrees(rows)
+    assert PHASES not in judged(rows)
 
 
 @pytest.mark.parametrize(
@@ -77,14 +88,14 @@ def test_one_round_that_is_off_is_no_disagreement():
 )
 def test_load_counts_where_cores_are_lacking(other, spare, waited, expected):
     rows = times([37.0]).assign(other_load_cores=other, spare_cores=spare, waited_share=waited)
-    assert reliability.is_busy(rows) is expected
+    assert (BUSY in judged(rows)) is expected
     assert (BUSY in warned(rows).loc[0, "warning"]) is expected
 
 
 def test_cores_to_spare_in_one_sample_are_none_in_another():
     rows = times([370.0, 370.0]).assign(spare_cores=4)
     rows["other_load_cores"] = np.where(rows["ordering"] == "order 0", 0, 8)
-    assert reliability.is_busy(rows)
+    assert warned(rows)["warning"].eq(BUSY).equals(rows["ordering"] == "order 1")
 
 
 def test_the_ticks_of_counters_are_no_load():
@@ -92,13 +103,44 @@ def test_the_ticks_of_counters_are_no_load():
     ticks = (
         np.random.default_rng(2).integers(0, 3, len(rows)) * 10.0
     )  # busy ms that are reported, about 10 on average
-    assert not reliability.is_busy(rows.assign(other_load_cores=(ticks - 10.0) / 7.0))
-    assert reliability.is_busy(rows.assign(other_load_cores=(ticks - 10.0) / 7.0 + 0.5))
+    assert BUSY not in judged(rows.assign(other_load_cores=(ticks - 10.0) / 7.0))
+    assert BUSY in judged(rows.assign(other_load_cores=(ticks - 10.0) / 7.0 + 0.5))
 
 
 def test_short_samples_weigh_little():
     rows = times([100.0, 1.0], rounds=1, spread=0).assign(spare_cores=0, other_load_cores=[0.0, 1.0])
-    assert not reliability.is_busy(rows)
+    assert BUSY not in judged(rows)
+
+
+def test_a_sample_that_recorded_warns_of_all_samples_of_its_name_in_its_case_alone():
+    one = times([37.0, 42.9, 51.3]).assign(recorded=False)
+    one.loc[one.index[0], "recorded"] = True  # of order 0
+    rows = pd.concat([one, one.assign(case=1, run=1, recorded=False)], ignore_index=True)
+    found = warned(rows)
+    is_marked = rows["ordering"].eq("order 0") & rows["case"].eq(0)
+    assert found["warning"].eq(RECORDED).equals(is_marked)
+    assert found["warning"].eq("").equals(~is_marked)
+    assert judged(rows[rows["ordering"] != "order 0"]) == ()
+    of_case = found[found["case"] == 0]
+    assert footer(of_case) == f"Warning: {RECORDED} (order 0)"
+    assert lines(of_case) == [f"{RECORDED} (order 0 in every case)"]
+
+
+def test_a_clock_that_is_low_for_one_name_warns_of_that_name():
+    rows = times([37.0, 42.9]).assign(clock_MHz=1980.0)
+    rows.loc[rows["ordering"] == "order 1", "clock_MHz"] = 1700.0
+    assert warned(rows)["warning"].eq(CLOCK).equals(rows["ordering"] == "order 1")
+
+
+def test_rows_of_the_device_are_not_warned_of_the_cache_of_the_host():
+    rows = times([37.0, 42.9]).assign(working_set_MB=100.0)
+    rows["cache_MB"] = np.where(rows["ordering"] == "order 0", 315.0, 50.0)
+    assert warned(rows)["warning"].eq(SMALL).equals(rows["ordering"] == "order 0")
+
+
+def test_a_recorded_warning_counts_where_its_columns_are_missing():
+    rows = times([37.0, 42.9]).assign(recorded=False, warning=f"{CLOCK}; {RECORDED}")
+    assert warned(rows)["warning"].eq(CLOCK).all()  # `recorded` tells that nothing was
 
 
 def test_a_quick_run_is_too_small():
