@@ -3,6 +3,7 @@
 import ast
 import difflib
 import functools
+import re
 import shutil
 import sys
 import textwrap
@@ -47,13 +48,29 @@ def listed(width: int) -> str:
     return "\n".join(parts)
 
 
+def commands() -> Mapping[str, str]:
+    """Return every name that a user may take for a command -> the command of today.
+
+    A former name's command stands in the docstring of its file.
+    """
+    here = Path(__file__).parent
+    rooms = (path.parent.relative_to(here) for path in here.glob("*/**/__main__.py"))
+    former = {path.stem: ast.get_docstring(ast.parse(path.read_bytes())) for path in here.glob("former/*.py")}
+    present = re.compile("`(python -m .*?)`", re.DOTALL)
+    return (
+        {name: f"python -m experiments.{name}" for name in listing()}
+        | {room.name: f"python -m experiments.{'.'.join(room.parts)}" for room in rooms}
+        | {name: now[1] for name, text in former.items() if (now := present.search(text or ""))}
+    )
+
+
 def refusal(word: str) -> str:
     """Say why a word on the command line is refused: no experiment, or a command with a module of its own."""
-    names = [*listing(), *(path.parent.name for path in Path(__file__).parent.glob("*/__main__.py"))]
-    if word in names:
-        return f"error: {word} is run as a module: python -m experiments.{word}"
-    near = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
-    remedy = f"did you mean python -m experiments.{near[0]}?" if near else "take one of the list above"
+    known = commands()
+    if word in known:
+        return f"error: {word} is run as a module: {known[word]}"
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    remedy = f"did you mean {known[near[0]]}?" if near else "take one of the list above"
     return f"error: unknown experiment {word!r}; allowed: those listed above; {remedy}"
 
 

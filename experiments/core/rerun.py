@@ -7,9 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from experiments.core.old_names import settings_now
+import pandas as pd
+
+from experiments.core.old_names import experiment_now, settings_now, table_now
 from experiments.core.provenance import UNTIMED
-from experiments.core.record import PROVENANCE, read_provenance
+from experiments.core.record import PROVENANCE, read_provenance, read_table
 from experiments.core.settings import Settings, UsageError
 from sfc import checks
 
@@ -32,7 +34,7 @@ def experiment_names() -> tuple[str, ...]:
 
 
 def experiment_of(run: Path, provenance: Mapping[str, Any]) -> str:
-    """Return the name of the experiment of a run, which can be imported and be the name of a folder.
+    """Return the present name of the experiment of a run, which can be imported and be that of a folder.
 
     Args:
         run: its folder, for the message.
@@ -41,13 +43,25 @@ def experiment_of(run: Path, provenance: Mapping[str, Any]) -> str:
     Raises:
         UsageError: another word, or none.
     """
-    found = provenance.get("experiment")
-    if found not in experiment_names():
-        raise UsageError(
-            f"{Path(run) / PROVENANCE} names the experiment {checks.shown(found)}; allowed: one of "
-            f"{', '.join(experiment_names())}; restore a copy of the file"
-        )
-    return str(found)
+    recorded = provenance.get("experiment")
+    if isinstance(recorded, str) and experiment_now(recorded) in experiment_names():
+        return experiment_now(recorded)
+    raise UsageError(
+        f"{Path(run) / PROVENANCE} names the experiment {checks.shown(recorded)}; allowed: one of "
+        f"{', '.join(experiment_names())}; restore a copy of the file"
+    )
+
+
+def read_table_now(run: Path) -> pd.DataFrame:
+    """Read the table of a run under the present names.
+
+    Args:
+        run: its folder.
+
+    Raises:
+        UsageError: a table or a provenance that is missing or damaged.
+    """
+    return table_now(read_table(run), str(read_provenance(run).get("experiment")))
 
 
 def was_quick(provenance: Mapping[str, Any]) -> bool:
@@ -93,18 +107,16 @@ def config_of(run: Path, flag: str, config_type: type[Settings], experiment: str
             "results/<experiment>/<utc>-<hash>"
         )
     check_experiment(run, flag, experiment)
-    known = {f.name for f in fields(config_type)}
-    config = settings_now(recorded["config"], experiment, timed=config_type.CHANCE == "run")
-    unknown = sorted(set(config) - known)
-    if unknown:
+    name = recorded.get("experiment", experiment)
+    config = settings_now(recorded["config"], name, timed=config_type.CHANCE == "run")
+    if unknown := sorted(set(config) - {f.name for f in fields(config_type)}):
         raise UsageError(
             f"{flag} {run} has settings that no longer exist: {', '.join(unknown)}; allowed: "
             f"a run of this code; its commit is {recorded.get('code', {}).get('commit')}"
         )
-    settings = {k: tuple(v) if isinstance(v, list) else v for k, v in config.items()}
     try:
         build: Any = config_type
-        return build(**settings)
+        return build(**{k: tuple(v) if isinstance(v, list) else v for k, v in config.items()})
     except (ValueError, TypeError) as error:
         raise UsageError(
             f"{flag} {run}: its settings are refused: {error}; they are in {Path(run) / PROVENANCE}, which "
@@ -115,15 +127,26 @@ def config_of(run: Path, flag: str, config_type: type[Settings], experiment: str
 def check_experiment(run: Path, flag: str, experiment: str) -> None:
     """Check that a run is of this experiment.
 
+    Args:
+        run: its folder.
+        flag: that named it, for the message.
+        experiment: its present name.
+
     Raises:
-        UsageError: it is of another experiment.
+        UsageError: it is of another experiment, or it is to be resumed and was started under an old name.
     """
     recorded = read_provenance(run)
-    if recorded.get("experiment", experiment) != experiment:
+    name = recorded.get("experiment", experiment)
+    if experiment_now(str(name)) != experiment:
         measured = experiment_of(run, recorded)
         raise UsageError(
             f"{flag} {run} is a run of {measured}; allowed: one of {experiment}; take "
             f"python -m experiments.{measured} {flag} {run}"
+        )
+    if name != experiment and flag == "--resume":
+        raise UsageError(
+            f"--resume {run} was started as {name}, which is {experiment} now: its rows have not the present "
+            "columns; take --from to measure all of it again"
         )
 
 
@@ -140,47 +163,31 @@ def resumed_provenance(run: Path, origin: dict, spreads: bool) -> dict:
             change compiled code or times, or other code.
     """
     own = read_provenance(run)
-    if not spreads and (differences := [*_differences(own, origin, ("backend", "machine"))]):
+    if not spreads and (differences := "; ".join(_differences(own, origin))):
         raise UsageError(
-            f"--resume {run} was started on another machine ({'; '.join(differences)}): times of two "
-            "machines do not belong in one table; resume it there, or take --from to measure all of it here"
-        )
-    if not spreads and (differences := [*_differences(own, origin, ("python", "packages", "environment"))]):
-        raise UsageError(
-            f"--resume {run} was started with other packages or environment variables "
-            f"({'; '.join(differences)}): times of two programs do not belong in one table; resume it with "
-            "those, or take --from to measure all of it again"
-        )
-    sources = [of.get("code", {}).get("sources") for of in (own, origin)]
-    if not spreads and sources[0] is None:
-        raise UsageError(
-            f"--resume {run} was started by older code, which kept no hash of its sources: it cannot be "
-            "compared with this program; take --from to measure all of it again"
-        )
-    if not spreads and sources[0] != sources[1]:
-        raise UsageError(
-            f"--resume {run} was started with sources of hash {sources[0]!s:.12}, and these have "
-            f"{sources[1]:.12}: times of two programs do not belong in one table; resume it with those "
-            f"(their commit was {own['code'].get('commit')}), or take --from to measure all of it again"
+            f"--resume {run} was started with another machine or program ({differences}): times of both do "
+            "not belong in one table; resume it with that one, or take --from to measure all of it again"
         )
     entry = {name: origin[name] for name in ("started", "code", *COMPARED)}
     return own | {"resumed": [*own.get("resumed", []), entry]}
 
 
-def _differences(own: Mapping[str, Any], now: Mapping[str, Any], groups: Iterable[str]) -> Iterator[str]:
+def _differences(own: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """Yield what differs between a run and this process, of what times depend on.
 
-    What the run does not record, because it is of older code, is not compared.
+    What the run does not record, because it is of older code, is not compared, except the sources.
     """
-    for group in groups:
-        if group not in own:
-            continue
+    for group in filter(own.__contains__, COMPARED):
         before, here = ({"Python": of[group]} if group == "python" else of[group] for of in (own, now))
         known = before.keys() if group in ("backend", "machine") else before.keys() | here.keys()
         for name in sorted(known - COMPARED[group]):
             was, is_now = (_worded(group, of.get(name)) for of in (before, here))
             if was != is_now:
                 yield f"{name} {was}, here {is_now}"
+    was, is_now = (str(of.get("code", {}).get("sources", "not known")) for of in (own, now))
+    if was != is_now:
+        commit = own.get("code", {}).get("commit") or "not known"
+        yield f"sources of hash {was:.12} (commit {commit}), here {is_now:.12}"
 
 
 def _worded(group: str, value: Any) -> str:

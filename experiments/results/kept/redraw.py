@@ -15,9 +15,8 @@ from pathlib import Path
 import pandas as pd
 
 import sfc
-from experiments.core.old_names import table_now
-from experiments.core.record import PROVENANCE, TABLE, read_provenance, read_table, write_files
-from experiments.core.rerun import experiment_of, was_quick
+from experiments.core.record import PROVENANCE, TABLE, read_provenance, write_files
+from experiments.core.rerun import experiment_of, read_table_now, was_quick
 from experiments.core.settings import UsageError
 from experiments.drawing import style
 from experiments.drawing.charts import drawer
@@ -51,7 +50,7 @@ def redraw(run: Path) -> tuple[list[str], list[str]]:
     experiment = importlib.import_module(f"experiments.{name}")
     for curve, text in origin.get("grammars", {}).items():
         sfc.register(sfc.parse_curve(text, f"grammar {curve!r} of {run}"))
-    table = table_now(read_table(run), name)
+    table = read_table_now(run)
     if experiment.Config.CHANCE == "run":  # warnings of older code were those of whole cases
         table = reliability.warned(table, was_quick(origin))
     with tempfile.TemporaryDirectory() as folder:

@@ -56,10 +56,9 @@ def test_words_of_older_runs_are_those_of_now(a_large_machine):
 
 
 def test_what_json_makes_of_a_provenance_is_no_difference():
-    here = {"backend": {"device": "a GPU", "compiler_options": ("-lineinfo",), "clocks.sm": "345"}}
-    before = {"backend": {"device": "a GPU", "compiler_options": ["-lineinfo"], "clocks.sm": "1980"}}
-    assert [*rerun._differences(before, here, ("backend",))] == []
+    code = {"code": {"sources": "1"}}
+    here = {"backend": {"device": "a GPU", "compiler_options": ("-lineinfo",), "clocks.sm": "345"}} | code
+    before = {"backend": {"device": "a GPU", "compiler_options": ["-lineinfo"], "clocks.sm": "1980"}} | code
+    assert [*rerun._differences(before, here)] == []
     here["backend"]["compiler_options"] = ("-G",)
-    assert [*rerun._differences(before, here, ("backend",))] == [
-        'compiler_options ["-lineinfo"], here ["-G"]'
-    ]
+    assert [*rerun._differences(before, here)] == ['compiler_options ["-lineinfo"], here ["-G"]']

@@ -204,14 +204,18 @@ def test_a_run_that_is_complete_cannot_be_resumed(whole, capsys):
 @pytest.mark.parametrize(
     ("group", "change", "message"),
     [
-        ("machine", {"cpu": "Z80"}, "machines do not belong in one table; resume it there"),
-        ("machine", {"cores": 1000}, "another machine (cores 1000, here "),
-        ("machine", {"flags": "c0ffee"}, "another machine (flags c0ffee, here "),
-        ("machine", {"caches": "L1 Data 1K"}, "another machine (caches L1 Data 1K, here "),
-        ("backend", {"threads": 3}, "another machine (threads 3, here "),
+        ("machine", {"cpu": "Z80"}, "another machine or program (cpu Z80, here "),
+        ("machine", {"cores": 1000}, "(cores 1000, here "),
+        ("machine", {"flags": "c0ffee"}, "(flags c0ffee, here "),
+        ("machine", {"caches": "L1 Data 1K"}, "(caches L1 Data 1K, here "),
+        ("backend", {"threads": 3}, "(threads 3, here "),
         ("packages", {"numba": "0.1"}, "(numba 0.1, here "),
         ("packages", {"cupy-cuda13x": "1.0"}, "(cupy-cuda13x 1.0, here not installed)"),
-        ("environment", {"NUMBA_OPT": "1"}, "(NUMBA_OPT 1, here not set): times of two programs do not"),
+        (
+            "environment",
+            {"NUMBA_OPT": "1"},
+            "(NUMBA_OPT 1, here not set): times of both do not",
+        ),
         ("python", "2.7", "(Python 2.7, here "),
         ("packages", {"matplotlib": "0.1"}, ""),
         ("machine", {"system": "Linux 1.0"}, ""),
@@ -323,10 +327,8 @@ def test_finished_cases_are_those_of_the_settings(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ({"sources": "0" * 64}, "with sources of hash 000000000000, and these have"),
-        nightly(
-            {"tree": "0" * 40, "commit": "1"}, "was started by older code, which kept no hash of its sources"
-        ),
+        ({"sources": "0" * 64}, "(sources of hash 000000000000 (commit not known), here "),
+        nightly({"tree": "0" * 40, "commit": "1"}, "(sources of hash not known (commit 1), here "),
     ],
 )
 def test_times_of_other_code_do_not_go_on(code, message, tmp_path, capsys):
