@@ -1,25 +1,23 @@
 """Measure the cases of a sweep: in this process one after the other, in workers, or on a Dask cluster.
 
 A case is sent to another process as words and numbers, and the experiment is imported there, so that nothing
-depends on the memory of this process. The rows are the same wherever they are measured.
+depends on the memory of this process. The rows are the same wherever they are measured. Workers and cluster
+are executors of `concurrent.futures`.
 """
 
-import importlib
 import itertools
 import multiprocessing
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent import futures
-from contextlib import closing
-from dataclasses import dataclass, fields
-from functools import partial
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numba
 import psutil
 
-import sfc
 from experiments.core.settings import Case, Settings, UsageError
 from experiments.core.timed import TimedSettings
 from experiments.processes.lifetime import prepare_worker, without_interrupts
@@ -27,19 +25,18 @@ from experiments.processes.separate_run import (
     CaseMessage,
     Round,
     RunFailed,
+    Work,
     WorkerDied,
     measure_in_process,
     rounds_with_numbers,
 )
 from sfc import checks
 
-_PlainCase = tuple[str, dict[str, Any]]  # name of a Config's class, and its fields
 Measure = Callable[..., Iterable[Any]]  # of a Config, and of the first round where rows are times
 SERIAL, PROCESSES = "serial", "processes"
 WAIT = 30  # s, for the first worker of a cluster
 MOST_WORKERS = 1024
 _ONE_RUN = "--runs 1, which needs no other process"
-
 
 _one_case_at_a_time = threading.Lock()  # threads of one process would share Numba's threads
 
@@ -54,21 +51,17 @@ class Executor:
         grammars: name -> text of the curves that were registered by file.
 
     Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a number of workers that is not allowed.
+        TypeError: a number of workers of a wrong class.
+        ValueError: one that is not allowed.
         UsageError: an unknown place, or Dask without its package.
     """
 
     where: str = SERIAL
     workers: int = 0
-    grammars: Mapping[str, str] | None = None
+    grammars: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self):
-        object.__setattr__(self, "where", checks.text("--executor", self.where))
-        workers = checks.integer("--workers", self.workers, 0, MOST_WORKERS, remedy="0 is one a core")
-        object.__setattr__(self, "workers", workers)
-        if self.grammars is not None:
-            checks.instance("grammars", self.grammars, Mapping, "a mapping of names to texts, or None")
+        checks.integer("--workers", self.workers, 0, MOST_WORKERS, remedy="0 is one a core")
         if self.where not in (SERIAL, PROCESSES) and "://" not in self.where:
             raise UsageError(
                 f"--executor {self.where}; allowed: {SERIAL}, {PROCESSES}, or the address of a Dask "
@@ -93,10 +86,8 @@ class Executor:
         Raises:
             UsageError: workers cannot import it.
         """
-        if self.where != SERIAL:
-            _importable_module(measure, f"--executor {SERIAL}")
-        elif has_process_per_run(config):
-            _importable_module(measure, _ONE_RUN)
+        if self.where != SERIAL or has_process_per_run(config):
+            self._work(measure)
 
     def measure(
         self,
@@ -123,59 +114,43 @@ class Executor:
             RunFailed: `measure` raised an error in another process.
             Exception: what `measure` raised in this one.
         """
-        begins = begins or [0] * len(todo)
+        begun = list(zip(todo, begins or [0] * len(todo), strict=True))
+        by_number = {case.number: case for case in todo}
         if process_per_run:
-            yield from self._measure_run_by_run(measure, todo, begins)
-            return
-        if self.where == SERIAL:
-            for case, begin in zip(todo, begins, strict=True):
+            work = self._work(measure)
+            for _, run in itertools.groupby(begun, key=lambda pair: pair[0].place["run"]):
+                with closing(measure_in_process(work, [_message(*pair) for pair in run])) as results:
+                    yield from ((by_number[number], one) for number, one in results)
+        elif self.where != SERIAL:
+            with closing(self._measure_side_by_side(self._work(measure), todo)) as rows:
+                yield from rows
+        else:
+            for case, begin in begun:
                 if case.config.CHANCE == "run":
                     yield from ((case, one) for one in rounds_with_numbers(measure(case.config, begin)))
                 else:
                     yield case, (list(measure(case.config)), None)
-            return
-        work = partial(
-            _measure_in_worker,
-            _importable_module(measure, f"--executor {SERIAL}"),
-            measure.__qualname__,
-            dict(self.grammars or {}),
-        )
-        measure_elsewhere = (
-            self._measure_in_processes if self.where == PROCESSES else self._measure_on_cluster
-        )
-        with closing(measure_elsewhere(work, todo)) as results:
-            for case, rows in results:
-                yield case, (rows, None)
 
-    def _measure_run_by_run(
-        self, measure: Measure, todo: list[Case], begins: list[int]
+    def _measure_side_by_side(
+        self, work: Work, todo: list[Case]
     ) -> Generator[tuple[Case, Round], None, None]:
-        """Measure the cases of each run in a new process, one run after the other."""
-        by_number = {case.number: case for case in todo}
-        messages = [
-            CaseMessage(case.number, *_as_plain(case), begin)
-            for case, begin in zip(todo, begins, strict=True)
-        ]
-        for _, run in itertools.groupby(messages, key=lambda message: by_number[message.number].place["run"]):
-            where = _importable_module(measure, _ONE_RUN), measure.__qualname__, dict(self.grammars or {})
-            with closing(measure_in_process(*where, list(run))) as results:
-                for number, one in results:
-                    yield by_number[number], one
+        with self._processes(len(todo)) if self.where == PROCESSES else self._cluster() as pool:
+            with without_interrupts():
+                given = {pool.submit(_measure_in_worker, work, _message(case)): case for case in todo}
+            for done in futures.as_completed(given):
+                yield given[done], (done.result(), None)
 
-    def _measure_in_processes(
-        self, work: Callable[[_PlainCase], list[dict]], todo: list[Case]
-    ) -> Generator[tuple[Case, list[dict]], None, None]:
+    @contextmanager
+    def _processes(self, most: int) -> Iterator[futures.Executor]:
+        """Start workers; an error ends them in the midst of their cases, as the executor itself does not."""
         cores = psutil.cpu_count(logical=False) or 1
-        workers = min(self.workers or cores, max(1, len(todo)))
+        workers = min(self.workers or cores, max(1, most))
         others = set(multiprocessing.active_children())
         with futures.ProcessPoolExecutor(
             workers, multiprocessing.get_context("spawn"), _prepare_process, (max(1, cores // workers),)
         ) as pool:
             try:
-                with without_interrupts():
-                    given = {pool.submit(work, _as_plain(case)): case for case in todo}
-                for done in futures.as_completed(given):
-                    yield given[done], done.result()
+                yield pool
             except BaseException as error:
                 pool.shutdown(wait=False, cancel_futures=True)
                 for process in set(multiprocessing.active_children()) - others:
@@ -184,10 +159,10 @@ class Executor:
                     raise WorkerDied(f"{error}; fewer --workers take less memory") from error
                 raise
 
-    def _measure_on_cluster(
-        self, work: Callable[[_PlainCase], list[dict]], todo: list[Case]
-    ) -> Generator[tuple[Case, list[dict]], None, None]:
-        from distributed import Client, KilledWorker, as_completed
+    @contextmanager
+    def _cluster(self) -> Iterator[futures.Executor]:
+        """Connect to the scheduler; an error cancels the cases that are not finished."""
+        from distributed import Client, KilledWorker
 
         try:
             client = Client(self.where, timeout="10s", set_as_default=False)
@@ -196,7 +171,7 @@ class Executor:
                 f"--executor {self.where}: {error}; start one there with `dask scheduler`, and workers with "
                 "`dask worker`"
             ) from error
-        with client, client.as_current():
+        with client:
             try:
                 client.wait_for_workers(1, timeout=WAIT)
             except TimeoutError as error:
@@ -204,15 +179,31 @@ class Executor:
                     f"--executor {self.where}: no worker came within {WAIT} s; allowed: a scheduler with "
                     f"workers; start one with `dask worker {self.where}`"
                 ) from error
-            given = {client.submit(work, _as_plain(case), pure=False): case for case in todo}
+            pool = client.get_executor(pure=False)
             try:
-                for done in as_completed(given):
-                    yield given[done], done.result()
-            except BaseException as error:
-                client.cancel(list(given))
-                if isinstance(error, (KilledWorker, futures.CancelledError)):
-                    raise WorkerDied(f"{error}; see the logs of the workers") from error
-                raise
+                yield pool
+            except (KilledWorker, futures.CancelledError) as error:
+                raise WorkerDied(f"{error}; see the logs of the workers") from error
+            finally:
+                pool.shutdown(wait=False)
+
+    def _work(self, measure: Measure) -> Work:
+        """Return the names by which another process imports the experiment.
+
+        Raises:
+            UsageError: it has none.
+        """
+        name: str | None = measure.__module__
+        if name == "__main__":
+            spec = sys.modules["__main__"].__spec__
+            name = spec.name if spec is not None else None
+        if name is None or "<" in measure.__qualname__:
+            remedy = _ONE_RUN if self.where == SERIAL else f"--executor {SERIAL}"
+            raise UsageError(
+                f"{measure.__qualname__} cannot be imported by workers; run the experiment as "
+                f"python -m experiments.<name>, or take {remedy}"
+            )
+        return Work(name, measure.__qualname__, dict(self.grammars))
 
 
 def has_process_per_run(config: Settings) -> bool:
@@ -224,32 +215,11 @@ def has_process_per_run(config: Settings) -> bool:
     return isinstance(config, TimedSettings) and config.runs > 1
 
 
-def _importable_module(measure: Measure, remedy: str) -> str:
-    """Return the name under which a worker can import the experiment.
-
-    Args:
-        measure: of the experiment.
-        remedy: a flag that needs no worker.
-
-    Raises:
-        UsageError: it has no such name.
-    """
-    name: str | None = measure.__module__
-    if name == "__main__":
-        spec = sys.modules["__main__"].__spec__
-        name = spec.name if spec is not None else None
-    if name is None or "<" in measure.__qualname__:
-        raise UsageError(
-            f"{measure.__qualname__} cannot be imported by workers; run the experiment as "
-            f"python -m experiments.<name>, or take {remedy}"
-        )
-    return name
-
-
-def _as_plain(case: Case) -> _PlainCase:
-    """Convert a case's Config to the name of its class and its fields."""
+def _message(case: Case, begin: int = 0) -> CaseMessage:
+    """Convert a case to words and numbers."""
     config = case.config
-    return type(config).__qualname__, {f.name: getattr(config, f.name) for f in fields(config)}
+    settings = {f.name: getattr(config, f.name) for f in fields(config)}
+    return CaseMessage(case.number, type(config).__qualname__, settings, begin)
 
 
 def _prepare_process(threads: int) -> None:
@@ -258,7 +228,7 @@ def _prepare_process(threads: int) -> None:
     numba.set_num_threads(min(threads, every))
 
 
-def _measure_in_worker(module: str, name: str, grammars: dict[str, str], case: _PlainCase) -> list[dict]:
+def _measure_in_worker(work: Work, case: CaseMessage) -> list[dict]:
     """Measure a case in a worker, and return its rows.
 
     Raises:
@@ -266,10 +236,6 @@ def _measure_in_worker(module: str, name: str, grammars: dict[str, str], case: _
     """
     with _one_case_at_a_time:
         try:
-            for curve, text in grammars.items():
-                sfc.register(sfc.parse_curve(text, f"grammar {curve!r}"))
-            experiment = importlib.import_module(module)
-            kind, settings = case
-            return list(getattr(experiment, name)(getattr(experiment, kind)(**settings)))
+            return list(work.measure(case))
         except Exception as error:
             raise RunFailed.from_error(error) from None

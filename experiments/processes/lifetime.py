@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import multiprocessing
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -58,27 +59,10 @@ def terminable() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Defer SIGINT and, within `terminable`, SIGTERM until the block is done."""
-    in_main = threading.current_thread() is threading.main_thread()
-    if not in_main or signal.getsignal(signal.SIGTERM) is not _terminate:
-        with defer_sigint():
-            yield
-        return
-    arrived: list[tuple] = []
-    signal.signal(signal.SIGTERM, lambda *arguments: arrived.append(arguments))
-    try:
-        with defer_sigint():
-            yield
-    finally:
-        signal.signal(signal.SIGTERM, _terminate)
-        if arrived:
-            _terminate(*arrived[0])
-
-
-@contextlib.contextmanager
 def temporary_folder(prefix: str, within: Path | None = None) -> Iterator[Path]:
-    """Make a folder and remove it after the block; signals wait while it is made or removed.
+    """Make a folder and remove it after the block, also if a signal comes as it is made or removed.
+
+    `tempfile.TemporaryDirectory` leaves the folder then.
 
     Args:
         prefix: of its name.
@@ -87,23 +71,21 @@ def temporary_folder(prefix: str, within: Path | None = None) -> Iterator[Path]:
     Raises:
         OSError: it cannot be made or removed.
     """
-    made: list[Path] = []
-
-    def remove() -> None:
-        with _undisturbed():
-            for folder in made:
-                shutil.rmtree(folder)
-            made.clear()
-
+    folder = Path(within or tempfile.gettempdir()) / f"{prefix}{secrets.token_hex(8)}"
     try:
         try:
-            with _undisturbed():
-                made.append(Path(tempfile.mkdtemp(prefix=prefix, dir=within)))
-            yield made[0]
+            folder.mkdir(mode=0o700)
+            yield folder
         finally:
-            remove()
+            _remove(folder)
     finally:
-        remove()  # if a signal came right before the first removal; later ones do nothing
+        _remove(folder)  # if SIGTERM came in the first removal; later ones do nothing
+
+
+def _remove(folder: Path) -> None:
+    with defer_sigint():
+        if folder.exists():
+            shutil.rmtree(folder)
 
 
 def _terminate(_: int, frame: FrameType | None) -> None:
@@ -232,10 +214,7 @@ def program(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
         os.killpg(watch.pid, signal.SIGKILL)  # the group lasts until its shell has been waited for
         for one in (process, watch):
             if one is not None:
-                one.wait()
-                for pipe in (one.stdin, one.stdout, one.stderr):
-                    if pipe is not None:
-                        pipe.close()
+                one.__exit__(None, None, None)  # closes its pipes, and waits
 
 
 def run_program(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess:

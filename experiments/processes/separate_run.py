@@ -1,4 +1,8 @@
-"""Measure each run of a timed experiment in a new process, so that no run inherits memory from another."""
+"""Measure each run of a timed experiment in a new process, so that no run inherits memory from another.
+
+A process of `multiprocessing` with a pipe, and no executor of `concurrent.futures`: an executor returns the
+result of a whole task, and here each round is kept as soon as it is measured.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,34 @@ class CaseMessage(NamedTuple):
     number: int
     kind: str
     settings: dict[str, Any]
-    begin: int
+    begin: int = 0
+
+
+class Work(NamedTuple):
+    """Function of an experiment as words, to be sent to another process.
+
+    Attributes:
+        module: importable name of the experiment.
+        function: name of the function.
+        grammars: name -> text of curves to register.
+    """
+
+    module: str
+    function: str
+    grammars: Mapping[str, str]
+
+    def measure(self, case: CaseMessage, *begin: int) -> Iterable[Any]:
+        """Call the function in this process.
+
+        Args:
+            case: settings.
+            begin: the first round, of a timed case.
+        """
+        for name, text in self.grammars.items():
+            sfc.register(sfc.parse_curve(text, f"grammar {name!r}"))
+        experiment = importlib.import_module(self.module)
+        config = getattr(experiment, case.kind)(**case.settings)
+        return getattr(experiment, self.function)(config, *begin)
 
 
 class WorkerDied(RuntimeError):  # noqa: N818 - named for what happened
@@ -97,16 +128,12 @@ def all_rows(measured: Iterable[list[dict] | dict]) -> list[dict]:
     return [row for rows, _ in rounds_with_numbers(measured) for row in rows]
 
 
-def measure_in_process(
-    module: str, measure: str, grammars: Mapping[str, str], pieces: list[CaseMessage]
-) -> Generator[tuple[int, Round], None, None]:
+def measure_in_process(work: Work, cases: list[CaseMessage]) -> Generator[tuple[int, Round], None, None]:
     """Measure the cases of one run in a new process.
 
     Args:
-        module: importable name of the experiment.
-        measure: name of its function.
-        grammars: name -> text of curves to register.
-        pieces: the cases.
+        work: function of the experiment.
+        cases: of the run.
 
     Returns:
         Number of a case with the rows of one of its rounds, as they come.
@@ -117,8 +144,7 @@ def measure_in_process(
     """
     context = multiprocessing.get_context("spawn")
     receiving, sending = context.Pipe(duplex=False)
-    arguments = (sending, module, measure, dict(grammars), pieces)
-    process = context.Process(target=_measure, args=arguments, daemon=True)
+    process = context.Process(target=_measure, args=(sending, work, cases), daemon=True)
     try:
         with without_interrupts():
             process.start()
@@ -155,20 +181,14 @@ def _end(process: BaseProcess) -> None:
     process.close()
 
 
-def _measure(
-    sending: Connection, module: str, measure: str, grammars: dict[str, str], pieces: list[CaseMessage]
-) -> None:
+def _measure(sending: Connection, work: Work, cases: list[CaseMessage]) -> None:
     """Measure in a new process, and send rounds, the end or an error."""
     prepare_worker(GRACE)
     with terminable():
         try:
-            for name, text in grammars.items():
-                sfc.register(sfc.parse_curve(text, f"grammar {name!r}"))
-            experiment = importlib.import_module(module)
-            for piece in pieces:
-                config = getattr(experiment, piece.kind)(**piece.settings)
-                for one in rounds_with_numbers(getattr(experiment, measure)(config, piece.begin)):
-                    sending.send((piece.number, one))
+            for case in cases:
+                for one in rounds_with_numbers(work.measure(case, case.begin)):
+                    sending.send((case.number, one))
             sending.send(None)
         except Terminated:
             raise

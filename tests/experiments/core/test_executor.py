@@ -139,10 +139,8 @@ def test_without_dask_the_extra_is_named(tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"where": 3}, TypeError, "--executor = 3 of class int"),
         ({"workers": 1.0}, TypeError, "--workers = 1.0 of class float"),
         ({"workers": 10**9}, ValueError, "--workers = 1000000000; allowed: .* up to 1024"),
-        ({"grammars": ["coil"]}, TypeError, r"grammars = \['coil'\] of class list; allowed: a mapping"),
     ],
 )
 def test_an_executor_refuses_arguments_of_a_wrong_class(arguments, error, message):
