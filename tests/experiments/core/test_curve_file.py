@@ -46,7 +46,7 @@ def catalogue():
 def run(tmp_path, *arguments):
     small = ["--quick", "--n", "512", "--filling-fraction", "0.1", "--rounds", "1"]
     given = ["--backend", "cpu", "--results", str(tmp_path / "results"), *small, *arguments]
-    main(timing.Config, timing.measure, timing.draw, quick=timing.QUICK, arguments=given)
+    main(timing.Config, timing.measure, timing.VIEWS, quick=timing.QUICK, arguments=given)
 
 
 def refusal(tmp_path, capsys, *arguments) -> str:

@@ -86,7 +86,7 @@ def test_a_run_that_is_drawn_again(run, tmp_path, kind, monkeypatch):
         for name in ("a.png", "b.png", "c.csv"):
             (out / name).write_bytes(b"new" * drawn[0])
 
-    monkeypatch.setattr("experiments.timing.draw", draw)
+    monkeypatch.setattr("experiments.timing.VIEWS", draw)
     shutil.copytree(run, folder)
     redraw(folder)
     before, drawn[0] = contents(folder), 2

@@ -30,7 +30,7 @@ def draw(table, out):
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """A run that is drawn by this test, with an old figure, an old table and a film."""
-    monkeypatch.setattr(timing, "draw", draw)
+    monkeypatch.setattr(timing, "VIEWS", draw)
     made = complete_run(tmp_path / "runs", {"commit": "0123456789"}, ROWS)
     for name in ("old.png", "old.csv", "film.mp4", "notes.txt"):
         (made / name).write_bytes(b"before")
@@ -84,7 +84,7 @@ def test_a_run_that_cannot_be_drawn_is_left_as_it_is(run, monkeypatch):
         (out / "gain.png").write_bytes(b"half")
         raise KeyError("a column")
 
-    monkeypatch.setattr(timing, "draw", fail)
+    monkeypatch.setattr(timing, "VIEWS", fail)
     before = contents(run)
     with pytest.raises(UsageError, match=r"cannot be drawn: KeyError: 'a column'; allowed: .*old_names"):
         redraw(run)
@@ -106,7 +106,7 @@ def test_a_table_with_the_name_of_a_file_elsewhere_draws_none(run, monkeypatch):
     def draw(table, out):
         style.save(plt.figure(figsize=(2, 1)), out, "../elsewhere")
 
-    monkeypatch.setattr(timing, "draw", draw)
+    monkeypatch.setattr(timing, "VIEWS", draw)
     with pytest.raises(UsageError, match=r"name of a figure = '\.\./elsewhere'; allowed: a name without"):
         redraw(run)
 

@@ -30,7 +30,7 @@ def root(tmp_path):
     folder = tmp_path / "timing" / "made"
     folder.mkdir(parents=True)
     pd.DataFrame(rows).to_parquet(folder / "table.parquet")
-    queries._table.cache_clear()
+    queries.runs_of.cache_clear()
     queries._evaluated.cache_clear()
     return tmp_path
 
