@@ -15,20 +15,20 @@ two is noise.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
 
 import md
-from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
+from experiments.core import Axis, TimedSettings, main, statistics
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_pairs
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import whole_steps
-from experiments.results.answers import Answer, compared, headline
-from experiments.results.baselines import again, is_again, original
+from experiments.results.answers import Answer, compared, headline, percent
+from experiments.results.baselines import again, original
+from experiments.results.charts import DOTS, GAINS, LINES, MIDDLE, Chart, Points, Scale, Summary
 from md.backend import Backend
 from md.scenes.clusters import MOST
 from md.simulation import PRECISIONS
@@ -136,106 +136,57 @@ def _gas(n: int, filling_fraction: float, seed: int, backend: str) -> md.State:
     return md.scenes.shared_gas(n, filling_fraction, seed=seed, backend=backend)
 
 
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw time, gain over a grid and partners read; write the summary.
-
-    The horizontal axis is the large diameter, or the room of the clusters if that alone has several values.
-    If both have, there is a figure for each room.
-    """
-    table = statistics.with_rounds(_with_room(table), _CASE)
-    save_table(summary(table), out, "summary")
-    axis = "room" if table["widest"].nunique() == 1 < table["room"].nunique() else "widest"
-    if axis == "room" or table["room"].nunique() == 1:
-        _draw(table, axis, out, "mixture")
-        return
-    for room, part in table.groupby("room"):
-        _draw(part, axis, out, f"mixture_room_{room:g}")
-
-
 def _with_room(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table with the column `room`, which those of older runs lack."""
     return table if "room" in table else table.assign(room=1.0)
 
 
-def _draw(table: pd.DataFrame, axis: str, out: Path, name: str) -> None:
-    """Draw a figure over an axis of `AXES`."""
-    found, gains, baseline = summary(table), _gains(table), _baseline(list(table["search"].unique()))
-    look = style.lines_in_turn(list(found["search"].unique()), "search")
-    if found[axis].nunique() == 1:
-        _draw_dots(found, gains, axis, out, name)
-        return
-    count = 3 - gains.empty
-    figure, panels = figures.panels_in_a_row([""] * count, 3.2, margin=1)
-    figures.lines(panels[0], found, axis, "time_ms", look, scale=1e6 / found["spheres"], log=True)
-    figures.whole_centres_on_log(panels[0], found, "time_ms", 1e6 / found["spheres"])
-    panels[0].set(ylabel="time per sphere and step (ns)")
-    if not gains.empty:
-        figures.lines(panels[1], gains, axis, "gain", look, log=True)
-        figures.noise_band(panels[1], gains)
-        figures.gain_axis(panels[1], gains)
-        panels[1].set(ylabel=f"gain of a step over {baseline}")
-    for search in look["hue_order"]:
-        part = found[found["search"] == search].sort_values(axis)
-        mark = {"color": look["palette"][search], "marker": look["markers"][search], "label": search}
-        panels[-1].plot(part[axis], part["partners_read"], markersize=4.5, linewidth=1.2, **mark)
-    panels[-1].set(ylabel="partners read by a sphere", yscale="log")
-    for panel in panels:
-        figures.size_axis(panel, AXES[axis])
-    figures.plain_log_ticks(panels[-1])
-    figures.name_lines(panels[-1], "search")
-    figures.titled(figure, _title(found, gains), out, name)
+def _baselines(table: pd.DataFrame) -> list[str]:
+    return [_baseline(list(table["search"].unique()))]
 
 
-def _draw_dots(found: pd.DataFrame, gains: pd.DataFrame, axis: str, out: Path, name: str) -> None:
-    """Draw a row of dots for each search, where the axis has a single value."""
-    names, each = list(found["search"].unique()), 1e6 / found["spheres"].iloc[0]
-    look = {"hue_order": [""], "palette": {"": style.TURNS[0]}, "markers": {"": "o"}}
-    reads = {f"partners_read_{end}": found["partners_read"] for end in ("low", "high")}
-    shown = [
-        (found, "time_ms", each, "time per sphere\nand step (ns)"),
-        (gains, "gain", 1.0, f"gain of a step\nover {_baseline(names)}"),
-        (found.assign(**reads), "partners_read", 1.0, "partners read\nby a sphere"),
-    ]
-    shown = [one for one in shown if not one[0].empty]
-    figure, panels = figures.panels_in_a_row([""] * len(shown), 2.3, 1.6 + 0.25 * len(names), sharey=True)
-    for panel, (rows, value, scale, label) in zip(panels, shown, strict=True):
-        figures.dots_by_name(panel, rows.assign(name=rows["search"], state=""), names, look, value, scale)
-        figures.plain_log_axis(panel, rows, value, scale, label)
-        if value == "gain":
-            figures.noise_band(panel, rows, horizontal=True)
-            figures.gain_axis(panel, rows, horizontal=True)
-    at = f"{AXES[axis]}: {found[axis].iloc[0]:g}"
-    figures.titled(figure, f"{at}; {_title(found, gains)}", out, name)
+def _note(table: pd.DataFrame) -> str:
+    """Describe the spheres."""
+    share = (table["large"] / table["spheres"]).max()
+    sizes = f"up to {percent(share)} of the spheres large" if share else "equal spheres"
+    return sizes + ("" if table["room"].max() == 1 else ", in 8 clusters")
 
 
-def _title(found: pd.DataFrame, gains: pd.DataFrame) -> str:
-    """Describe the spheres, and what dots and bars are."""
-    share = found["large"].max() / found["spheres"].max()
-    sizes = f"up to {share:.2%} of the spheres large" if share else "equal spheres"
-    sizes += "" if found["room"].max() == 1 else ", in 8 clusters"
-    noise = "; grey: noise (one case measured twice)" if gains["noise_floor"].notna().any() else ""
-    return f"{sizes}\n{statistics.caption(found)}{noise}"
+POINTS = (
+    Points("time_ms", scale="1e6 / spheres", values=Scale("time per sphere and step (ns)", log=10)),
+    Points("time_ms", over=_baselines, compared="search", values=GAINS),
+    Points("partners_read", statistic=MIDDLE, values=Scale("partners read by a sphere", log=10)),
+)
 
 
-def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Average over runs each search in each mixture: its time, and its gain over the baseline.
-
-    Args:
-        table: with columns `run`, `round` and `room`.
-    """
-    found = statistics.over_runs(table, _CASE, "time_ms")
-    medians = table.groupby(_CASE, sort=False)[["partners_read", "spheres", "large"]].median().reset_index()
-    found = found.merge(medians, on=_CASE)
-    found["ns_per_sphere"] = 1e6 * statistics.bounds(found, "time_ms")["centre"] / found["spheres"]
-    gains = _gains(table)
-    if not gains.empty:
-        over = statistics.named(gains, _baseline(list(table["search"].unique())))
-        found = found.merge(over, on=_CASE, how="left")
-    return found[~found["search"].map(is_again)]
+def _chart(name: str, form: str, column: str, where: str, **options: Any) -> Chart:
+    """Return the chart over an axis of `AXES`, or one of dots."""
+    title = f"With {where}, a sphere and step takes {{value}} ns by {{best}}, {{of_worst}} ns by {{worst}}"
+    names = Scale(AXES[column], column, log=2) if form == LINES else Scale("", "search")
+    series = "search" if form == LINES else ""
+    more = {"series": series, "title_of_series": series, "note": _note, "prepare": _with_room} | options
+    return Chart(name, title, form, POINTS, names, GAINS, **more)
 
 
-def _gains(table: pd.DataFrame) -> pd.DataFrame:
-    return statistics.gains(table, list(AXES), "search", _baseline(list(table["search"].unique())))
+_BY_SIZE = "large spheres of {widest} d"
+VIEWS = (
+    _chart("mixture", LINES, "widest", _BY_SIZE, varying=("widest",), single=("room",)),
+    _chart("mixture_room_{room}", LINES, "widest", _BY_SIZE, varying=("widest", "room")),
+    _chart("mixture", LINES, "room", "a room of {room}", varying=("room",), single=("widest",)),
+    _chart("mixture", DOTS, "widest", "large spheres of {widest} d and a room of {room}", single=tuple(AXES)),
+    Summary(
+        tuple(AXES),
+        "search",
+        _baselines,
+        more={
+            "partners_read": "median",
+            "spheres": "median",
+            "large": "median",
+            "ns_per_sphere": "1e6 * value / spheres",
+        },
+        prepare=_with_room,
+    ),
+)
 
 
 def answer(table: pd.DataFrame) -> Answer:
@@ -251,4 +202,4 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)

@@ -14,23 +14,22 @@ cells' ranks by numpy.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import ClassVar
 
-import matplotlib.pyplot as plt
 import numba
 import numpy as np
 import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
+from experiments.core import Axis, TimedSettings, main, statistics
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_order
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.results.answers import Answer, compared, headline
-from experiments.results.baselines import AGED, FRESH, SHUFFLED, again, aged_by, is_again, original
+from experiments.results.baselines import AGED, FRESH, SHUFFLED, again, aged_by, original
+from experiments.results.charts import LINES, Chart, Points, Scale, Summary
 from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
 from md.particles.system import System
@@ -172,47 +171,25 @@ def _check(case: Config, before: md.State, after: md.State) -> None:
     check_order(case.ordering, place[after.id], case.precision)
 
 
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw figure 5.1 of [thesis], the time of a reorder over the number of particles; write the summary."""
-    table = statistics.with_rounds(table, [*_KEYS, "place"])
-    for (ordering, precision), rows in table.groupby(["ordering", "precision"], sort=False):
-        several = table.groupby(["ordering", "precision"]).ngroups > 1
-        style.save(_over_n(rows), out, f"cost_{ordering}_{precision}" if several else "cost", rows)
-    save_table(summary(table), out, "summary")
-
-
-def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Average over runs each place and memory: the time of a reorder, its gain over other places.
-
-    Args:
-        table: with columns `run` and `round`.
-    """
-    found = statistics.over_runs(table, [*_KEYS, "place"], "time_ms")
-    found = found[~found["place"].map(is_again)]
-    for baseline in BASELINES:
-        if baseline in set(table["place"]):
-            gains = statistics.named(statistics.gains(table, _KEYS, "place", baseline), baseline)
-            gains.columns = [str(name).replace(baseline, baseline.replace(" ", "_")) for name in gains]
-            found = found.merge(gains, on=[*_KEYS, "place"], how="left")
-    return found
-
-
-def _over_n(rows: pd.DataFrame) -> plt.Figure:
-    memories = [name for name in MEMORY if name in set(rows["memory"])]
-    titles = [f"memory before: {aged_by(AGE) if name == AGED else name}" for name in memories]
-    figure, panels = figures.panels_in_a_row(titles, 2.9, sharey=True)
-    found = statistics.over_runs(rows, ["memory", "place", "n"], "time_ms")
-    names = [name for name in (*THREADS, *GPU) if name in set(found["place"])]
-    look = style.lines_in_turn(names, "place")
-    for panel, memory in zip(panels, memories, strict=True):
-        figures.lines(panel, found[found["memory"] == memory], "n", "time_ms", look, log=True)
-        figures.size_axis(panel, "particles")
-    panels[0].set_ylabel("time of a reorder (ms)")
-    figures.whole_centres_on_log(panels[0], found, "time_ms")
-    figures.name_lines(panels[-1], "where", panels)
-    title = f"{rows['ordering'].iloc[0]}, {rows['precision'].iloc[0]}"
-    figure.suptitle(f"{title}; {statistics.caption(found)}", fontsize=9)
-    return figure
+VIEWS = (
+    Chart(
+        "cost",
+        "A reorder of {n} particles in {memory} memory takes {value} ms ({best}), {of_worst} ms ({worst})",
+        LINES,
+        Points("time_ms"),
+        Scale("particles", "n", log=2),
+        Scale("time of a reorder (ms)", log=10),
+        "place",
+        "where",
+        panels="memory",
+        heading="memory before: {memory}",
+        files=("ordering", "precision"),
+        order=(*THREADS, *GPU),
+        words={AGED: aged_by(AGE)},
+        note="{ordering}, {precision}",
+    ),
+    Summary(tuple(_KEYS), "place", BASELINES),
+)
 
 
 def answer(table: pd.DataFrame) -> Answer:
@@ -228,4 +205,4 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)

@@ -20,16 +20,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any, ClassVar
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.core import Axis, TimedSettings, main, statistics, values
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import WrongResultError, check_pairs, check_states
 from experiments.measurement.hardware_caches import working_set
@@ -38,6 +36,7 @@ from experiments.measurement.step_times import whole_steps
 from experiments.peers import PEERS, Peer, PeerError, Sample
 from experiments.results.answers import Answer, compared, headline, percent, quoted, ranked, rounded
 from experiments.results.baselines import again, aged, is_again, original
+from experiments.results.charts import DOTS, GAINS, LINES, MIDDLE, Chart, Points, Scale, Summary
 from md.backend import Backend
 from md.particles.arrays import ParticleArrays
 from md.search.lists.list_search import ListConfig
@@ -321,108 +320,6 @@ def _row_bytes(layout: str, precision: str | np.dtype) -> int:
     return (4 if layout == "aos4" else 3) * np.dtype(precision).itemsize
 
 
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw time per particle over size and gains over one search; write the summary."""
-    table = _named(statistics.with_rounds(table, _CASE))
-    found, baseline = summary(table), _baseline(table)
-    gains = statistics.gains(table, _BY, "name", baseline)
-    for precision, rows in found.groupby("precision"):
-        title = f"{precision}, shared gas\n{_aged(table)}{statistics.caption(rows)}"
-        several = rows["n"].nunique() > 1
-        (_draw_sizes if several else _draw_one_size)(rows, out, f"sizes_{precision}", title)
-        compared = gains[gains["precision"] == precision]
-        if not compared.empty:
-            twice = compared["noise_floor"].notna().any()
-            title += f"\ngrey: noise ({baseline} measured twice)" if twice else ""
-            _draw_gains(compared, rows, baseline, out, f"gains_{precision}", title)
-    save_table(found.drop(columns="of_peer"), out, "summary")
-
-
-def _draw_sizes(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
-    """Draw the time per particle over the number of particles, for the fastest at the largest number."""
-    last = rows[rows["n"] == rows["n"].max()]
-    order = statistics.bounds(last, "time_ms")["centre"].groupby(last["name"]).mean().sort_values().index
-    every = list(dict.fromkeys([*order, *rows["name"]]))
-    shown = every[: style.MOST_LINES]
-    rows = rows[rows["name"].isin(shown)]
-    looks = _looks(rows)
-    figure, panels = _panels(rows, 2.7, 3.4)
-    for panel, part in panels:
-        for look in looks:
-            figures.lines(panel, part, "n", "time_ms", look, 1e6 / part["n"], log=True)
-        figures.size_axis(panel, "particles")
-        floor = 1e6 * part.groupby("n")["floor_ms"].median()
-        panel.plot(floor.index, floor / floor.index, color="#6B4F3A", linestyle=":", linewidth=1, label=FLOOR)
-    panels[0][0].set_ylabel("time per particle and step (ns)")
-    floors = 1e6 * rows["floor_ms"] / rows["n"]
-    figures.whole_centres_on_log(panel, rows, "time_ms", 1e6 / rows["n"], (floors.min(), floors.max()))
-    figures.name_lines(panel, "search", [panel for panel, _ in panels], most=style.MOST_LINES + 1)
-    left_out = [name for name in every if name not in shown]
-    if left_out:
-        title += f"\nthe fastest at {last['n'].max():,} particles; in the table: {', '.join(left_out)}"
-    figures.titled(figure, title, out, name, rows)
-
-
-def _draw_one_size(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
-    """Draw a row of dots for each search: the time per particle, and the floor of memory as a line."""
-    names = list(dict.fromkeys(rows["name"]))
-    figure, panels = _panels(rows, 2.7, 1.3 + 0.24 * len(names))
-    n = rows["n"].iloc[0]
-    look = style.lines_in_turn([FLOOR], "state") | {"hue_order": ["search"]}
-    look |= {key: {"search": look[key][FLOOR]} for key in ("palette", "markers")}
-    for panel, part in panels:
-        figures.dots_by_name(panel, part.assign(state="search"), names, look, "time_ms", 1e6 / n)
-        floor = 1e6 * part["floor_ms"].median() / n
-        panel.axvline(floor, color="#6B4F3A", linestyle=":", linewidth=1)
-        panel.set(xlim=(0, None), xlabel="time per particle and step (ns)")
-    figures.titled(figure, f"{n:,} particles, {title}\ndotted: {FLOOR}", out, name, rows)
-
-
-def _draw_gains(
-    gains: pd.DataFrame, found: pd.DataFrame, baseline: str, out: Path, name: str, title: str
-) -> None:
-    """Draw a row of dots for each search and peer: the gain over the baseline, a colour for each size."""
-    at = statistics.bounds(found, "time_ms")["centre"].groupby(found["name"]).mean().sort_values().index
-    names = [one for one in at if one in set(gains["name"])]
-    gains = gains.assign(state=[f"{n:,}" for n in gains["n"]])
-    look = style.steps_in_turn([f"{n:,}" for n in sorted(gains["n"].unique())], "state")
-    sizes = len(look["hue_order"])
-    figure, panels = _panels(gains, 2.7, 1.3 + (0.18 + 0.06 * sizes) * len(names))
-    for panel, part in panels:
-        figures.dots_by_name(panel, part, names, look, "gain")
-        figures.noise_band(panel, part, horizontal=True)
-        figures.gain_axis(panel, gains, horizontal=True)
-        panel.set(xlabel=f"gain of a step over {baseline}")
-    figures.legend_outside(panel, "particles")
-    figures.titled(figure, title, out, name, gains)
-
-
-def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Average over runs each search of each case: its time, its gains over the baseline and each peer.
-
-    Args:
-        table: with columns `run`, `round`, `name` and `of_peer`.
-    """
-    own = [*_CASE, "name", "of_peer"]
-    found = statistics.over_runs(table, own, "time_ms")
-    of = statistics.bounds(found, "time_ms")["centre"]
-    found["giga_particle_steps_per_s"] = 1e-6 * found["n"] / of
-    columns = ["floor_ms", "share_of_floor", "steps_per_build", "partners_read"]
-    medians = table.groupby(own, sort=False)[columns].median().reset_index()
-    found = found.merge(medians, on=own, how="left")
-    if "age_steps" in table:
-        oldest = table.groupby(own, sort=False)["age_steps"].max().reset_index()
-        found = found.merge(oldest, on=own, how="left")
-    baseline = _baseline(table)
-    over = {baseline: baseline.replace(", ", "_")}
-    over |= {peer.name: name for name, peer in PEERS.items() if peer.name in set(table["name"])}
-    for name, column in over.items():
-        gains = statistics.gains(table, _BY, "name", name)
-        if not gains.empty:
-            found = found.merge(statistics.named(gains, column), on=[*_BY, "name"], how="left")
-    return found[~found["name"].map(is_again)]
-
-
 def _named(table: pd.DataFrame) -> pd.DataFrame:
     """Add the columns of figures: `name`, and `of_peer`, whether it is another code."""
     peers = [peer.name for peer in PEERS.values()]
@@ -446,29 +343,86 @@ def _baseline(table: pd.DataFrame) -> str:
     return (table if first.empty else first)["name"].iloc[0]
 
 
-def _aged(table: pd.DataFrame) -> str:
-    """Describe the age of an order that is made once, for a title."""
+def _over(table: pd.DataFrame) -> dict[str, str]:
+    """Return the baseline and the peers, and their parts of the names of columns."""
+    own = _baseline(table)
+    peers = {peer.name: name for name, peer in PEERS.items() if peer.name in set(table["name"])}
+    return {own: own.replace(", ", "_")} | peers
+
+
+def _note(table: pd.DataFrame) -> str:
+    """Describe the gas, and the age of an order that is made once."""
+    gas = f"{table['precision'].iloc[0]}, shared gas"
     if "age_steps" not in table or table["age_steps"].isna().all():
-        return ""
+        return gas
     searches = dict.fromkeys(map(original, table.dropna(subset="age_steps")["search"]))
-    return f"memory of {', '.join(searches)}: {aged(round(table['age_steps'].max()))}\n"
+    return f"{gas}\nmemory of {', '.join(searches)}: {aged(round(table['age_steps'].max()))}"
 
 
-def _looks(rows: pd.DataFrame) -> list[dict]:
-    """Return the line styles of the searches and of the peers."""
-    shown = rows[~rows["name"].map(is_again)]
-    ours, peers = (list(dict.fromkeys(shown.loc[of, "name"])) for of in (~shown["of_peer"], shown["of_peer"]))
-    return [style.lines_in_turn(ours, "name"), style.peers_in_turn(peers, "name")]
-
-
-def _panels(
-    found: pd.DataFrame, width: float, height: float
-) -> tuple[plt.Figure, list[tuple[plt.Axes, pd.DataFrame]]]:
-    """Make a figure with a panel for each filling fraction, and select its rows."""
-    parts = list(found.groupby("filling_fraction"))
-    titles = [f"{fraction:.0%} filled" for fraction, _ in parts]
-    figure, panels = figures.panels_in_a_row(titles, width, height, margin=1.6, sharey=True)
-    return figure, [(panel, part) for panel, (_, part) in zip(panels, parts, strict=True)]
+FLOORS = (Points("floor_ms", statistic=MIDDLE, scale="1e6 / n", label=FLOOR),)
+PANELS: dict[str, Any] = {
+    "panels": "filling_fraction",
+    "heading": "{filling_fraction} filled",
+    "note": _note,
+    "fastest": True,
+}
+TIMES = "At {filling_fraction} filled, a step of {n} particles takes {value} ns a particle by {best}"
+VIEWS = (
+    Chart(
+        "sizes_{precision}",
+        TIMES,
+        LINES,
+        Points("time_ms", scale="1e6 / n"),
+        Scale("particles", "n", log=2),
+        Scale("time per particle and step (ns)", log=10),
+        "name",
+        "search",
+        varying=("n",),
+        bounds=FLOORS,
+        peers=tuple(peer.name for peer in PEERS.values()),
+        prepare=_named,
+        **PANELS,
+    ),
+    Chart(
+        "sizes_{precision}",
+        TIMES,
+        DOTS,
+        Points("time_ms", scale="1e6 / n"),
+        Scale("", "name"),
+        Scale("time per particle and step (ns)", ends=(0, None)),
+        single=("n",),
+        bounds=FLOORS,
+        prepare=_named,
+        **PANELS,
+    ),
+    Chart(
+        "gains_{precision}",
+        "At {filling_fraction} filled and {n} particles, {best} is {value} times as fast as {over}",
+        DOTS,
+        Points("time_ms", over=lambda rows: [_baseline(rows)], compared="name"),
+        Scale("", "name"),
+        GAINS,
+        "n",
+        "particles",
+        prepare=_named,
+        **PANELS,
+    ),
+    Summary(
+        tuple(_BY),
+        "name",
+        _over,
+        beside=("search", "cell_order"),
+        more={
+            "giga_particle_steps_per_s": "1e-6 * n / value",
+            "floor_ms": "median",
+            "share_of_floor": "median",
+            "steps_per_build": "median",
+            "partners_read": "median",
+            "age_steps": "max",
+        },
+        prepare=_named,
+    ),
+)
 
 
 def answer(table: pd.DataFrame) -> Answer:
@@ -486,4 +440,4 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)

@@ -21,39 +21,34 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any, ClassVar
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, figures, main, statistics, style, values
+from experiments.core import Axis, TimedSettings, main, statistics, values
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement import main_job
 from experiments.measurement.correctness import TOLERANCE, check_forces, check_temperature
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phases_of, whole_steps
-from experiments.results import reliability
 from experiments.results.answers import Answer, compared, headline, listed, percent
 from experiments.results.baselines import (
     BASELINES,
     LATTICE,
     again,
-    is_again,
     original,
 )
-from experiments.results.charts import DOTS, FIRST, GAINS, Chart, Points, Scale, Summary
+from experiments.results.charts import BARS, DOTS, FIRST, GAINS, LINES, Chart, Points, Scale, Summary
 
-PHASES = ("force", "build", "integrate")
+PHASES, STEP = ("force", "build", "integrate"), "step"
 SCENES = ("tiled", "granular", "shared")
 WARM_UP = 2  # steps before the first round
 HITS = Scale("predicted hit ratio (block model)", ends=(-0.03, 1.03))
 TIMES = Scale("time per step (ms)", log=10)
-_SHADES = ("#56B4E9", "#E69F00", "#009E73")  # of the phases
 _GROUP = ["n", "filling_fraction", "search", "precision", "fused"]
 
 
@@ -283,100 +278,59 @@ def _reference(case: Config) -> tuple[np.ndarray, float]:
     return forces, md.observe.temperature(sim.state)
 
 
-def _draw_phases(rows: pd.DataFrame, out: Path, name: str, title: str) -> None:
-    fractions = sorted(rows["filling_fraction"].unique())
-    names = [one for one in dict.fromkeys(rows["ordering"]) if not is_again(one)]
-    titles = [f"{fraction:.0%} filled" for fraction in fractions]
-    figure, panels = figures.panels_in_a_row(titles, 2.5, 1.3 + 0.21 * len(names), 1.9, sharey=True)
-    found = statistics.over_runs(rows, ["filling_fraction", "ordering", "phase"], "time_ms")
-    found = found.join(statistics.bounds(found, "time_ms"))
-    apart = False
-    for panel, fraction in zip(panels, fractions, strict=True):
-        part = found[found["filling_fraction"] == fraction].set_index("ordering")
-        whole = part[part["phase"] == "step"].reindex(names)
-        phases = part[part["phase"].isin(PHASES)].pivot(columns="phase", values="centre").reindex(names)
-        agree = (phases.sum(axis=1) / whole["centre"] - 1).abs() <= reliability.MOST_APART
-        ordered = ~agree.index.isin(BASELINES)
-        agree &= agree[ordered].all() | ~ordered
-        apart |= not agree.all()
-        left = np.zeros(len(names))
-        for phase, shade in zip(PHASES, _SHADES, strict=True):
-            if phase in phases and (agree & phases[phase].notna()).any():
-                times = phases[phase].where(agree, 0).to_numpy()
-                panel.barh(range(len(names)), times, 0.62, left=left, color=shade, label=phase)
-                left += times
-        marks: dict[str, Any] = {"fmt": "k|", "markersize": 9, "capsize": 2, "linewidth": 1}
-        bars = figures.error_bars(whole)
-        panel.errorbar(whole["centre"], range(len(names)), xerr=bars, label="whole step", **marks)
-        figures.rows_of_names(panel, names)
-        longest = max(whole["centre"].max(), np.nanmax(left))
-        panel.set(xlabel="time per step (ms)", xlim=(0, 1.08 * longest))
-    figures.legend_outside(panels[-1], "phase", panels)
-    note = (
-        f"; no phases where they differ from the step by over {reliability.MOST_APART:.0%}" if apart else ""
-    )
-    title = f"phases of a step, {title}\n{statistics.caption(found)}{note}"
-    figures.titled(figure, title, out, name, rows)
-
-
-def _draw_sizes(rows: pd.DataFrame, out: Path, name: str) -> None:
-    whole = rows[(rows["phase"] == "step with reorder") & ~rows["ordering"].map(is_again)]
-    every = list(dict.fromkeys(whole["ordering"]))
-    names = style.few(every)
-    fractions, searches = sorted(whole["filling_fraction"].unique()), list(dict.fromkeys(whole["search"]))
-    size = (3.1 * len(fractions) + 1.2, 2.9 * len(searches))
-    figure, panels = plt.subplots(len(searches), len(fractions), figsize=size, squeeze=False, sharey="row")
-    look = style.lines(names)
-    keys = ["n", "filling_fraction", "search", "ordering"]
-    found = statistics.over_runs(whole, keys, "time_ms")
-    for (a, b), panel in np.ndenumerate(panels):
-        part = found[(found["search"] == searches[a]) & (found["filling_fraction"] == fractions[b])]
-        figures.lines(panel, part, "n", "time_ms", look, scale=1e6 / part["n"], log=True)
-        figures.size_axis(panel, "particles")
-        panel.set(ylabel="time per particle and step (ns)" if b == 0 else "")
-        panel.set_title(f"{searches[a]}, {fractions[b]:.0%} filled")
-    for line, search in zip(panels, searches, strict=True):
-        own = found[(found["search"] == search) & found["ordering"].isin(names)]
-        figures.whole_centres_on_log(line[0], own, "time_ms", 1e6 / own["n"])
-        figures.name_lines(line[-1], "memory order", line)
-    left_out = style.left_out(every, names)
-    title = f"time of a step over the number of particles, {rows['precision'].iloc[0]}"
-    title += f"; {statistics.caption(found)}" + (f"\n{left_out}" if left_out else "")
-    figures.titled(figure, title, out, name, rows)
-
-
-GAINS_OF_ORDERS = Chart(
-    "gain_n{n}_{search}_{precision}{fused}",
-    "At {filling_fraction} filled, a step along {best} is {value} times as fast as in {over} memory",
-    DOTS,
-    (
-        Points("time_ms", "phase == 'step with reorder'", over=BASELINES, compared="ordering"),
-        Points("predicted_hit_ratio", statistic=FIRST, values=HITS),
+_ORDERS, _FILLED = Scale("", "ordering"), "{filling_fraction} filled"
+_CASE = "{n} particles, {search}, {precision}, {fused}"
+_WHOLE = "phase == 'step with reorder'"
+VIEWS = (
+    Chart(
+        "gain_n{n}_{search}_{precision}{fused}",
+        "At {filling_fraction} filled, a step along {best} is {value} times as fast as in {over} memory",
+        DOTS,
+        (
+            Points("time_ms", _WHOLE, over=BASELINES, compared="ordering"),
+            Points("predicted_hit_ratio", statistic=FIRST, values=HITS),
+        ),
+        _ORDERS,
+        GAINS,
+        panels="filling_fraction",
+        heading=_FILLED,
+        varying=("filling_fraction",),
+        otherwise=Points("time_ms", _WHOLE, values=TIMES),
+        note=f"whole step, {_CASE}",
     ),
-    Scale("ordering", "ordering"),
-    GAINS,
-    panels="filling_fraction",
-    heading="{filling_fraction} filled",
-    varying=("filling_fraction",),
-    otherwise=Points("time_ms", "phase == 'step with reorder'", values=TIMES),
-    note="{n} particles, {search}, {precision}, {fused}",
+    Chart(
+        "phases_n{n}_{search}_{precision}{fused}",
+        "At {filling_fraction} filled, a step takes {value} ms ({best}), {of_worst} ms ({worst})",
+        BARS,
+        Points("time_ms", f"phase in {(*PHASES, STEP)}"),
+        _ORDERS,
+        Scale("time per step (ms)"),
+        "phase",
+        "phase",
+        panels="filling_fraction",
+        heading=_FILLED,
+        order=PHASES,
+        whole=STEP,
+        note=f"phases of a step, {_CASE}",
+    ),
+    Chart(
+        "sizes_{precision}{fused}",
+        "At {n} particles, {filling_fraction} filled, a step takes {value} ns a particle ({best}), "
+        "{of_worst} ns ({worst})",
+        LINES,
+        Points("time_ms", _WHOLE, scale="1e6 / n"),
+        Scale("particles", "n", log=2),
+        Scale("time per particle and step (ns)", log=10),
+        "ordering",
+        "memory order",
+        panels="filling_fraction",
+        heading="{search}, {filling_fraction} filled",
+        lines="search",
+        varying=("n",),
+        note="{precision}, {fused}",
+    ),
+    Summary((*_GROUP, "phase"), "ordering", BASELINES, ages=True),
 )
-SUMMARY = Summary((*_GROUP, "phase"), "ordering", BASELINES, ages=True)
-
-
-def _draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw time per phase, time per particle over size."""
-    table = statistics.with_rounds(table, [*_GROUP, "ordering", "phase"])
-    for (n, search, precision, fused), rows in table.groupby(["n", "search", "precision", "fused"]):
-        name = f"n{n}_{search}_{precision}{'_fused' if fused else ''}"
-        title = f"{n:,} particles, {search}, {precision}{', fused' if fused else ''}"
-        _draw_phases(rows, out, f"phases_{name}", title)
-    if table["n"].nunique() > 1:
-        for (precision, fused), rows in table.groupby(["precision", "fused"]):
-            _draw_sizes(rows, out, f"sizes_{precision}{'_fused' if fused else ''}")
-
-
-VIEWS = (GAINS_OF_ORDERS, _draw, SUMMARY)
 
 
 def answer(table: pd.DataFrame) -> Answer:

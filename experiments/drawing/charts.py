@@ -1,35 +1,39 @@
-"""The one module that draws a `Chart` as a figure: panels, lines and rows of dots with intervals, bars.
+"""The one module that draws a `Chart` as a figure: lines, rows of dots and bars, with intervals, in panels.
 
 `draw` draws all views of an experiment. The looks of names are those of `experiments.drawing.style`: memory
-orders by their families, numbers from dark to light, anything else in turn.
+orders by their families, numbers from dark to light, anything else in turn. The colours of bars are those of
+Okabe and Ito (2008); a hatch tells them apart without colour.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from experiments.drawing import figures, style
-from experiments.results import gains
+from experiments.results import gains, reliability
+from experiments.results.answers import filled, word
 from experiments.results.baselines import BASELINES, aged, fresh, is_again
 from experiments.results.charts import (
+    BARS,
     DOTS,
+    HIGH,
     LINES,
+    LOW,
+    OVER,
     VALUE,
     Chart,
     Points,
-    Scale,
     Summary,
     View,
     estimates,
     facts,
-    filled,
+    prepared,
     selected,
-    word,
 )
 from experiments.results.tables import save_table
 from sfc import checks
@@ -40,7 +44,65 @@ if TYPE_CHECKING:
 
 Draw = Callable[[pd.DataFrame, Path], Any]
 _ORDERING = "ordering"  # the column of memory orders, whose looks are fixed
-_WIDTH, _LINE, _ROW = 2.5, 2.9, 0.22  # inches: of a panel; height of a panel of lines, and of a row of dots
+_WIDTH, _HEIGHT = 2.7, 2.9  # of a panel of lines, in inches
+_ROW, _STATE, _MARGIN = 0.21, 0.06, 0.65  # inches: of a row of dots, for each more state, around the rows
+_BOUND: dict[str, Any] = {"color": "#6B4F3A", "linestyle": ":", "linewidth": 1}
+_MARK: dict[str, Any] = {"color": "#D00000", "marker": "s", "linestyle": "", "markerfacecolor": "none"}
+_SHADES = (("#56B4E9", ""), ("#E69F00", "//"), ("#009E73", ".."), ("#CC79A7", "xx"), ("0.8", "\\\\"))
+_BAR, _NO_SERIES = 0.62, " "
+_NOTE = f"no parts where they differ from the whole by over {reliability.MOST_APART:.0%}"
+
+
+class Part(NamedTuple):
+    """Panel of a figure.
+
+    Attributes:
+        points: that it shows.
+        found: their `estimates` in this panel.
+        at: its values of the columns `lines` and `panels` of the chart.
+    """
+
+    points: Points
+    found: pd.DataFrame
+    at: dict[str, Any]
+
+
+class Names(NamedTuple):
+    """What the panels of a figure share.
+
+    Attributes:
+        rows: of the table.
+        names: of rows of dots or bars, from the top.
+        series: values that are drawn.
+        words: name -> its name in the figure.
+        note: on series that are not drawn.
+        is_beside: whether measures stand side by side, each with axes of its own.
+    """
+
+    rows: pd.DataFrame
+    names: list[Any]
+    series: list[Any]
+    words: Mapping[Any, str]
+    note: str
+    is_beside: bool
+
+
+def drawer(views: Draw | Sequence[View]) -> Draw:
+    """Return the function that draws views; a function that draws is returned as it is.
+
+    Args:
+        views: charts, summaries, and functions of a table and a folder.
+
+    Raises:
+        TypeError: neither a function nor a sequence of views.
+    """
+    if callable(views):
+        return views
+    allowed = "charts, summaries, and functions of a table and a folder"
+    for view in checks.sequence("views", views, allowed):
+        if not isinstance(view, Chart | Summary) and not callable(view):
+            raise checks.refuse_class("view", view, f"one of {allowed}")
+    return lambda table, out: draw(views, table, out)
 
 
 def draw(views: Sequence[View], table: pd.DataFrame, out: Path) -> None:
@@ -52,7 +114,8 @@ def draw(views: Sequence[View], table: pd.DataFrame, out: Path) -> None:
         out: folder of the files.
 
     Raises:
-        ValueError: a chart that does not fit the table; the error names the chart.
+        ValueError: a view that does not fit the table; that of a chart names it.
+        OSError: a file cannot be written.
     """
     for view in views:
         if isinstance(view, Chart):
@@ -64,7 +127,7 @@ def draw(views: Sequence[View], table: pd.DataFrame, out: Path) -> None:
 
 
 def draw_chart(chart: Chart, table: pd.DataFrame, out: Path) -> None:
-    """Draw a chart: a figure for each value of its columns `files`.
+    """Draw a chart: a figure for each value of its columns `figures`.
 
     Args:
         chart: what is drawn.
@@ -73,158 +136,281 @@ def draw_chart(chart: Chart, table: pd.DataFrame, out: Path) -> None:
 
     Raises:
         ValueError: a chart that does not fit the table; the error names the chart.
+        OSError: a file cannot be written.
     """
-    files = list(chart.files_of)
-    for key, rows in table.groupby(files, sort=False) if files else [((), table)]:
-        few = any(rows[name].nunique() < 2 for name in chart.varying)
-        if few or any(rows[name].nunique() > 1 for name in chart.single):
-            continue
-        try:
-            figure = _figure(chart, rows)
-        except ValueError as error:
-            raise ValueError(f"chart {chart.name}: {error}") from error
-        if figure is not None:
-            style.save(figure, out, _file_name(chart, table, dict(zip(files, key, strict=True))), rows)
+    try:
+        table, columns = prepared(chart, table), list(chart.figures)
+        conditions = (*chart.varying, *chart.single)
+        for key, rows in table.groupby(columns, sort=False) if columns else [((), table)]:
+            counts = {name: (table if name in columns else rows)[name].nunique() for name in conditions}
+            if any(counts[name] < 2 for name in chart.varying) or any(counts[n] > 1 for n in chart.single):
+                continue
+            if (figure := _figure(chart, rows)) is not None:
+                style.save(figure, out, _file_name(chart, table, dict(zip(columns, key, strict=True))), rows)
+    except (ValueError, KeyError) as error:
+        raise ValueError(f"chart {chart.name}: {error}") from error
 
 
-def _file_name(chart: Chart, table: pd.DataFrame, values: dict[Any, Any]) -> str:
-    """Name a figure: the fields of the chart's name, then those other columns that vary."""
-    words = {
-        name: (f"_{name}" if value else "") if isinstance(value, bool | np.bool_) else value
-        for name, value in values.items()
-    }
+def _file_name(chart: Chart, table: pd.DataFrame, values: Mapping[Any, Any]) -> str:
+    """Name a figure: the fields of the chart's name, and those other columns that vary."""
+    words = dict(values)
+    for name, value in values.items():
+        if isinstance(value, bool | np.bool_):
+            words[name] = f"_{name}" if value else ""
+        elif isinstance(value, float):
+            words[name] = f"{value:g}"
     stem = chart.name.format(**words)
     return figures.file_name(stem, table, chart.files, [values[name] for name in chart.files])
 
 
+def _figure(chart: Chart, rows: pd.DataFrame) -> Figure | None:
+    """Draw a figure of some rows; None if no point is known."""
+    measures = list(_measures(chart, rows))
+    if not measures:
+        return None
+    grid = _grid(chart, rows, measures)
+    shared = _names(chart, rows, measures[0][1], len(grid) == 1 and len(measures) > 1)
+    figure, panels = _panels(chart, grid, shared)
+    for parts, line in zip(grid, panels, strict=True):
+        every = pd.concat([part.found for part in parts], ignore_index=True)
+        for part, panel in zip(parts, line, strict=True):
+            _DRAWN[chart.form](panel, chart, part, shared)
+            _limit(panel, chart, part, part.found if shared.is_beside else every)
+            _name_axes(panel, chart, part, shared)
+    _name_series(chart, panels, shared)
+    figure.suptitle(_title(chart, measures[0], grid, shared), fontsize=9)
+    return figure
+
+
 def _measures(chart: Chart, rows: pd.DataFrame) -> Iterator[tuple[Points, pd.DataFrame]]:
     """Yield the points of each line of panels and their numbers; each baseline has a line of its own."""
-    is_apart = "over" not in (chart.series, chart.panels)
     for points in chart.measures:
         found = estimates(rows, points, chart.each)
         if found.empty and points.over and chart.otherwise is not None:
             points, found = chart.otherwise, estimates(rows, chart.otherwise, chart.each)
-        if found.empty:
-            continue
-        if points.over and is_apart:
-            yield from ((points, part) for _, part in found.groupby("over", sort=False))
-        else:
+        if OVER in found and OVER not in (chart.series, chart.panels):
+            yield from ((points, part) for _, part in found.groupby(OVER, sort=False))
+        elif not found.empty:
             yield points, found
 
 
-def _figure(chart: Chart, rows: pd.DataFrame) -> Figure | None:
-    """Draw a figure of some rows; None if there is nothing to be drawn."""
-    measures = list(_measures(chart, rows))
-    if not measures:
-        return None
-    names = _names(chart, rows)
-    shown, left_out = _series(chart, rows)
-    figure, grid = _panels(chart, rows, measures, names, shown)
-    for line, (points, found) in zip(grid, measures, strict=True):
-        axis, timed = points.values or chart.values, selected(rows, points)
-        part = found[found[chart.series].isin(shown)] if chart.series else found
-        for panel, at in zip(line, _columns(chart, rows), strict=True):
-            own = part[part[chart.panels] == at] if chart.panels else part
-            _DRAWN[chart.form](panel, chart, own, names, shown)
-            _mark(panel, chart, axis, own, timed)
-        _scale(line[0], chart, axis, part)
-    figure.suptitle(_title(chart, rows, measures, left_out), fontsize=9)
-    return figure
+def _grid(chart: Chart, rows: pd.DataFrame, measures: Sequence) -> list[list[Part]]:
+    """Return the panels: a line for each measure; side by side if each has a single panel."""
+    columns = _values(rows, measures[0][1], chart.panels)
+    lines = [
+        [Part(points, _of(found, dict(at, **of)), dict(at, **of)) for of in columns]
+        for points, found in measures
+        for at in _values(rows, found, chart.lines)
+    ]
+    return lines if len(columns) > 1 or chart.lines else [[part for line in lines for part in line]]
 
 
-def _names(chart: Chart, rows: pd.DataFrame) -> list[str]:
-    """Return the names of rows of dots from the top."""
-    every = dict.fromkeys(rows[chart.names.column]) if chart.form != LINES else {}
-    return [name for name in every if not is_again(name)]
+def _values(rows: pd.DataFrame, found: pd.DataFrame, column: str) -> list[dict[str, Any]]:
+    """Return the values of a column of panels: numbers in their order, names as they come first."""
+    if not column:
+        return [{}]
+    values = list((found if column == OVER else rows)[column].unique())
+    known = set(found[column])
+    every = sorted(values) if all(map(checks.is_number, values)) else values
+    return [{column: value} for value in every if value in known]
 
 
-def _series(chart: Chart, rows: pd.DataFrame) -> tuple[list, str]:
-    """Return the values of the series that are drawn, and a line of text about the others."""
-    if not chart.series or chart.series == "over":
-        return list(chart.measures[0].over if chart.series else []), ""
-    every = [name for name in dict.fromkeys(rows[chart.series]) if not is_again(name)]
-    shown = style.few(every) if chart.series == _ORDERING else every[: style.MOST_LINES]
-    return shown, style.left_out(every, shown)
+def _of(found: pd.DataFrame, at: Mapping[str, Any]) -> pd.DataFrame:
+    for column, value in at.items():
+        found = found[found[column] == value]
+    return found
 
 
-def _columns(chart: Chart, rows: pd.DataFrame) -> list:
-    return sorted(rows[chart.panels].unique()) if chart.panels else [None]
+def _names(chart: Chart, rows: pd.DataFrame, found: pd.DataFrame, is_beside: bool) -> Names:
+    """Return the names and series of a figure, and which series are not drawn."""
+    words: Any = chart.words(rows) if callable(chart.words) else chart.words
+    names = [] if chart.form == LINES else _in_order(chart, rows, found, chart.names.column, ())
+    every = _in_order(chart, rows, found, chart.series, chart.order) if chart.series else [_NO_SERIES]
+    shown = [name for name in every if name in chart.order] if chart.order else every
+    if chart.series == _ORDERING:
+        shown = style.few(shown)
+    most = set(shown[: style.MOST_LINES])
+    series = [name for name in _known(found if chart.series == OVER else rows, chart.series) if name in most]
+    series = [name for name in chart.order if name in most] if chart.order else series or shown
+    others = "" if chart.order else ", ".join(str(name) for name in every if name not in most)
+    which = "the fastest" if chart.fastest else "one order of each family"
+    note = f"{which}; in the table: {others}" if others else ""
+    return Names(rows, names, series, words, note, is_beside)
 
 
-def _panels(
-    chart: Chart,
-    rows: pd.DataFrame,
-    measures: Sequence[tuple[Points, pd.DataFrame]],
-    names: Sequence[str],
-    shown: Sequence,
-) -> tuple[Figure, np.ndarray]:
-    """Make the panels: a column for each value of `panels`, a line for each measure."""
+def _known(rows: pd.DataFrame, column: str) -> list[Any]:
+    return [name for name in dict.fromkeys(rows.get(column, ())) if not is_again(name)]
+
+
+def _in_order(chart: Chart, rows: pd.DataFrame, found: pd.DataFrame, column: str, order: Sequence) -> list:
+    """Return the values of a column as they come, or the best first, by the mean at the largest number."""
+    every = _known(found if column == OVER else rows, column)
+    if not chart.fastest or order:
+        return every
+    last = (
+        found[found[chart.names.column] == found[chart.names.column].max()] if chart.form == LINES else found
+    )
+    best = last.groupby(column)[VALUE].mean().sort_values(ascending=OVER not in found).index
+    return list(dict.fromkeys([*best, *every]))
+
+
+def _panels(chart: Chart, grid: list[list[Part]], shared: Names) -> tuple[Figure, np.ndarray]:
+    """Make the panels of a figure, with their headings."""
     import matplotlib.pyplot as plt  # here, as in style
 
-    columns = _columns(chart, rows)
-    one = _LINE if chart.form == LINES else (_ROW + 0.05 * max(len(shown) - 1, 0)) * len(names) + 0.62
-    size = (_WIDTH * len(columns) + 1.4, one * len(measures) + 0.5)
-    shape = (len(measures), len(columns))
-    share: dict[str, Any] = {"sharey": "row"} | ({} if chart.form == LINES else {"sharex": "row"})
-    figure, grid = plt.subplots(*shape, figsize=size, squeeze=False, **share)
-    for panel, at in zip(grid[0], columns, strict=True):
-        if chart.panels:
-            heading = chart.heading or f"{{{chart.panels}}}"
-            panel.set_title(filled(heading, {chart.panels: word(chart.panels, at)}))
-    return figure, grid
+    states = len(shared.series) if chart.form == DOTS else 1
+    row = 0.5 if chart.form == BARS and len(grid[0]) == 1 else _ROW + _STATE * (min(states, 6) - 1)
+    height = _HEIGHT if chart.form == LINES else row * len(shared.names) + _MARGIN
+    size = (_WIDTH * len(grid[0]) + 1.4, height * len(grid) + 0.5)
+    beside, is_dots = shared.is_beside, chart.form == DOTS
+    sharex = "row" if is_dots and not beside else "none"
+    share: dict[str, Any] = {"sharex": sharex, "sharey": "none" if beside and not is_dots else "row"}
+    figure, panels = plt.subplots(len(grid), len(grid[0]), figsize=size, squeeze=False, **share)
+    for number, (parts, line) in enumerate(zip(grid, panels, strict=True)):
+        for part, panel in zip(parts, line, strict=True):
+            template = chart.heading or ", ".join(f"{{{name}}}" for name in part.at)
+            if part.at and (number == 0 or chart.lines):
+                words = {name: _worded(shared, name, value) for name, value in part.at.items()}
+                panel.set_title(filled(template, words))
+    return figure, panels
 
 
-def _dots(panel: Axes, chart: Chart, found: pd.DataFrame, names: list[str], shown: Sequence) -> None:
-    """Draw a row of dots for each name but the baseline, with an interval each."""
-    names = [name for name in names if "over" not in found or name not in set(found["over"])]
-    if chart.series:
-        rows = found.assign(name=found[chart.names.column], state=found[chart.series])
-        figures.dots_by_name(panel, rows, names, _look(chart, shown), VALUE)
-    elif chart.names.column == _ORDERING:
-        figures.dots_by_order(panel, found, names, VALUE)
+def _worded(shared: Names, column: str, value: Any) -> str:
+    """Return the text of a value in a figure."""
+    return shared.words.get(value, value if isinstance(value, str) else word(column, value))
+
+
+def _dots(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
+    """Draw a row of dots with intervals for each name."""
+    column = chart.names.column
+    over = set() if shared.is_beside else set(part.found.get(OVER, ()))
+    names = [name for name in shared.names if name not in over]
+    if not chart.series and column == _ORDERING:
+        figures.dots_by_order(panel, part.found, names, VALUE)
     else:
-        look = {"hue_order": [""], "palette": {"": style.TURNS[0]}, "markers": {"": "o"}}
-        figures.dots_by_name(
-            panel, found.assign(name=found[chart.names.column], state=""), names, look, VALUE
-        )
+        rows, look = _look(chart, part.found, shared, shared.series)
+        rows = rows.assign(name=part.found[column], state=rows[look["hue"]])
+        look["hue_order"] = [name for name in look["hue_order"] if name in set(rows["state"])]
+        figures.dots_by_name(panel, rows, names, look, VALUE)
+    for points in chart.bounds:
+        for value in _of(estimates(shared.rows, points, [*part.at]), part.at)[VALUE]:
+            panel.axvline(value, label=points.label, **_BOUND)
+    panel.set_yticks(range(len(names)), [_worded(shared, column, name) for name in names])
 
 
-def _lines(panel: Axes, chart: Chart, found: pd.DataFrame, names: list[str], shown: Sequence) -> None:
-    """Draw a line for each value of the series, with intervals."""
-    figures.lines(panel, found, chart.names.column, VALUE, _look(chart, shown), log=bool(chart.names.log))
-    if chart.names.log:
-        panel.set_xscale("log", base=chart.names.log)
-    panel.set_xlabel(chart.names.title)
+def _lines(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
+    """Draw a line for each series: with intervals, a range over gases as a band, or without."""
+    x = chart.names.column
+    peers = [name for name in shared.series if name in chart.peers]
+    for series in ([name for name in shared.series if name not in peers], peers):
+        found, look = _look(chart, part.found, shared, series)
+        has_ends = (found[LOW] < found[HIGH]).any() or not part.points.statistic
+        if found["of_gases"].any() or not has_ends:
+            _plain_lines(panel, found, x, look, chart.gaps)
+        else:
+            figures.lines(panel, found, x, VALUE, look, log=bool(chart.names.log))
+    for points in chart.bounds:
+        bound = _of(estimates(shared.rows, points, [*part.at, x]), part.at).sort_values(x)
+        panel.plot(bound[x], bound[VALUE], label=points.label, **_BOUND)
+    for marks in chart.marks:
+        if not marks.where or len(shared.rows.query(marks.where)) == len(shared.rows):
+            own = _of(marks.table, {name: at for name, at in part.at.items() if name in marks.table})
+            panel.plot(own[x], own[marks.value], label=marks.label, **_MARK)
+    if chart.numbers and len(shared.series) == 1:
+        figures.values_at_points(panel, part.found, x, VALUE)
 
 
-_DRAWN: dict[str, Callable[[Axes, Chart, pd.DataFrame, list[str], Sequence], None]] = {
-    DOTS: _dots,
-    LINES: _lines,
-}
+def _plain_lines(panel: Axes, found: pd.DataFrame, x: str, look: dict, gaps: bool) -> None:
+    """Draw a line for each series without intervals, with a band where it has a range."""
+    every = np.sort(found[x].unique())
+    for name in look["hue_order"]:
+        own = found[found[look["hue"]] == name].set_index(x)[[VALUE, LOW, HIGH]].sort_index()
+        if own.empty:
+            continue
+        own = own.reindex(every) if gaps else own
+        panel.plot(own.index, own[VALUE], label=str(name), **figures.line_options(look, name))
+        if (own[HIGH] > own[LOW]).any():
+            band: dict[str, Any] = {"color": look["palette"][name], "alpha": 0.18, "linewidth": 0}
+            panel.fill_between(own.index, own[LOW], own[HIGH], **band)
 
 
-def _look(chart: Chart, shown: Sequence) -> dict:
-    """Return the look of a series: of memory orders, of numbers, or of other names in turn."""
-    if chart.series == _ORDERING:
-        return style.lines(shown)
-    is_number = all(isinstance(value, int | float | np.number) for value in shown)
-    return (style.steps_in_turn if is_number else style.lines_in_turn)(shown, chart.series)
+def _bars(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
+    """Draw the parts of each name one behind the other, and the whole as a mark with its interval."""
+    parts, whole, _ = _parts(chart, part.found, shared)
+    left = np.zeros(len(shared.names))
+    for name, (shade, hatch) in zip(shared.series, _SHADES, strict=False):
+        if name in parts and parts[name].notna().any():
+            widths = parts[name].fillna(0).to_numpy()
+            look: dict[str, Any] = {"color": shade, "hatch": hatch, "edgecolor": "white", "label": name}
+            panel.barh(range(len(shared.names)), widths, _BAR, left, linewidth=0.6, **look)
+            left += widths
+    ends = whole.set_axis(["centre", "low", "high"], axis=1)
+    marks: dict[str, Any] = {"fmt": "k|", "markersize": 9, "capsize": 2, "linewidth": 1}
+    panel.errorbar(
+        ends["centre"], range(len(whole)), xerr=figures.error_bars(ends), label=chart.whole, **marks
+    )
+    figures.rows_of_names(panel, [str(shared.words.get(name, name)) for name in shared.names])
+    panel.set_xlim(0, 1.08 * max(ends["centre"].max(), left.max()))
 
 
-def _mark(panel: Axes, chart: Chart, axis: Scale, found: pd.DataFrame, rows: pd.DataFrame) -> None:
-    """Draw the noise and the line of an axis, and name it."""
-    across = chart.form != LINES
+def _parts(chart: Chart, found: pd.DataFrame, shared: Names) -> tuple[pd.DataFrame, pd.DataFrame, bool]:
+    """Return the parts of each name, the whole with its ends, and whether parts were left out."""
+    by_name = found.set_index(chart.names.column)
+    whole = by_name[by_name[chart.series] == chart.whole][[VALUE, LOW, HIGH]].reindex(shared.names)
+    parts = by_name[by_name[chart.series].isin(shared.series)]
+    parts = parts.pivot(columns=chart.series, values=VALUE).reindex(shared.names)
+    agree = (parts.sum(axis=1) / whole[VALUE] - 1).abs() <= reliability.MOST_APART
+    others = ~agree.index.isin(BASELINES)  # all of them or none, or they could not be compared
+    agree &= agree[others].all() | ~others
+    return parts.where(agree, axis=0), whole, not agree.all()
+
+
+_DRAWN: dict[str, Callable[[Axes, Chart, Part, Names], None]] = {DOTS: _dots, LINES: _lines, BARS: _bars}
+
+
+def _look(chart: Chart, found: pd.DataFrame, shared: Names, series: Sequence) -> tuple[pd.DataFrame, dict]:
+    """Return points with the texts of a series, and the look of those: orders, numbers, or others in turn."""
+    column = chart.series or _NO_SERIES
+    if series and series[0] in chart.peers:
+        look = style.peers_in_turn(series, column)
+    elif column == _ORDERING:
+        look = style.lines(series)
+    else:
+        is_number = all(map(checks.is_number, series))
+        look = (style.steps_in_turn if is_number else style.lines_in_turn)(series, column)
+    texts = {name: _worded(shared, column, name) for name in series}
+    for key in ("palette", "markers", "dashes"):
+        look[key] = {text: look[key][name] for name, text in texts.items()}
+    look["hue_order"] = list(texts.values())
+    return found.assign(**{column: found[column].map(texts) if chart.series else _NO_SERIES}), look
+
+
+def _name_axes(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
+    """Name the axes, and draw the noise and the line of the values."""
+    across, axis, found = chart.form != LINES, part.points.values or chart.values, part.found
     if axis.line is not None:
         (panel.axvline if across else panel.axhline)(axis.line, color="0.6", linewidth=0.8, zorder=0.5)
-    floor = found["noise_floor"].max() if "noise_floor" in found else np.nan
-    if np.isfinite(floor):
+    if np.isfinite(floor := _floor(found)):
         (panel.axvspan if across else panel.axhspan)(1 / floor, floor, color="0.92", zorder=0)
-    over = str(found["over"].iloc[0]) if "over" in found and len(found) else ""
-    title = axis.title.format(over=_memory(rows, over))
+    over = str(found[OVER].iloc[0]) if OVER in found and len(found) else ""
+    title = axis.title.format(over=_memory(selected(shared.rows, part.points), over))
     if across:
         panel.set_xlabel(title, fontsize=8)
-    elif panel.get_subplotspec().is_first_col():
-        panel.set_ylabel(title)
+        return
+    spec = panel.get_subplotspec()
+    if spec is None or spec.is_first_col() or panel.yaxis.get_tick_params().get("labelleft", True):
+        panel.set_ylabel(title.replace("\n", " "))
+    panel.set_xlabel(chart.names.title)
+    if chart.names.log:
+        panel.set_xscale("log", base=chart.names.log)
+    if chart.names.log == 10:
+        figures.plain_log_ticks(panel, horizontal=True)
+    elif not chart.names.log:
+        panel.set_xlim(*chart.names.ends)
+
+
+def _floor(found: pd.DataFrame) -> float:
+    return float(found["noise_floor"].max()) if "noise_floor" in found else np.nan
 
 
 def _ages(rows: pd.DataFrame, names: Sequence[str]) -> pd.Series:
@@ -242,41 +428,63 @@ def _memory(rows: pd.DataFrame, baseline: str) -> str:
     return f"{baseline} memory, {aged(round(ages.max()))}" if len(ages) else f"{baseline} memory"
 
 
-def _scale(panel: Axes, chart: Chart, axis: Scale, found: pd.DataFrame) -> None:
-    """Limit the axis of values of a line of panels to all that it shows."""
-    across = chart.form != LINES
+def _limit(panel: Axes, chart: Chart, part: Part, found: pd.DataFrame) -> None:
+    """Limit the axis of values to all that it shows."""
+    axis, across = part.points.values or chart.values, chart.form != LINES
+    if chart.form == BARS:
+        return
     if not axis.log:
         (panel.set_xlim if across else panel.set_ylim)(*axis.ends)
-        return
-    floor = found["noise_floor"].max() if "noise_floor" in found else np.nan
-    others = [axis.line or np.nan, floor, 1 / floor]
-    figures.whole_centres_on_log(panel, found, VALUE, 1.0, others, across)
+    elif (found[VALUE] <= 0).any():  # a cache may hold all of a small system
+        if (found[VALUE] > 0).any():
+            (panel.set_xscale if across else panel.set_yscale)("log", nonpositive="mask")
+            figures.plain_log_ticks(panel, across)
+    else:
+        floor = _floor(found)
+        drawn = [value for line in panel.lines for value in _values_of(line, across)]
+        others = [axis.line or np.nan, floor, 1 / floor, *drawn]
+        figures.whole_centres_on_log(panel, found, VALUE, 1.0, others, across)
 
 
-def _title(chart: Chart, rows: pd.DataFrame, measures: Sequence, left_out: str) -> str:
+def _values_of(line: Any, across: bool) -> list[float]:
+    """Return the values of a bound or of published marks, which are drawn besides what is found."""
+    if line.get_linestyle() != ":" and line.get_color() != _MARK["color"]:
+        return []
+    return [float(value) for value in (line.get_xdata() if across else line.get_ydata())]
+
+
+def _name_series(chart: Chart, panels: np.ndarray, shared: Names) -> None:
+    """Write the names of the series: at the ends of lines, or in a legend."""
+    every = list(panels.flat)
+    if chart.form == LINES:
+        for line in panels if chart.lines else panels[:1]:
+            most = style.MOST_LINES + len(chart.bounds) + len(chart.marks)
+            figures.name_lines(line[-1], chart.title_of_series or None, list(line), most=most)
+    elif chart.series or chart.form == BARS or chart.bounds:
+        figures.legend_outside(panels[0][-1], chart.title_of_series or None, every)
+
+
+def _title(chart: Chart, measure: tuple, grid: Sequence[Sequence[Part]], shared: Names) -> str:
     """Return the title: the chart's sentence, its case, and what dots and bars are."""
-    points, found = measures[0]
-    words = facts(chart, rows, found)
-    sentence = filled(chart.title, words) if points in chart.measures else ""  # not for those in their place
-    noise = "noise_floor" in found and found["noise_floor"].notna().any()
-    about = [gains.caption(found)] + ["grey: noise (one case measured twice)"] * bool(noise)
-    orders = [name for name in rows[_ORDERING].unique() if name not in BASELINES] if _ORDERING in rows else []
-    ages = _ages(selected(rows, points), orders)
-    note = filled(chart.note, words) + (f"; orders: {fresh(round(ages.max()))}" if len(ages) else "")
-    return "\n".join(filter(None, [sentence, note, "; ".join(about), left_out]))
+    points, found = measure
+    words = facts(chart, shared.rows, found)
+    is_whole = points is not chart.otherwise and points is chart.measures[0]
+    sentence = filled(chart.title, words) if is_whole else ""
+    note = chart.note(shared.rows) if callable(chart.note) else filled(chart.note, words)
+    orders = [name for name in shared.rows.get(_ORDERING, pd.Series()).unique() if name not in BASELINES]
+    if len(ages := _ages(selected(shared.rows, points), orders)):
+        note += f"; orders: {fresh(round(ages.max()))}"
+    about = _about(found)
+    if any(np.isfinite(_floor(part.found)) for line in grid for part in line):
+        about += "; grey: noise (one case measured twice)"
+    if chart.form == BARS and any(_parts(chart, part.found, shared)[2] for line in grid for part in line):
+        about += f"; {_NOTE}"
+    return "\n".join(filter(None, [sentence, note.removeprefix("; "), about, shared.note]))
 
 
-def drawer(views: Draw | Sequence[View]) -> Draw:
-    """Return the function that draws views of an experiment; a function is returned as it is.
-
-    Raises:
-        TypeError: neither a function nor a sequence of views.
-    """
-    if callable(views):
-        return views
-    allowed = "charts, summaries, and functions of a table and a folder"
-    every = tuple(checks.sequence("views", views, allowed))
-    for view in every:
-        if not isinstance(view, Chart | Summary) and not callable(view):
-            raise checks.refuse_class("view", view, f"one of {allowed}")
-    return lambda table, out: draw(every, table, out)
+def _about(found: pd.DataFrame) -> str:
+    """Describe points and intervals."""
+    if not found["of_gases"].any():
+        return gains.caption(found)
+    gases = int(found["runs"].max())
+    return f"median and range over {gases} gases" if gases > 1 else "one gas"

@@ -6,6 +6,7 @@ verdict: the sentence calls its ranges those of rounds.
 """
 
 import math
+import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -68,6 +69,42 @@ def listed(words: Iterable[object]) -> str:
 def quoted(name: str) -> str:
     """Quote a name with a comma in it, which would end there."""
     return f'"{name}"' if "," in name else name
+
+
+def word(column: str, value: Any) -> str:
+    """Return the text of a value in a title: a share in %, a number with commas, a flag by its name.
+
+    Args:
+        column: of the table.
+        value: one of its values.
+    """
+    if column == "filling_fraction":
+        return percent(value)
+    if isinstance(value, bool | np.bool_):
+        return column.replace("_", " ") if value else f"not {column.replace('_', ' ')}"
+    if not checks.is_number(value):
+        return quoted(str(value))
+    is_count = checks.is_integer(value) or (value >= 1000 and value == round(value))
+    return f"{value:,.0f}" if is_count else f"{value:g}"
+
+
+def fields_of(template: str) -> list[str]:
+    """Return the names of the fields of a template, such as `n` of "{n} particles"."""
+    return [name for _, name, _, _ in string.Formatter().parse(template) if name]
+
+
+def filled(template: str, words: Mapping[str, str]) -> str:
+    """Fill the fields of a template.
+
+    Raises:
+        ValueError: a field without a word.
+    """
+    missing = [name for name in fields_of(template) if name not in words]
+    if missing:
+        raise ValueError(
+            f"{template!r} has no word for {', '.join(missing)}; allowed: fields {', '.join(words)}"
+        )
+    return template.format(**words)
 
 
 def few(values: Iterable[Any], most: int = MOST) -> list:

@@ -8,27 +8,30 @@ template whose fields `facts` fills, so that no number is typed.
 
 from __future__ import annotations
 
-import string
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from experiments.results import gains
-from experiments.results.answers import estimate as in_words
-from experiments.results.answers import gain_in_words, headline, percent, quoted
+from experiments.results.answers import estimate as estimate_in_words
+from experiments.results.answers import fields_of, gain_in_words, headline, rounded, word
 from experiments.results.baselines import is_again, with_ages
-from experiments.results.tables import table_of
+from experiments.results.tables import names_of, table_of
 from sfc import checks
 
 DOTS, LINES, BARS = "dots", "lines", "bars"
 FORMS = (DOTS, LINES, BARS)
-MEDIAN, GAIN, FIRST, MIDDLE = "median", "gain", "first", "middle"
-MOST = 6  # values of a series in a panel
-VALUE = "value"  # column of `estimates`, with `value_low` and `value_high`
+GAIN, MEDIAN, FIRST, MIDDLE = "gain", "median", "first", "middle"
+VALUE, LOW, HIGH = "value", "value_low", "value_high"  # columns of `estimates`
+OVER = "over"  # the column of baselines
+_WAYS = ("median", "mean", "max")
 Preparation = Callable[[pd.DataFrame], pd.DataFrame]
+_BROKEN = (SyntaxError, ValueError, TypeError, LookupError, AttributeError, NotImplementedError, NameError)
 
 
 @dataclass(frozen=True)
@@ -37,10 +40,14 @@ class Scale:
 
     Args:
         title: with the unit; `{over}` in it is the baseline.
-        column: of the rows; empty for an axis of values.
-        log: base of its logarithmic scale, such as 2 for sizes; 0 for a linear scale.
+        column: of the rows; empty for the axis of what is computed.
+        log: base of its logarithmic scale, 2 for sizes or 10; 0 for a linear scale.
         line: value that a line marks, such as a gain of 1; None for none.
         ends: of a linear scale; None for an end that the values set.
+        from_zero: whether a logarithmic scale begins at 0, with a linear part up to 1.
+
+    Raises:
+        ValueError: another base.
     """
 
     title: str
@@ -48,9 +55,10 @@ class Scale:
     log: int = 0
     line: float | None = None
     ends: tuple[float | None, float | None] = (None, None)
+    from_zero: bool = False
 
     def __post_init__(self) -> None:
-        """Check the scale."""
+        """Check the base."""
         if isinstance(self.log, bool) or self.log not in (0, 2, 10):
             raise checks.refuse_value("log", self.log, "0 for a linear scale, or the base 2 or 10")
 
@@ -64,39 +72,91 @@ class Points:
 
     Args:
         value: column, or a pandas expression of columns; times for a gain.
-        where: pandas query that selects the rows; empty for all.
+        where: pandas query that selects the rows, those of baselines among them; empty for all.
         statistic: "gain" (over a baseline, in every round), "median" (of rounds, then mean of runs with its
             interval; of gases the median with their range), "first" (of the first row) or "middle" (median of
-            all rows, without an interval). Empty for "gain" with a baseline and "median" without.
-        over: baselines of a gain, values of the column `compared`; each that was measured gives points of its
-            own, with its name in the column `over`.
+            all rows), the last two without an interval. Empty: "gain" with a baseline, "median" without.
+            Charts of the page take any statistic of `kept.queries`.
+        over: baselines, values of the column `compared`, or a function of the rows that returns them. Each
+            that was measured gives points, with its name in the column `over`.
         compared: column of the cases that are compared with a baseline.
         scale: expression of columns by which the numbers are multiplied at the end, such as "1e6 / n".
-        values: axis of these numbers; None for that of the chart. Points of one axis share a panel.
+        values: axis of these numbers; None for that of the chart. Each axis has panels of its own.
+        label: name of a line that all series share, see `Chart.bounds`.
+        run: kept run below `results/reference`, `<experiment>/<name>`, of a chart of the page.
+        each: columns that identify a point, beside those of the chart; of a chart of the page all.
+        along: second expression, for a statistic that has one.
+        across: expression whose median is the place of a point, if no column is.
+        constants: columns of all these points.
+        names: column of the table -> column of the chart, beyond those of `page.charts.NAMES`.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a baseline without the column that it is in.
     """
 
     value: str
     where: str = ""
     statistic: str = ""
-    over: tuple[str, ...] = ()
+    over: tuple[Any, ...] | Callable[[pd.DataFrame], Sequence[Any]] = ()
     compared: str = ""
     scale: str = ""
     values: Scale | None = None
+    label: str = ""
+    run: str = ""
+    each: tuple[str, ...] = ()
+    along: str = ""
+    across: str = ""
+    constants: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check that the arguments fit each other."""
         checks.text("value", self.value)
-        if isinstance(self.over, str):
-            raise checks.refuse_class("over", self.over, "a tuple of names")
-        if bool(self.over) != bool(self.compared):
-            raise checks.refuse_value(
-                "compared", self.compared, "the column of the baselines beside `over`, and none without"
-            )
+        if not callable(self.over):
+            checks.sequence("over", self.over, "values of the column `compared`")
+        names_of("each", self.each)
+        if self.over and not self.compared:
+            raise checks.refuse_value("compared", self.compared, "the column that holds the baselines `over`")
 
     @property
     def form(self) -> str:
-        """The statistic, if none is named."""
+        """The statistic, also if none is named."""
         return self.statistic or (GAIN if self.over else MEDIAN)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Published values beside what was measured.
+
+    Args:
+        label: in the legend, with the source.
+        table: columns of the chart, such as that of its names, and `value`.
+        value: column of the published numbers.
+        where: pandas query; a figure has the marks if all its rows are selected. Empty for all figures.
+    """
+
+    label: str
+    table: pd.DataFrame = field(compare=False)
+    value: str
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Select:
+    """Choice of a reader of the page.
+
+    Args:
+        column: of the rows.
+        label: in front of it.
+        initial: text of the value shown first; empty for all, if there may be all.
+        has_all: whether all values can be shown at once.
+    """
+
+    column: str
+    label: str
+    initial: str = ""
+    has_all: bool = False
 
 
 @dataclass(frozen=True)
@@ -104,24 +164,40 @@ class Chart:
     """Chart of a table.
 
     Args:
-        name: of its files. A field such as `{n}` is a column: each of its values has a figure of its own.
+        name: of its files, or on the page. A field such as `{n}` is a column with a figure for each value.
         title: a sentence with fields of `facts`: "{best} is {value} times as fast as {over} memory".
         form: "dots" (a row for each name, values to the right), "lines" (values over numbers) or "bars" (a
             row for each name, the values of the series one behind the other).
         points: what is computed; a tuple for several, whose axes have panels of their own.
         names: axis of names, or of numbers to the right.
         values: axis of the numbers computed.
-        series: column that colour and shape show; at most `MOST` values are drawn; empty for none.
+        series: column that colour and shape show; empty for none.
         title_of_series: in front of the legend.
-        panels: column with a panel for each value; empty for none.
+        panels: column with a panel for each value, side by side; empty for none.
         heading: above a panel, such as "{filling_fraction} filled".
         lines: column with a line of panels for each value; empty for none.
-        files: columns with a figure for each value, beside the fields of `name`; names of files have those
-            that vary.
-        varying: columns that need several values, or there is no figure.
+        files: columns with a figure for each value, whose files are named by those that vary.
+        note: second line of the title, with fields of `facts`; or a function of the rows that returns it.
+        caption: below a chart of the page.
+        selects: choices of a reader of the page.
+        varying: columns that need several values, in the table if they tell figures apart, else in a figure;
+            or there is no figure.
         single: columns that need one value, or there is no figure.
         otherwise: points in place of those of which no baseline was measured.
-        note: second line of the title, with fields of `facts`.
+        bounds: points of dotted lines that all series share, such as the floor of memory.
+        marks: published values.
+        order: values of the series in their order, others are not drawn; empty for all, of which at most six.
+        fastest: whether the best names stand first, and the best series are drawn, by the largest case.
+        peers: values of the series that are other codes, and look so.
+        whole: value of the series that is the whole of a bar, a mark with an interval.
+        gaps: whether a line is broken where it lacks a number that another line has.
+        numbers: whether the value stands at each point, of a panel with one line.
+        words: value of a column of names or of a series -> its name in the figure.
+        prepare: function of the table that adds columns; None for the table as it is.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: an unknown form, or an axis of names without a column.
     """
 
     name: str
@@ -136,154 +212,198 @@ class Chart:
     heading: str = ""
     lines: str = ""
     files: tuple[str, ...] = ()
+    note: str | Callable[[pd.DataFrame], str] = ""
+    caption: str = ""
+    selects: tuple[Select, ...] = ()
     varying: tuple[str, ...] = ()
     single: tuple[str, ...] = ()
     otherwise: Points | None = None
-    note: str = ""
+    bounds: tuple[Points, ...] = ()
+    marks: tuple[Marks, ...] = ()
+    order: tuple[str, ...] = ()
+    fastest: bool = False
+    peers: tuple[str, ...] = ()
+    whole: str = ""
+    gaps: bool = True
+    numbers: bool = False
+    words: Mapping[str, str] | Callable[[pd.DataFrame], Mapping[str, str]] = field(default_factory=dict)
+    prepare: Preparation | None = None
 
     def __post_init__(self) -> None:
         """Check that the arguments fit each other."""
         checks.word("form", self.form, FORMS)
-        if not self.names.column:
-            raise checks.refuse_value("names", self.names, "an axis with a column")
-
-    @property
-    def files_of(self) -> tuple[str, ...]:
-        """Columns with a figure for each value."""
-        return tuple(dict.fromkeys((*_fields(self.name), *self.files)))
-
-    @property
-    def each(self) -> tuple[str, ...]:
-        """Columns that identify a point of a figure."""
-        columns = (self.lines, self.panels, self.names.column, self.series)
-        return tuple(name for name in dict.fromkeys(columns) if name and name != "over")
+        for points in self.measures:
+            checks.instance("points", points, Points, "Points, or a tuple of them")
+        if not self.measures:
+            raise checks.refuse_value("points", self.points, "Points, or a tuple of one or more")
+        for name in ("names", "values"):
+            checks.instance(name, getattr(self, name), Scale, "a Scale")
+        for name in ("files", "varying", "single", "order", "peers"):
+            names_of(name, getattr(self, name))
 
     @property
     def measures(self) -> tuple[Points, ...]:
         """Its points, as a tuple."""
-        return (self.points,) if isinstance(self.points, Points) else self.points
+        return (self.points,) if isinstance(self.points, Points) else tuple(self.points)
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """Columns with a figure for each value: the fields of its name, and `files`."""
+        return tuple(dict.fromkeys((*fields_of(self.name), *self.files)))
+
+    @property
+    def each(self) -> tuple[str, ...]:
+        """Columns that identify a point of a figure."""
+        columns = dict.fromkeys((self.lines, self.panels, self.names.column, self.series))
+        return tuple(name for name in columns if name and name != OVER)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of text that identify a point of the page."""
+        chosen = [select.column for select in self.selects]
+        return tuple(dict.fromkeys(filter(None, (self.names.column, self.series, *chosen))))
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Table of a run's times: over runs, with gains over baselines, and ages of memory.
+    """Table of a run's times: over runs, with gains over baselines and more columns.
 
     Args:
-        by: columns that identify a case, without `label`.
+        by: columns that cases which are compared have in common.
         label: column of the cases that are compared.
-        baselines: values of `label`; of those measured there are gains.
+        baselines: values of `label`, or a function of the table that returns them, or name -> its part of the
+            names of columns; of those that were measured there are gains.
+        beside: columns that follow from `label`.
         value: column of times.
+        more: column -> "median", "mean" or "max" over the rows of a case, or an expression of columns, and of
+            `value`, the time. A column that an older table lacks is left out.
         ages: whether the age of memory is added.
         name: of the file.
+        prepare: function of the table that adds columns; None for the table as it is.
     """
 
     by: tuple[str, ...]
     label: str
-    baselines: tuple[str, ...] = ()
+    baselines: Any = ()
+    beside: tuple[str, ...] = ()
     value: str = "time_ms"
+    more: Mapping[str, str] = field(default_factory=dict)
     ages: bool = False
     name: str = "summary"
+    prepare: Preparation | None = None
 
     def table(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the summary of a table with the columns `run` and `round`."""
-        keys = [*self.by, self.label]
-        table = gains.with_rounds(table, keys)
+        """Return the summary of a table of samples.
+
+        Raises:
+            TypeError: no table.
+            ValueError: a column that is missing.
+        """
+        keys, by = [*self.by, *self.beside, self.label], [*self.by]
+        table = gains.with_rounds(prepared(self, table), keys)
         found = gains.over_runs(table, keys, self.value)
-        for baseline in (name for name in self.baselines if name in set(table[self.label])):
-            over = gains.gains(table, list(self.by), self.label, baseline, self.value)
-            named = gains.named(over, baseline.replace(" ", "_"))
-            found = found.merge(named, on=keys, how="left")
+        time = gains.bounds(found, self.value)["centre"]
+        for name, how in self.more.items():
+            if how not in _WAYS:
+                found[name] = found.assign(value=time).eval(how, engine="python")
+            elif name in table:
+                of_case = table.groupby(keys, sort=False)[name].agg(how).reset_index()
+                found = found.merge(of_case, on=keys, how="left")
+        over = self.baselines(table) if callable(self.baselines) else self.baselines
+        over = over if isinstance(over, Mapping) else {name: _in_a_column(name) for name in over}
+        for baseline, column in over.items():
+            over = gains.gains(table, by, self.label, baseline, self.value)
+            if not over.empty:
+                found = found.merge(gains.named(over, column), on=[*by, self.label], how="left")
         found = found[~found[self.label].map(is_again)]
         return with_ages(found, table, keys) if self.ages else found
 
 
-View = Chart | Summary | Callable[[pd.DataFrame, Any], Any]
+def _in_a_column(name: str) -> str:
+    return name.replace(", ", "_").replace(" ", "_")
 
 
-def _fields(template: str) -> list[str]:
-    """Return the names of the fields of a template."""
-    return [name for _, name, _, _ in string.Formatter().parse(template) if name]
+View = Chart | Summary | Callable[[pd.DataFrame, Path], Any]
+
+
+def prepared(view: Chart | Summary, table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with the columns that a view adds to it."""
+    return view.prepare(table_of("table", table)) if view.prepare else table_of("table", table)
 
 
 def estimates(table: pd.DataFrame, points: Points, each: Sequence[str]) -> pd.DataFrame:
-    """Compute the numbers of points.
-
-    This is the one function in which a chart asks for gains and intervals.
+    """Compute the numbers of points; every gain and interval of a figure comes from here.
 
     Args:
-        table: of a run, or of those of its rows that a figure shows.
+        table: rows of a run that a figure shows.
         points: what is computed.
-        each: columns that identify a point.
+        each: columns that identify a point, beside `points.each`.
 
     Returns:
-        Columns `each`, `value`, `value_low`, `value_high`, `runs`, `rounds`; for gains `over`, `noise_floor`
-        and `difference`. A row for each point; none if no baseline was measured.
+        Columns `each`, `value`, `value_low`, `value_high`, `runs`, `rounds`, and `of_gases`, whether the ends
+        are a range over gases; of gains also `over`, `noise_floor` and `difference`. A row for each point;
+        none if no baseline was measured.
 
     Raises:
         TypeError: no table.
-        ValueError: a filter or an expression that cannot be evaluated, or a column that is missing.
+        ValueError: an expression that cannot be evaluated, a column that is missing, or a statistic that
+            figures do not have.
     """
-    table_of("table", table, each)
-    rows = selected(table, points)
+    by = list(dict.fromkeys((*each, *points.each)))
+    rows = selected(table_of("table", table, by), points)
     if rows.empty:
-        return pd.DataFrame(columns=[*each, VALUE, "runs"])
-    rows = gains.with_rounds(rows, list(each)) if _is_of_runs(rows) else rows
+        return pd.DataFrame(columns=[*by, VALUE, LOW, HIGH, "runs", "rounds"])
+    is_of_gases = "repeat" in rows and "run" not in rows and "time_ms" not in rows
+    rows = rows if is_of_gases else gains.with_rounds(rows, by)
     if points.form == GAIN:
-        found = _gains(rows, points, list(each))
+        found = _gains(rows, points, by)
     else:
-        cases = rows[~rows[list(each)].map(is_again).any(axis=1)] if each else rows
-        found = _averages(cases, points.form, list(each))
-    return _scaled(found, rows, points.scale, list(each))
+        cases = rows[~rows[by].map(is_again).any(axis=1)] if by else rows
+        found = _averages(cases, points.form, by, is_of_gases)
+    return _scaled(found, rows, points.scale, by).assign(of_gases=is_of_gases)
 
 
 def selected(table: pd.DataFrame, points: Points) -> pd.DataFrame:
-    """Return the rows of points, with the column `value`.
+    """Return the rows of points that have a number, in the column `value`.
 
     Raises:
         ValueError: a filter or an expression that cannot be evaluated.
     """
     try:
         rows = table.query(points.where, engine="python") if points.where else table
-        number = rows[points.value] if points.value in rows else rows.eval(points.value, engine="python")
-    except (SyntaxError, ValueError, TypeError, LookupError, AttributeError, NameError) as error:
+        numbers = rows[points.value] if points.value in rows else rows.eval(points.value, engine="python")
+        return rows.assign(**{VALUE: numbers}).dropna(subset=[VALUE])
+    except _BROKEN as error:
         raise ValueError(
             f"points of {points.value!r} where {points.where!r} cannot be evaluated: {error}; allowed: "
             f"expressions of {', '.join(map(str, table.columns))}"
         ) from error
-    rows = rows.assign(**{VALUE: number})
-    return rows[rows[VALUE].notna()]
-
-
-def _is_of_runs(rows: pd.DataFrame) -> bool:
-    """Return whether rows are of runs with rounds, and not of gases."""
-    return "run" in rows or "time_ms" in rows or "repeat" not in rows
 
 
 def _gains(rows: pd.DataFrame, points: Points, each: list[str]) -> pd.DataFrame:
     """Compute gains over each baseline that was measured."""
-    by = [name for name in each if name != points.compared]
-    parts = []
-    for baseline in points.over:
-        over = gains.gains(rows, by, points.compared, baseline, VALUE)
-        if len(over):
-            ends = gains.bounds(over, GAIN).set_axis([VALUE, f"{VALUE}_low", f"{VALUE}_high"], axis=1)
-            kept = [*by, points.compared, "over", "runs", "rounds", "noise_floor", "difference"]
-            parts.append(over[[name for name in kept if name in over]].join(ends))
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*each, VALUE, "runs"])
+    by, label, parts = [name for name in each if name != points.compared], points.compared, []
+    for baseline in points.over(rows) if callable(points.over) else points.over:
+        over = gains.gains(rows, by, label, baseline, VALUE)
+        if not over.empty:
+            ends = gains.bounds(over, GAIN).set_axis([VALUE, LOW, HIGH], axis=1)
+            kept = [name for name in over if not str(name).startswith(GAIN)]
+            parts.append(over[kept].join(ends))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*each, VALUE, LOW, HIGH])
 
 
-def _averages(rows: pd.DataFrame, form: str, each: list[str]) -> pd.DataFrame:
+def _averages(rows: pd.DataFrame, form: str, each: list[str], of_gases: bool) -> pd.DataFrame:
     """Compute a number for each case."""
-    if form == MEDIAN and _is_of_runs(rows):
+    ends = [VALUE, LOW, HIGH]
+    if form == MEDIAN and not of_gases:
         found = gains.over_runs(rows, each, VALUE)
-        ends = gains.bounds(found, VALUE).set_axis([VALUE, f"{VALUE}_low", f"{VALUE}_high"], axis=1)
-        return found[[*each, "runs", "rounds"]].join(ends)
-    names = {FIRST: ("first",) * 3, MIDDLE: ("median",) * 3, MEDIAN: ("median", "min", "max")}
-    how = names[checks.word("statistic", form, names)]
-    groups = rows.groupby(each, sort=False)[VALUE]
-    columns = dict(zip((VALUE, f"{VALUE}_low", f"{VALUE}_high"), map(groups.agg, how), strict=True))
-    runs = rows["repeat"].nunique() if "repeat" in rows and form == MEDIAN else 1
-    return pd.DataFrame(columns).assign(runs=runs, rounds=1).reset_index()
+        return found[[*each, "runs", "rounds"]].join(gains.bounds(found, VALUE).set_axis(ends, axis=1))
+    ways = {MEDIAN: ("median", "min", "max"), FIRST: ("first",) * 3, MIDDLE: ("median",) * 3}
+    how = ways[checks.word("statistic", form, (*ways, GAIN))]
+    groups = rows.groupby(each, sort=False)[VALUE] if each else rows.assign(_=0).groupby("_")[VALUE]
+    runs = rows["repeat"].nunique() if of_gases and form == MEDIAN else 1
+    columns = {name: groups.agg(way) for name, way in zip(ends, how, strict=True)}
+    return pd.DataFrame(columns).assign(runs=runs, rounds=1).reset_index(drop=not each)
 
 
 def _scaled(found: pd.DataFrame, rows: pd.DataFrame, scale: str, each: list[str]) -> pd.DataFrame:
@@ -291,34 +411,17 @@ def _scaled(found: pd.DataFrame, rows: pd.DataFrame, scale: str, each: list[str]
     if not scale or found.empty:
         return found
     named = [name for name in rows if str(name) in scale and name not in each]
+    cases = found[each]
     if named:
-        medians = rows.groupby(each, sort=False)[named].median().reset_index()
-        factor = found[each].merge(medians, on=each, how="left").eval(scale, engine="python")
-    else:
-        factor = found.eval(scale, engine="python")
-    ends = [VALUE, f"{VALUE}_low", f"{VALUE}_high"]
-    return found.assign(**{name: found[name] * np.asarray(factor) for name in ends})
-
-
-def word(column: str, value: Any) -> str:
-    """Return the text of a value in a title: a share in %, a number with commas, a flag by its name.
-
-    Args:
-        column: of the table.
-        value: one of its values.
-    """
-    if column == "filling_fraction":
-        return percent(value)
-    if isinstance(value, bool | np.bool_):
-        return column if value else f"not {column}"
-    if checks.is_number(value):
-        whole = isinstance(value, int | np.integer) or (abs(value) >= 1000 and value == round(value))
-        return f"{value:,.0f}" if whole else f"{value:g}"
-    return quoted(str(value))
+        cases = cases.merge(rows.groupby(each, sort=False)[named].median().reset_index(), on=each, how="left")
+    factor = np.asarray(cases.eval(scale, engine="python"))
+    return found.assign(**{name: found[name] * factor for name in (VALUE, LOW, HIGH)})
 
 
 def facts(chart: Chart, rows: pd.DataFrame, found: pd.DataFrame) -> dict[str, str]:
-    """Return the fields of a title, of one case: the largest number of each column, or its first word.
+    """Return the fields of a title.
+
+    They are those of one case: the largest number in each column that identifies a point, or its first word.
 
     Args:
         chart: whose title it is.
@@ -326,40 +429,28 @@ def facts(chart: Chart, rows: pd.DataFrame, found: pd.DataFrame) -> dict[str, st
         found: `estimates` of its first points.
 
     Returns:
-        `best`, the name with the best number there, a gain's largest or the least; `worst`; `value`, the best
-        number with its interval; `of_worst`; `over`, its baseline; each column of the points; columns of the
-        rows with one value.
+        `best`, the name with the largest gain there, or the least number; `value`, its number with the
+        interval; `worst` and `of_worst`, the same at the other end; `times`, the larger of the two over the
+        smaller; `over`, the baseline; each column of the case; columns of the rows with one value.
     """
-    constant = {str(name): rows[name].iloc[0] for name in rows if rows[name].nunique() == 1}
-    words = {name: word(name, value) for name, value in constant.items()}
+    words = {str(name): word(str(name), rows[name].iloc[0]) for name in rows if rows[name].nunique() == 1}
     if found.empty:
         return words
-    is_gain = chart.measures[0].form == GAIN and "over" in found
-    label = chart.names.column if chart.form != LINES else chart.series
+    is_gain = OVER in found
+    label = chart.series if chart.form == LINES else chart.names.column
     cases = [name for name in chart.each if name != label]
-    at = headline(found[found["over"] == found["over"].iloc[0]] if is_gain else found, *cases)
-    at = at.sort_values(VALUE, ascending=not is_gain, kind="stable").to_dict("records")
-
-    def said(row: Mapping) -> str:
-        given = {name.replace(VALUE, GAIN): number for name, number in row.items()}
-        return gain_in_words(given) if is_gain else in_words(given, GAIN)
-
-    words |= {name: word(name, at[0][name]) for name in cases}
-    words |= {"value": said(at[0]), "of_worst": said(at[-1]), "over": str(at[0].get("over", ""))}
-    if label:
-        words |= {"best": word(label, at[0][label]), "worst": word(label, at[-1][label])}
-    return words
+    first = found[found[OVER] == found[OVER].iloc[0]] if is_gain else found
+    first = first[first[chart.series] == chart.whole] if chart.whole else first
+    at: list[Any] = headline(first, *cases).sort_values(VALUE, ascending=not is_gain).to_dict("records")
+    best, worst = at[0], at[-1]
+    words |= {name: word(name, best[name]) for name in cases}
+    words |= {"value": _said(best, is_gain), "of_worst": _said(worst, is_gain), OVER: str(best.get(OVER, ""))}
+    low, high = sorted((best[VALUE], worst[VALUE]))
+    words["times"] = rounded(high / low if low else math.nan)
+    return words | ({"best": word(label, best[label]), "worst": word(label, worst[label])} if label else {})
 
 
-def filled(template: str, words: Mapping[str, str]) -> str:
-    """Fill the fields of a title.
-
-    Raises:
-        ValueError: a field that the chart does not have.
-    """
-    missing = [name for name in _fields(template) if name not in words]
-    if missing:
-        raise ValueError(
-            f"title {template!r} has no value for {', '.join(missing)}; allowed: fields {', '.join(words)}"
-        )
-    return template.format(**words)
+def _said(row: Mapping[str, Any], is_gain: bool) -> str:
+    """Format a number of `estimates` with its interval, and with the verdict of a gain that is not faster."""
+    named = {name.replace(VALUE, GAIN): number for name, number in row.items()}
+    return gain_in_words(named) if is_gain else estimate_in_words(named, GAIN)

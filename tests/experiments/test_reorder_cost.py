@@ -8,6 +8,7 @@ import pytest
 
 from experiments import reorder_cost
 from experiments.core.old_names import table_now
+from experiments.drawing.charts import draw
 from experiments.processes.separate_run import all_rows
 from tests.experiments.runs import one, run
 
@@ -37,7 +38,7 @@ class TestReorderCost:
             for place, ms in (("one thread", 4.0), ("one thread again", 5.0), ("all threads", 2.0))
             for k in range(3)
         )  # fmt: skip
-        found = reorder_cost.summary(table).set_index(["memory", "place"])
+        found = reorder_cost.VIEWS[-1].table(table).set_index(["memory", "place"])
         assert found["gain_over_one_thread_median_of_rounds"].dropna().to_dict() == {
             (memory, "all threads"): 2 for memory in reorder_cost.MEMORY
         }
@@ -45,7 +46,7 @@ class TestReorderCost:
         assert found.loc[("shuffled", "one thread"), "time_ms_median_of_rounds"] == 16
         old = table[table["place"] != "one thread again"].rename(columns={"run": "repeat", "round": "sample"})
         old["memory"] = old["memory"].replace({"fresh": "ordered", "aged": "worn"})
-        reorder_cost.draw(table_now(old, "reorder_cost"), tmp_path)
+        draw(reorder_cost.VIEWS, table_now(old, "reorder_cost"), tmp_path)
         assert set(pd.read_csv(tmp_path / "summary.csv")["memory"]) == set(reorder_cost.MEMORY)
 
     def test_one_thread_leaves_the_others_to_the_next_sample(self):

@@ -9,6 +9,7 @@ import pytest
 import md
 from experiments import searches
 from experiments.core import main
+from experiments.drawing.charts import draw
 from experiments.processes.separate_run import all_rows
 
 AXES = [
@@ -42,7 +43,7 @@ def found(request) -> tuple[str, ...]:
 def folder(found, tmp_path_factory) -> Path:
     results = tmp_path_factory.mktemp("searches")
     flags = [*AXES, "--search", *found, "--results", str(results)]
-    main(searches.Config, searches.measure, searches.draw, searches.QUICK, flags)
+    main(searches.Config, searches.measure, searches.VIEWS, searches.QUICK, flags)
     return next((results / "searches").iterdir())
 
 
@@ -131,7 +132,7 @@ def test_a_search_compared_with_itself_alone_is_drawn(tmp_path):
     )  # fmt: skip
     table = pd.DataFrame(all_rows(searches.measure(case)))
     table = table.assign(n=400, filling_fraction=0.2, precision="float64", run=0)
-    searches.draw(table, tmp_path)
+    draw(searches.VIEWS, table, tmp_path)
     assert [path.name for path in tmp_path.glob("*.png")] == ["sizes_float64.png"]
     assert pd.read_csv(tmp_path / "summary.csv")["search"].tolist() == ["linked"]
 
