@@ -28,7 +28,7 @@ from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import whole_steps
 from experiments.results.answers import Answer, compared, headline, percent
 from experiments.results.baselines import again, original
-from experiments.results.charts import DOTS, GAINS, LINES, MIDDLE, Chart, Points, Scale, Summary
+from experiments.results.charts import GAINS, LINES, MIDDLE, Chart, Points, Scale, Summary
 from md.backend import Backend
 from md.scenes.clusters import MOST
 from md.simulation import PRECISIONS
@@ -152,41 +152,28 @@ def _note(table: pd.DataFrame) -> str:
     return sizes + ("" if table["room"].max() == 1 else ", in 8 clusters")
 
 
-POINTS = (
-    Points("time_ms", scale="1e6 / spheres", values=Scale("time per sphere and step (ns)", log=10)),
-    Points("time_ms", over=_baselines, compared="search", values=GAINS),
-    Points("partners_read", statistic=MIDDLE, values=Scale("partners read by a sphere", log=10)),
-)
+def _chart(name: str, column: str, where: str, varying: tuple[str, ...], single: tuple[str, ...]) -> Chart:
+    """Return the chart over an axis of `AXES`."""
+    return Chart(
+        name, f"With {where}, a sphere and step takes {{value}} ns by {{best}}, {{of_worst}} ns by {{worst}}",
+        LINES, (Points("time_ms", scale="1e6 / spheres"),
+                Points("time_ms", over=_baselines, compared="search", values=GAINS),
+                Points("partners_read", statistic=MIDDLE, values=Scale("partners read by a sphere", log=10))),
+        Scale(AXES[column], column, log=2), Scale("time per sphere and step (ns)", log=10),
+        "search", "search", note=_note, varying=varying, single=single, prepare=_with_room,
+    )  # fmt: skip
 
 
-def _chart(name: str, form: str, column: str, where: str, **options: Any) -> Chart:
-    """Return the chart over an axis of `AXES`, or one of dots."""
-    title = f"With {where}, a sphere and step takes {{value}} ns by {{best}}, {{of_worst}} ns by {{worst}}"
-    names = Scale(AXES[column], column, log=2) if form == LINES else Scale("", "search")
-    series = "search" if form == LINES else ""
-    more = {"series": series, "title_of_series": series, "note": _note, "prepare": _with_room} | options
-    return Chart(name, title, form, POINTS, names, GAINS, **more)
-
-
-_BY_SIZE = "large spheres of {widest} d"
 VIEWS = (
-    _chart("mixture", LINES, "widest", _BY_SIZE, varying=("widest",), single=("room",)),
-    _chart("mixture_room_{room}", LINES, "widest", _BY_SIZE, varying=("widest", "room")),
-    _chart("mixture", LINES, "room", "a room of {room}", varying=("room",), single=("widest",)),
-    _chart("mixture", DOTS, "widest", "large spheres of {widest} d and a room of {room}", single=tuple(AXES)),
+    _chart("mixture", "widest", "large spheres of {widest} d", (), ("room",)),
+    _chart("mixture_room_{room}", "widest", "large spheres of {widest} d", ("room", "widest"), ()),
+    _chart("mixture", "room", "a room of {room}", ("room",), ("widest",)),
     Summary(
-        tuple(AXES),
-        "search",
-        _baselines,
-        more={
-            "partners_read": "median",
-            "spheres": "median",
-            "large": "median",
-            "ns_per_sphere": "1e6 * value / spheres",
-        },
-        prepare=_with_room,
+        tuple(AXES), "search", _baselines, prepare=_with_room,
+        more={"partners_read": "median", "spheres": "median", "large": "median",
+              "ns_per_sphere": "1e6 * value / spheres"},
     ),
-)
+)  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:

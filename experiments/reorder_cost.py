@@ -29,7 +29,7 @@ from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.results.answers import Answer, compared, headline
 from experiments.results.baselines import AGED, FRESH, SHUFFLED, again, aged_by, original
-from experiments.results.charts import LINES, Chart, Points, Scale, Summary
+from experiments.results.charts import LINES, PARTICLES, Chart, Points, Scale, Summary
 from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
 from md.particles.system import System
@@ -175,21 +175,12 @@ VIEWS = (
     Chart(
         "cost",
         "A reorder of {n} particles in {memory} memory takes {value} ms ({best}), {of_worst} ms ({worst})",
-        LINES,
-        Points("time_ms"),
-        Scale("particles", "n", log=2),
-        Scale("time of a reorder (ms)", log=10),
-        "place",
-        "where",
-        panels="memory",
-        heading="memory before: {memory}",
-        files=("ordering", "precision"),
-        order=(*THREADS, *GPU),
-        words={AGED: aged_by(AGE)},
-        note="{ordering}, {precision}",
+        LINES, Points("time_ms"), PARTICLES, Scale("time of a reorder (ms)", log=10), "place", "where",
+        panels="memory", heading="memory before: {memory}", files=("ordering", "precision"),
+        order=(*THREADS, *GPU), words={AGED: aged_by(AGE)}, note="{ordering}, {precision}",
     ),
     Summary(tuple(_KEYS), "place", BASELINES),
-)
+)  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:

@@ -36,7 +36,18 @@ from experiments.measurement.step_times import whole_steps
 from experiments.peers import PEERS, Peer, PeerError, Sample
 from experiments.results.answers import Answer, compared, headline, percent, quoted, ranked, rounded
 from experiments.results.baselines import again, aged, is_again, original
-from experiments.results.charts import DOTS, GAINS, LINES, MIDDLE, Chart, Points, Scale, Summary
+from experiments.results.charts import (
+    DOTS,
+    FILLED,
+    GAINS,
+    LINES,
+    MIDDLE,
+    PARTICLES,
+    Chart,
+    Points,
+    Scale,
+    Summary,
+)
 from md.backend import Backend
 from md.particles.arrays import ParticleArrays
 from md.search.lists.list_search import ListConfig
@@ -359,70 +370,29 @@ def _note(table: pd.DataFrame) -> str:
     return f"{gas}\nmemory of {', '.join(searches)}: {aged(round(table['age_steps'].max()))}"
 
 
-FLOORS = (Points("floor_ms", statistic=MIDDLE, scale="1e6 / n", label=FLOOR),)
-PANELS: dict[str, Any] = {
-    "panels": "filling_fraction",
-    "heading": "{filling_fraction} filled",
-    "note": _note,
-    "fastest": True,
-}
-TIMES = "At {filling_fraction} filled, a step of {n} particles takes {value} ns a particle by {best}"
+PANELS: dict[str, Any] = {"panels": "filling_fraction", "heading": FILLED, "note": _note, "fastest": True}
 VIEWS = (
     Chart(
         "sizes_{precision}",
-        TIMES,
-        LINES,
-        Points("time_ms", scale="1e6 / n"),
-        Scale("particles", "n", log=2),
+        "At {filling_fraction} filled, a step of {n} particles takes {value} ns a particle by {best}",
+        LINES, Points("time_ms", scale="1e6 / n"), PARTICLES,
         Scale("time per particle and step (ns)", log=10),
-        "name",
-        "search",
-        varying=("n",),
-        bounds=FLOORS,
-        peers=tuple(peer.name for peer in PEERS.values()),
-        prepare=_named,
-        **PANELS,
-    ),
-    Chart(
-        "sizes_{precision}",
-        TIMES,
-        DOTS,
-        Points("time_ms", scale="1e6 / n"),
-        Scale("", "name"),
-        Scale("time per particle and step (ns)", ends=(0, None)),
-        single=("n",),
-        bounds=FLOORS,
-        prepare=_named,
-        **PANELS,
+        "name", "search", bounds=(Points("floor_ms", statistic=MIDDLE, scale="1e6 / n", label=FLOOR),),
+        peers=tuple(peer.name for peer in PEERS.values()), prepare=_named, **PANELS,
     ),
     Chart(
         "gains_{precision}",
         "At {filling_fraction} filled and {n} particles, {best} is {value} times as fast as {over}",
-        DOTS,
-        Points("time_ms", over=lambda rows: [_baseline(rows)], compared="name"),
-        Scale("", "name"),
-        GAINS,
-        "n",
-        "particles",
-        prepare=_named,
-        **PANELS,
+        DOTS, Points("time_ms", over=lambda rows: [_baseline(rows)], compared="name"), Scale("", "name"),
+        GAINS, "n", "particles", prepare=_named, **PANELS,
     ),
     Summary(
-        tuple(_BY),
-        "name",
-        _over,
-        beside=("search", "cell_order"),
-        more={
-            "giga_particle_steps_per_s": "1e-6 * n / value",
-            "floor_ms": "median",
-            "share_of_floor": "median",
-            "steps_per_build": "median",
-            "partners_read": "median",
-            "age_steps": "max",
-        },
-        prepare=_named,
+        tuple(_BY), "name", _over, beside=("search", "cell_order"), prepare=_named,
+        more={"giga_particle_steps_per_s": "1e-6 * n / value", "floor_ms": "median",
+              "share_of_floor": "median", "steps_per_build": "median", "partners_read": "median",
+              "age_steps": "max"},
     ),
-)
+)  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:

@@ -24,25 +24,37 @@ from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, main, statistics, values
+from experiments.core import Axis, TimedSettings, main, values
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement import main_job
 from experiments.measurement.correctness import TOLERANCE, check_forces, check_temperature
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phases_of, whole_steps
-from experiments.results.answers import Answer, compared, headline, listed, percent
+from experiments.results.answers import Comparison, listed, percent
 from experiments.results.baselines import (
     BASELINES,
     LATTICE,
     again,
     original,
 )
-from experiments.results.charts import BARS, DOTS, FIRST, GAINS, LINES, Chart, Points, Scale, Summary
+from experiments.results.charts import (
+    BARS,
+    DOTS,
+    FILLED,
+    FIRST,
+    GAINS,
+    LINES,
+    ORDERS,
+    PARTICLES,
+    Chart,
+    Points,
+    Scale,
+    Summary,
+)
 
 PHASES, STEP = ("force", "build", "integrate"), "step"
 SCENES = ("tiled", "granular", "shared")
@@ -278,70 +290,38 @@ def _reference(case: Config) -> tuple[np.ndarray, float]:
     return forces, md.observe.temperature(sim.state)
 
 
-_ORDERS, _FILLED = Scale("", "ordering"), "{filling_fraction} filled"
-_CASE = "{n} particles, {search}, {precision}, {fused}"
-_WHOLE = "phase == 'step with reorder'"
+_CASE, _WHOLE = "{n} particles, {search}, {precision}, {fused}", "phase == 'step with reorder'"
 VIEWS = (
     Chart(
         "gain_n{n}_{search}_{precision}{fused}",
         "At {filling_fraction} filled, a step along {best} is {value} times as fast as in {over} memory",
-        DOTS,
-        (
-            Points("time_ms", _WHOLE, over=BASELINES, compared="ordering"),
-            Points("predicted_hit_ratio", statistic=FIRST, values=HITS),
-        ),
-        _ORDERS,
-        GAINS,
-        panels="filling_fraction",
-        heading=_FILLED,
-        varying=("filling_fraction",),
-        otherwise=Points("time_ms", _WHOLE, values=TIMES),
-        note=f"whole step, {_CASE}",
+        DOTS, (Points("time_ms", _WHOLE, over=BASELINES, compared="ordering"),
+               Points("predicted_hit_ratio", statistic=FIRST, values=HITS)),
+        ORDERS, GAINS, panels="filling_fraction", heading=FILLED, varying=("filling_fraction",),
+        otherwise=Points("time_ms", _WHOLE, values=TIMES), note=f"whole step, {_CASE}",
     ),
     Chart(
         "phases_n{n}_{search}_{precision}{fused}",
         "At {filling_fraction} filled, a step takes {value} ms ({best}), {of_worst} ms ({worst})",
-        BARS,
-        Points("time_ms", f"phase in {(*PHASES, STEP)}"),
-        _ORDERS,
-        Scale("time per step (ms)"),
-        "phase",
-        "phase",
-        panels="filling_fraction",
-        heading=_FILLED,
-        order=PHASES,
-        whole=STEP,
+        BARS, Points("time_ms", f"phase in {(*PHASES, STEP)}"), ORDERS, Scale("time per step (ms)"),
+        "phase", "phase", panels="filling_fraction", heading=FILLED, order=PHASES, whole=STEP,
         note=f"phases of a step, {_CASE}",
     ),
     Chart(
         "sizes_{precision}{fused}",
         "At {n} particles, {filling_fraction} filled, a step takes {value} ns a particle ({best}), "
         "{of_worst} ns ({worst})",
-        LINES,
-        Points("time_ms", _WHOLE, scale="1e6 / n"),
-        Scale("particles", "n", log=2),
-        Scale("time per particle and step (ns)", log=10),
-        "ordering",
-        "memory order",
-        panels="filling_fraction",
-        heading="{search}, {filling_fraction} filled",
-        lines="search",
-        varying=("n",),
-        note="{precision}, {fused}",
+        LINES, Points("time_ms", _WHOLE, scale="1e6 / n"), PARTICLES,
+        Scale("time per particle and step (ns)", log=10), "ordering", "memory order",
+        panels="filling_fraction", heading="{search}, {filling_fraction} filled", lines="search",
+        varying=("n",), note="{precision}, {fused}",
     ),
     Summary((*_GROUP, "phase"), "ordering", BASELINES, ages=True),
-)
-
-
-def answer(table: pd.DataFrame) -> Answer:
-    """Compare Hilbert's curve, or the fastest order, with the baseline and the next order."""
-    whole = table[table["phase"] == "step with reorder"]
-    whole = headline(
-        statistics.with_rounds(whole, [*_GROUP, "ordering"]), "n", "search", "precision", "fused"
-    )
-    n, search, phi = (whole[name].iloc[0] for name in ("n", "search", "filling_fraction"))
-    where = f"At {percent(phi)} filled ({n:,} particles, {search})"
-    return compared(whole, "ordering", BASELINES, "filling_fraction", where, percent, "hilbert", " memory")
+)  # fmt: skip
+answer = Comparison(
+    "ordering", BASELINES, "filling_fraction", "At {filling_fraction} filled ({n} particles, {search})",
+    _WHOLE, ("n", "search", "precision", "fused"), percent, "hilbert", " memory",
+)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ Okabe and Ito (2008); a hatch tells them apart without colour.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +29,7 @@ from experiments.results.charts import (
     VALUE,
     Chart,
     Points,
+    Scale,
     Summary,
     View,
     estimates,
@@ -164,7 +166,9 @@ def _file_name(chart: Chart, table: pd.DataFrame, values: Mapping[Any, Any]) -> 
 
 
 def _figure(chart: Chart, rows: pd.DataFrame) -> Figure | None:
-    """Draw a figure of some rows; None if no point is known."""
+    """Draw a figure of some rows; None if no point is known. Lines over one number are rows of dots."""
+    if chart.form == LINES and rows[chart.names.column].nunique() == 1:
+        chart = replace(chart, form=DOTS, names=Scale("", chart.series or chart.names.column), series="")
     measures = list(_measures(chart, rows))
     if not measures:
         return None

@@ -365,6 +365,51 @@ def compared(
     return Answer(table, compare(at, label, baselines, where, first, kind, more, value))
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """Answer as data: how much faster cases are than a baseline; `main` and pages call it with a table.
+
+    Args:
+        label: the column that names the cases.
+        baselines: as in `compare`; or a function of the rows that returns them.
+        column: the column of the table; the sentence is about its first value.
+        where: the words in front of the sentence, with columns as fields: "At {filling_fraction} filled".
+        rows: pandas query that selects the rows; empty for all.
+        fixed: columns of `headline`.
+        heading: words over a column of the table, from its value.
+        first: as in `compare`.
+        kind: as in `compare`.
+        prepare: function of the table that adds columns or sorts rows; None for the table as it is.
+    """
+
+    label: str
+    baselines: Sequence[str] | Callable[[pd.DataFrame], Sequence[str]]
+    column: str
+    where: str
+    rows: str = ""
+    fixed: tuple[str, ...] = ()
+    heading: Callable[[Any], str] = str
+    first: str | None = None
+    kind: str = ""
+    prepare: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+
+    def __call__(self, table: pd.DataFrame) -> Answer:
+        """Answer for a table.
+
+        Raises:
+            TypeError: no table.
+            ValueError: a column that is missing.
+        """
+        given = self.prepare(table) if self.prepare else table_of("table", table)
+        rows = given.query(self.rows, engine="python") if self.rows else given
+        rows = statistics.with_rounds(rows, list(dict.fromkeys((*self.fixed, self.column, self.label))))
+        rows = headline(rows, *self.fixed)
+        first = {str(name): word(str(name), rows[name].iloc[0]) for name in rows}
+        baselines = self.baselines(rows) if callable(self.baselines) else self.baselines
+        where = filled(self.where, first)
+        return compared(rows, self.label, baselines, self.column, where, self.heading, self.first, self.kind)
+
+
 def varying(places: Sequence[Mapping[str, Any]]) -> list[str]:
     """List the columns in which cases differ, besides their number.
 

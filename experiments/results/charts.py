@@ -64,6 +64,8 @@ class Scale:
 
 
 GAINS = Scale("gain of a step over\n{over}", log=10, line=1)
+PARTICLES, ORDERS = Scale("particles", "n", log=2), Scale("", "ordering")
+FILLED = "{filling_fraction} filled"  # above a panel
 
 
 @dataclass(frozen=True)
@@ -166,8 +168,9 @@ class Chart:
     Args:
         name: of its files, or on the page. A field such as `{n}` is a column with a figure for each value.
         title: a sentence with fields of `facts`: "{best} is {value} times as fast as {over} memory".
-        form: "dots" (a row for each name, values to the right), "lines" (values over numbers) or "bars" (a
-            row for each name, the values of the series one behind the other).
+        form: "dots" (a row for each name, values to the right), "lines" (values over numbers; over a single
+            number the series are rows of dots) or "bars" (a row for each name, the values of the series one
+            behind the other).
         points: what is computed; a tuple for several, whose axes have panels of their own.
         names: axis of names, or of numbers to the right.
         values: axis of the numbers computed.

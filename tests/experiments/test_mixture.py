@@ -81,7 +81,7 @@ def test_at_a_single_diameter_searches_are_rows_of_dots(tmp_path, monkeypatch):
     monkeypatch.setattr(style, "save", lambda figure, *_: drawn.append(figure))
     draw(mixture.VIEWS, rows({"coherent": [2.0, 2.0], "lbvh": [1.0, 1.0]}), tmp_path)
     (figure,) = drawn
-    title = "With large spheres of 2 d and a room of 1, a sphere and step takes 2,500 ns by lbvh, 5,000 ns by"
+    title = "With large spheres of 2 d, a sphere and step takes 2,500 ns by lbvh, 5,000 ns by coherent"
     assert figure.get_suptitle().startswith(title)
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["coherent", "lbvh"]
     time, gain, reads = (panel.containers[0][0].get_xdata() for panel in figure.axes)
