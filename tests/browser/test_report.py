@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.results.claims.reading import IDS, read
+from experiments.results.claims.claim import collected
 from experiments.results.page.sections import SECTIONS
 
 pytestmark = pytest.mark.browser
+IDS = tuple(collected())
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text()
 IN_VIEW = """id => {
     const box = document.querySelector(id).getBoundingClientRect();
@@ -53,7 +54,7 @@ def test_the_first_screen_has_the_answer_with_its_chart(wide):
 
 
 def test_the_scoreboard_is_filtered_by_verdict_and_text(wide):
-    words = {name: claim.verdict for name, claim in read().items()}
+    words = {name: claim.verdict for name, claim in collected().items()}
     assert ids(wide) == list(IDS)
     wide.select_option("#filter-verdict", "refuted")
     assert ids(wide) == [name for name, word in words.items() if word == "refuted"]
@@ -69,7 +70,7 @@ def test_the_scoreboard_is_filtered_and_sorted_by_keyboard(wide):
     wide.focus("#filter-verdict")
     wide.keyboard.type("conf")
     wide.keyboard.press("Tab")
-    assert {read()[name].verdict for name in ids(wide)} == {"confirmed"}
+    assert {collected()[name].verdict for name in ids(wide)} == {"confirmed"}
     wide.keyboard.type("hits")
     assert ids(wide) == ["T5", "T6"]
     wide.keyboard.press("Control+a")
@@ -95,7 +96,7 @@ def test_a_link_of_the_scoreboard_leads_to_the_rows_of_its_claim(wide, narrow, s
     page.locator("#claims a", has_text="T12").click()
     page.wait_for_function(f"({IN_VIEW})('#T12')")
     assert page.evaluate(IN_VIEW, "#T12 .queries tbody tr")
-    assert page.locator("#T12 .queries tbody tr").count() == len(read()["T12"].queries)
+    assert page.locator("#T12 .queries tbody tr").count() == len(collected()["T12"].queries)
     page.locator("#T12 .queries a").first.click()
     page.wait_for_function(f"({IN_VIEW})('#run-speed_up-h100')")
     page.evaluate("location.hash = 'L8-lock_free'")

@@ -10,7 +10,6 @@ import importlib.util
 import io
 import runpy
 import sys
-import tomllib
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -44,21 +43,21 @@ def answers() -> Iterator[tuple[str, dict[str, Any]]]:
 
     The answer of a claim is its verdict, its sentence and what its cell holds.
     """
-    from experiments.report import numbers
-    from experiments.verdicts.claims import RESULTS, every, query_of, read
-    from experiments.verdicts.judgement import judge
-    from experiments.verdicts.queries import evaluate
+    from experiments.results.claims.claim import collected, every
+    from experiments.results.claims.judgement import judge
+    from experiments.results.claims.numbers import NUMBERS
+    from experiments.results.kept.queries import evaluate
+    from tests.experiments.results.claims.test_sentences import OF_NO_CLAIM
 
-    claims = read()
+    claims = collected()
     for claim in {one.id: one for one in (*claims.values(), *every(claims))}.values():
         judged = judge(claim)
         yield f"claim {claim.id}", {"verdict": judged.word, "sentence": judged.sentence, "here": judged.here}
         for name, answer in judged.answers.items():
             yield f"claim {claim.id}, {name}", vars(answer)
-    for path in (numbers.FILE, RESULTS / "numbers.toml"):
-        for name, table in tomllib.loads(path.read_text(encoding="utf-8")).items():
-            if isinstance(table, dict):
-                yield f"{path.parent.name}/{path.name}, {name}", vars(evaluate(query_of(name, table)))
+    for page, queries in (("report", NUMBERS), ("results", OF_NO_CLAIM)):
+        for name, query in queries.items():
+            yield f"{page}/numbers.toml, {name}", vars(evaluate(query))
 
 
 class ProgramFailedError(Exception):

@@ -8,12 +8,13 @@ from pathlib import Path
 from experiments.processes.output import until_output_closes
 from experiments.results.claims import commands, table_6_1
 from experiments.results.claims import table as page
+from experiments.results.claims.claim import collected, every
 from experiments.results.claims.judgement import judge
-from experiments.results.claims.reading import RESULTS, every, read
+from experiments.results.kept.queries import REFERENCE
 from sfc import checks
 
-PAGE = RESULTS / "README.md"
-THESIS = RESULTS / "details" / "thesis.md"  # has Table 6.1
+PAGE = REFERENCE.parent / "README.md"
+THESIS = REFERENCE.parent / "details" / "thesis.md"  # has Table 6.1
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
         arguments: the command line, `sys.argv[1:]` if not given.
 
     Returns:
-        0; 1 if a verdict or sentence of the file does not follow from the tables, or a command failed; 2 for
+        0; 1 if a verdict or sentence of a claim does not follow from the tables, or a command failed; 2 for
         wrong input.
     """
     parser = argparse.ArgumentParser(prog="python -m experiments.results.claims", description=__doc__)
@@ -36,11 +37,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--run-commands",
         action="store_true",
-        help="run each command of the file with --quick at its end, in a temporary folder",
+        help="run each command of the claims with --quick at its end, in a temporary folder",
     )
     options = parser.parse_args(arguments)
     try:
-        claims = read()
+        claims = collected()
         chosen = [checks.word("claim", name, claims) for name in options.id]
         if chosen and (options.write or options.run_commands):
             raise checks.refuse_value("id", chosen, "none beside --write and --run-commands, which take all")
@@ -57,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
     print("\n".join(shown))
     faults = [fault for one in judgements for fault in one.faults]
     for fault in faults:
-        print(f"error: {fault}; allowed: what the tables say; change results/verdicts.toml", file=sys.stderr)
+        print(f"error: {fault}; allowed: what the tables say; change the claim", file=sys.stderr)
     return 1 if faults else 0
 
 

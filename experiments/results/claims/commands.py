@@ -10,7 +10,7 @@ from types import ModuleType
 
 from experiments.core.cli import parsed
 from experiments.core.settings import Settings, UsageError
-from experiments.results.claims.reading import COMMAND, Claim
+from experiments.results.claims.claim import COMMAND, Claim
 from md import BackendUnavailableError
 from md import backend as backends
 from sfc import checks
@@ -22,7 +22,7 @@ LAST_LINES = 3  # of a run that failed
 
 def distinct(claims: Iterable[Claim]) -> list[str]:
     """Return the command lines of claims, each once, in their order."""
-    return list(dict.fromkeys(line for claim in claims for line in claim.command))
+    return list(dict.fromkeys(line for claim in claims for line in claim.measured.command))
 
 
 def parse(line: str) -> Settings:

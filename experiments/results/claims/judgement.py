@@ -1,14 +1,25 @@
-"""Judge claims: evaluate queries, apply rules, and fill numbers into sentences."""
+"""Judge claims: evaluate queries, apply rules, and fill numbers into sentences.
+
+Contract. A rule is a Python expression of the answers of a claim's queries, by their names, such as
+`gain.low > 1 and share.value < 0.5`: it is shown to the reader as it is evaluated.
+"""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.results.claims.reading import Claim, common, placeholders
-from experiments.results.claims.rules import NOT_MEASURED, word
+from experiments.results.claims.claim import (
+    CONFIRMED,
+    DEPENDS,
+    NOT_MEASURED,
+    REFUTED,
+    Claim,
+    placeholders,
+)
 from experiments.results.gains import Estimate
 from experiments.results.kept.queries import REFERENCE, evaluate
+from sfc import checks
 
 DIGITS = 3
 
@@ -31,22 +42,19 @@ class Judgement:
 
     @property
     def faults(self) -> list[str]:
-        """What the file says and the tables do not: the verdict, or the sentence."""
+        """What the claim says and the tables do not: the verdict, or the sentence."""
         if self.parts:
             return [fault for part in self.parts for fault in part.faults] + self._wrong_word
         needed = self.claim.sentence_if
-        if needed is None or needed.holds(self.answers):
+        if not needed or holds(needed, self.answers):
             return self._wrong_word
-        return [
-            *self._wrong_word,
-            f"{self.claim.id}: the sentence needs {needed.text!r}, which does not hold",
-        ]
+        return [*self._wrong_word, f"{self.claim.id}: the sentence needs {needed!r}, which does not hold"]
 
     @property
     def _wrong_word(self) -> list[str]:
         if self.word == self.claim.verdict:
             return []
-        return [f"{self.claim.id}: the file says {self.claim.verdict!r}, the rules {self.word!r}"]
+        return [f"{self.claim.id}: the claim says {self.claim.verdict!r}, the rules {self.word!r}"]
 
     @property
     def sentence(self) -> str:
@@ -68,7 +76,7 @@ def judge(claim: Claim, root: Path = REFERENCE) -> Judgement:
     """Judge a claim.
 
     Args:
-        claim: of `claims.read`.
+        claim: of `claim.collected`.
         root: folder of the runs.
 
     Raises:
@@ -77,19 +85,54 @@ def judge(claim: Claim, root: Path = REFERENCE) -> Judgement:
     """
     if claim.parts:
         parts = tuple(judge(part, root) for part in claim.parts)
-        return Judgement(claim, common(tuple(part.word for part in parts)), {}, parts)
+        words = {part.word for part in parts}
+        return Judgement(claim, words.pop() if len(words) == 1 else DEPENDS, {}, parts)
     answers = {}
     for name, query in claim.queries.items():
         try:
             answers[name] = evaluate(query, root)
         except ValueError as error:
             raise ValueError(f"claim {claim.id}, query {name}: {error}") from error
-    if claim.confirmed_if is None or claim.refuted_if is None:
-        return Judgement(claim, NOT_MEASURED, answers)
+    return Judgement(claim, word(claim, answers), answers)
+
+
+def word(claim: Claim, answers: Mapping[str, Estimate]) -> str:
+    """Return the verdict that the rules of a claim give: "depends" if neither holds.
+
+    Args:
+        claim: with rules, or "not measured".
+        answers: by the names of the queries.
+
+    Raises:
+        ValueError: both hold, or one that cannot be evaluated.
+    """
+    if not claim.confirmed_if:
+        return NOT_MEASURED
     try:
-        return Judgement(claim, word(claim.confirmed_if, claim.refuted_if, answers), answers)
+        confirmed, refuted = holds(claim.confirmed_if, answers), holds(claim.refuted_if, answers)
+        if confirmed and refuted:
+            raise checks.refuse_value("rules that hold", claim.rules, "one of the two, or none")
     except ValueError as error:
         raise ValueError(f"claim {claim.id}: {error}") from error
+    return CONFIRMED if confirmed else REFUTED if refuted else DEPENDS
+
+
+def holds(rule: str, answers: Mapping[str, Estimate]) -> bool:
+    """Return whether a rule holds.
+
+    Args:
+        rule: text of this package, see the contract of this file.
+        answers: by the names of the queries.
+
+    Raises:
+        ValueError: a name without an answer, a field that no answer has, or what is neither true nor false.
+    """
+    try:
+        truth = eval(rule, {"__builtins__": {}}, dict(answers))
+    except (SyntaxError, NameError, AttributeError, TypeError) as error:
+        allowed = f"value, low, high and runs of {', '.join(answers)}"
+        raise checks.refuse_value("rule", rule, allowed, str(error)) from error
+    return bool(checks.instance("rule", truth, bool, "a condition"))
 
 
 def filled(template: str, answers: Mapping[str, Estimate]) -> str:

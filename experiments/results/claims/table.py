@@ -4,9 +4,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from experiments.core.record import write_bytes
+from experiments.results.claims.claim import WORDS, placeholders
 from experiments.results.claims.judgement import Judgement, filled
-from experiments.results.claims.reading import placeholders
-from experiments.results.claims.rules import WORDS
 from sfc import checks
 
 BEGIN, END = "<!-- verdicts: begin -->", "<!-- verdicts: end -->"
@@ -40,8 +39,7 @@ def details(judgement: Judgement) -> list[str]:
         f"{claim.id}: {claim.claim} [{claim.source}: {claim.there}]",
         f"  {judgement.word}: {judgement.sentence}",
     ]
-    rules = ("confirmed_if", "refuted_if", "sentence_if")
-    found += [f"  {name}: {rule.text}" for name in rules if (rule := getattr(claim, name)) is not None]
+    found += [f"  {name}: {rule}" for name, rule in claim.rules.items()]
     for name, answer in judgement.answers.items():
         query, case = claim.queries[name], answer.case and f", {answer.case}"
         found.append(f"  {name} = {filled('{x}', {'x': answer})}, {answer.interval}{case}")
@@ -50,9 +48,9 @@ def details(judgement: Judgement) -> list[str]:
     found += [
         f"  {name}: {value}"
         for name in ("device", "n", "commit", "figure")
-        if (value := getattr(claim, name))
+        if (value := getattr(claim.measured, name))
     ]
-    found += [f"  {line}" for line in claim.command]
+    found += [f"  {line}" for line in claim.measured.command]
     return found + [line for part in judgement.parts for line in details(part)]
 
 
@@ -66,7 +64,7 @@ def markdown(judgements: Iterable[Judgement], reference: str = "reference") -> s
     rows = ["|id|claim|verdict|here (with interval)|there|figure|", "|---|---|---|---|---|---|"]
     for one in judgements:
         claim = one.claim
-        figure = f"[figure]({reference}/{claim.figure})" if claim.figure else ""
+        figure = f"[figure]({reference}/{claim.measured.figure})" if claim.measured.figure else ""
         cells = (claim.id, claim.short, one.word, one.here, f"{claim.there} [{claim.source}]", figure)
         rows.append("|" + "|".join(cell.replace("|", "\\|") for cell in cells) + "|")
     return "\n".join(rows)

@@ -80,13 +80,13 @@ def build(own: list[Path]) -> str:
         UsageError: a run without table or provenance, or a damaged one.
         ValueError: claims or queries that do not fit the tables.
     """
+    from experiments.results.claims.claim import collected
     from experiments.results.claims.judgement import judge
-    from experiments.results.claims.reading import read
     from experiments.results.page import build as page
     from experiments.results.page import runs  # here, so that --help needs no libraries
 
     given = runs.own(own)
-    return page.html([judge(claim) for claim in read().values()], runs.kept(), given)
+    return page.html([judge(claim) for claim in collected().values()], runs.kept(), given)
 
 
 def _check_libraries() -> None:

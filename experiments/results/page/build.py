@@ -16,8 +16,8 @@ from markupsafe import Markup
 
 from experiments.core.provenance import code_of
 from experiments.processes.output import readable
+from experiments.results.claims.claim import NOT_MEASURED, REFUTED, WORDS
 from experiments.results.claims.judgement import Judgement
-from experiments.results.claims.rules import NOT_MEASURED, REFUTED, WORDS
 from experiments.results.claims.table import counted
 from experiments.results.kept.queries import REFERENCE
 from experiments.results.page import charts as points

@@ -10,8 +10,6 @@ from experiments.results.kept.queries import REFERENCE
 from experiments.results.page.pictures import embed
 from experiments.results.page.runs import Run
 
-RULES = ("confirmed_if", "refuted_if", "sentence_if")
-
 
 class ClaimRows:
     """Rows of all claims.
@@ -37,16 +35,16 @@ class ClaimRows:
     def _rows(self, judgement: Judgement) -> dict[str, Any]:
         claim = judgement.claim
         anchor = claim.id.replace(" ", "-")
-        texts = ("id", "claim", "short", "source", "there", "device", "n", "commit", "command", "figure")
-        found: dict[str, Any] = {name: getattr(claim, name) for name in texts}
+        texts = ("id", "claim", "short", "source", "there")
+        found: dict[str, Any] = {name: getattr(claim, name) for name in texts} | vars(claim.measured)
         found |= {"word": judgement.word, "sentence": judgement.sentence, "here": judgement.here}
         found |= {"anchor": anchor, "name": claim.id.partition(" ")[2].replace("_", " ")}
         found |= {"queries": self._queries(judgement), "picture": None, "picture_at": ""}
-        found["rules"] = [(name, rule.text) for name in RULES if (rule := getattr(claim, name)) is not None]
-        if claim.figure:
-            is_first = claim.figure not in self._figures
-            found["picture_at"] = self._figures.setdefault(claim.figure, f"{anchor}-figure")
-            found["picture"] = embed(REFERENCE, claim.figure) if is_first else None
+        found["rules"] = list(claim.rules.items())
+        if figure := claim.measured.figure:
+            is_first = figure not in self._figures
+            found["picture_at"] = self._figures.setdefault(figure, f"{anchor}-figure")
+            found["picture"] = embed(REFERENCE, figure) if is_first else None
         found["parts"] = [self._rows(part) for part in judgement.parts]
         return found
 

@@ -1,18 +1,15 @@
-"""Numbers of the page's sentences: answers of the claims' queries, and of those in `numbers.toml`."""
+"""Numbers of the page's sentences: answers of the claims' queries, and of those of no claim."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.results.claims.judgement import Judgement, Shown
-from experiments.results.claims.reading import query_of, read_tables
-from experiments.results.claims.rules import Rule
-from experiments.results.kept.queries import REFERENCE, evaluate
-
-HOLDS = "holds"  # list of rules
-FILE = Path(__file__).parent / "numbers.toml"
+from experiments.results.claims.claim import names
+from experiments.results.claims.judgement import Judgement, Shown, holds
+from experiments.results.claims.numbers import HOLDS, NUMBERS
+from experiments.results.kept.queries import REFERENCE, Query, evaluate
 
 
 class Number(Shown):
@@ -28,31 +25,32 @@ def of_claims(judgements: Iterable[Judgement]) -> dict[str, Any]:
     return {one.claim.id: _of(one) for one in judgements}
 
 
-def of_page(path: Path = FILE, root: Path = REFERENCE) -> dict[str, Number]:
+def of_page(
+    queries: Mapping[str, Query] = NUMBERS, rules: Sequence[str] = HOLDS, root: Path = REFERENCE
+) -> dict[str, Number]:
     """Return name -> number of the queries that no claim has; check the rules that the sentences need.
 
     Args:
-        path: of the queries, TOML.
+        queries: name -> query.
+        rules: on their answers.
         root: folder of the runs.
 
     Raises:
         UsageError: a table that is missing or damaged.
-        ValueError: no TOML, a query that is not allowed or cannot be answered, or a rule that does not
-            hold; the error names it.
+        ValueError: a query that cannot be answered, or a rule that does not hold; the error names it.
     """
-    tables = read_tables(path, "query")
-    answers, rules = {}, [Rule(text) for text in tables.pop(HOLDS, [])]
-    for name, table in tables.items():
+    answers = {}
+    for name, query in queries.items():
         try:
-            answers[name] = evaluate(query_of(name, table), root)
+            answers[name] = evaluate(query, root)
         except ValueError as error:
-            raise ValueError(f"{path.name}, query {name}: {error}") from error
+            raise ValueError(f"query {name}: {error}") from error
     for rule in rules:
-        if not rule.holds(answers):
-            found = ", ".join(f"{name} = {Shown(answers[name])}" for name in rule.names)
+        if not holds(rule, answers):
+            found = ", ".join(f"{name} = {Shown(answers[name])}" for name in names(rule))
             raise ValueError(
-                f"the sentences of the page need {rule.text!r}; found: {found}; allowed: what the tables "
-                f"say; change the sentence, and `{HOLDS}` in {path.name}"
+                f"the sentences of the page need {rule!r}; found: {found}; allowed: what the tables say; "
+                "change the sentence, and its rule in claims/numbers.py"
             )
     return {name: Number(answer) for name, answer in answers.items()}
 

@@ -1,8 +1,13 @@
-"""Sections of the page in their order: claims, charts and pictures of each. Words are in `templates/`."""
+"""Sections of the page in their order: charts and pictures of each. Words are in `templates/`.
+
+A section has the claims of the file of `claims/subjects` with its name.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from experiments.results.claims.claim import by_subject
 
 
 @dataclass(frozen=True)
@@ -12,16 +17,19 @@ class Section:
     Args:
         id: on the page, and of its template.
         title: its heading.
-        claims: ids of the claims that it answers.
         charts: ids of its charts.
         pictures: path below `results/reference`, and what it shows.
     """
 
     id: str
     title: str
-    claims: tuple[str, ...] = ()
     charts: tuple[str, ...] = ()
     pictures: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """Ids of the claims that it answers."""
+        return tuple(claim.id for claim in by_subject().get(self.id, ()))
 
 
 OWN = Section("own", "Your runs")  # only with --run, before the last
@@ -33,19 +41,17 @@ SECTIONS = (
         "What is compared",
         pictures=(("curves/cpu/orderings_16x16.png", "Orders of 16 x 16 cells, drawn as paths"),),
     ),
-    Section("predicted", "What order should buy", ("T2", "T3", "T6", "T9"), ("misses",)),
+    Section("predicted", "What order should buy", ("misses",)),
     Section(
         "lasts",
         "How long it lasts",
-        ("T5", "T7", "T8"),
         ("decay",),
         (("wear/h200/wear_2097152.png", "Measured loss of an order beside the predicted one, 2^21 spheres"),),
     ),
-    Section("buys", "What it does buy", ("T10", "T11", "T12", "T16"), ("sizes", "box")),
+    Section("buys", "What it does buy", ("sizes", "box")),
     Section(
         "foreseen",
         "Which model foresees it",
-        ("T4",),
         ("foreseen",),
         (
             (
@@ -54,11 +60,10 @@ SECTIONS = (
             ),
         ),
     ),
-    Section("reorder", "What a reorder costs, and how often", ("T1", "T14", "T15"), ("interval", "cost")),
+    Section("reorder", "What a reorder costs, and how often", ("interval", "cost")),
     Section(
         "lift",
         "The tree and the wing",
-        tuple(f"L{k}" for k in range(1, 9)),
         ("ladder",),
         (
             ("lift/h200/lift_and_drag.png", "Lift and drag over the angle of attack"),
@@ -68,21 +73,18 @@ SECTIONS = (
     Section(
         "flock",
         "The flock",
-        ("B1",),
         ("flock",),
         (("flock_order/cpu/still.png", "6000 boids after 1000 steps, arrows coloured by heading"),),
     ),
     Section(
         "cavity",
         "The cavity",
-        ("F1", "F2", "F3"),
         ("cavity",),
         (("cavity_flow/cpu/flow_1000.png", "Steady flow in the cavity at Re 1000"),),
     ),
     Section(
         "physics",
         "Checks of the physics",
-        ("T13",),
         pictures=(
             ("shaken/h200/profiles.png", "Profiles of the shaken gas over the height"),
             ("shaken/h200/balance.png", "Energy of the shaken gas: what comes in and what is lost"),

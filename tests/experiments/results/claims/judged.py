@@ -2,10 +2,11 @@
 
 from functools import cache
 
+from experiments.results.claims.claim import collected, every
 from experiments.results.claims.judgement import Judgement, judge
-from experiments.results.claims.reading import every, read
 
-CLAIMS = {claim.id: claim for claim in (*every(read()), *read().values())}
+IDS = tuple(collected())
+CLAIMS = {claim.id: claim for claim in (*every(collected()), *collected().values())}
 
 
 @cache

@@ -11,10 +11,10 @@ from experiments.core.settings import Settings
 from experiments.peers import PEERS
 from experiments.results.claims import __main__ as command
 from experiments.results.claims import commands
-from experiments.results.claims.reading import every, read
+from experiments.results.claims.claim import collected, every
 from tests.tiers import by_default, full, nightly
 
-LINES = commands.distinct(every(read()))
+LINES = commands.distinct(every(collected()))
 ONE_EACH = list({line.split()[2]: line for line in LINES}.values())  # of each experiment
 SMALL = "python -m experiments.curves --backend cpu"
 ON_DEVICE = "python -m experiments.decay --backend cuda"

@@ -7,15 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.results.claims.judgement import filled, judge, number
-from experiments.results.claims.reading import Claim
-from experiments.results.claims.rules import CONFIRMED, DEPENDS, NOT_MEASURED, REFUTED, Rule, word
+from experiments.results.claims.claim import CONFIRMED, DEPENDS, NOT_MEASURED, REFUTED, Claim, names
+from experiments.results.claims.judgement import filled, holds, judge, number, word
 from experiments.results.gains import Estimate
 from experiments.results.selection import RUN
 from tests.experiments.results.claims.judged import CLAIMS, judged
 from tests.tiers import first
 
-JUDGED = [claim.id for claim in CLAIMS.values() if claim.confirmed_if is not None]
+JUDGED = [claim.id for claim in CLAIMS.values() if claim.confirmed_if]
 TRIALS = 700
 
 
@@ -42,11 +41,16 @@ def shifted(answer: Estimate, places: list[float], generator: random.Random) -> 
     return replace(answer, value=value, low=value - reach, high=value + reach)
 
 
-def parts_of(rule: Rule) -> list[Rule]:
+def parts_of(rule: str) -> list[str]:
     """Conditions that a rule joins by `and`."""
-    tree = ast.parse(rule.text, mode="eval").body
+    tree = ast.parse(rule, mode="eval").body
     joined = isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And)
-    return [Rule(ast.unparse(part)) for part in tree.values] if joined else [rule]
+    return [ast.unparse(part) for part in tree.values] if joined else [rule]
+
+
+def numbers_of(rule: str) -> list[float]:
+    """Numbers that a rule compares with."""
+    return [float(node.value) for node in ast.walk(ast.parse(rule)) if isinstance(node, ast.Constant)]
 
 
 def reachable(claim: Claim, answers: dict[str, Estimate]) -> set[str]:
@@ -56,15 +60,15 @@ def reachable(claim: Claim, answers: dict[str, Estimate]) -> set[str]:
     """
     generator, words = random.Random(claim.id), set()
     rules = (claim.confirmed_if, claim.refuted_if)
-    places = [number for rule in rules for number in rule.numbers]
+    places = [number for rule in rules for number in numbers_of(rule)]
     places += [answer.value for answer in answers.values()]
     for goal in rules:
         parts, now, most = parts_of(goal), answers, 0
         for _ in range(TRIALS):
             name = generator.choice(list(answers))
             moved = now | {name: shifted(now[name], places, generator)}
-            words.add(word(*rules, moved))
-            holding = sum(part.holds(moved) for part in parts)
+            words.add(word(claim, moved))
+            holding = sum(holds(part, moved) for part in parts)
             if holding >= most:
                 now, most = moved, holding
     return words
@@ -73,13 +77,13 @@ def reachable(claim: Claim, answers: dict[str, Estimate]) -> set[str]:
 @pytest.mark.parametrize("name", first(JUDGED, 4))
 def test_other_values_give_every_other_verdict(name):
     claim, answers = CLAIMS[name], dict(judged(name).answers)
-    used = {*claim.confirmed_if.names, *claim.refuted_if.names}
+    used = {*names(claim.confirmed_if), *names(claim.refuted_if)}
     words = reachable(claim, {key: answer for key, answer in answers.items() if key in used})
     assert words == {CONFIRMED, REFUTED, DEPENDS}
 
 
 def made(confirmed_if: str, refuted_if: str) -> Claim:
-    return replace(CLAIMS["L6"], confirmed_if=Rule(confirmed_if), refuted_if=Rule(refuted_if))
+    return replace(CLAIMS["L6"], confirmed_if=confirmed_if, refuted_if=refuted_if)
 
 
 @pytest.mark.parametrize(
@@ -100,14 +104,14 @@ def test_a_rule_that_cannot_fail_is_found(confirmed_if, refuted_if):
 
 def test_rules_that_do_not_exclude_each_other_are_found():
     claim = made("h100.low > 1", "h200.high < 1")
-    with pytest.raises(ValueError, match="both rules hold"):
+    with pytest.raises(ValueError, match=r"claim L6: rules that hold = .*; allowed: one of the two"):
         reachable(claim, dict(judged("L6").answers))
 
 
 def test_a_wrong_word_and_a_sentence_that_no_longer_holds_are_faults():
-    claim = replace(CLAIMS["L6"], verdict=REFUTED, sentence_if=Rule("h100.high < 1"))
+    claim = replace(CLAIMS["L6"], verdict=REFUTED, sentence_if="h100.high < 1")
     assert judge(claim).faults == [
-        "L6: the file says 'refuted', the rules 'confirmed'",
+        "L6: the claim says 'refuted', the rules 'confirmed'",
         "L6: the sentence needs 'h100.high < 1', which does not hold",
     ]
 
@@ -119,7 +123,7 @@ def test_faults_of_parts_are_those_of_their_claim():
         for part in whole.parts
     )
     assert judge(replace(whole, parts=parts)).faults == [
-        "L8 far_in_memory: the file says 'confirmed', the rules 'depends'"
+        "L8 far_in_memory: the claim says 'confirmed', the rules 'depends'"
     ]
 
 
@@ -159,3 +163,52 @@ def test_texts_are_filled_with_numbers():
 def test_numbers_have_three_digits(value, text):
     assert number(value) == text
     assert math.isclose(float(number(value).replace(",", "")), value, rel_tol=5e-3)
+
+
+ANSWERS = {
+    "gain": Estimate(2.0, 1.5, 2.5, 3, RUN, 5, False),
+    "share": Estimate(-0.5, -0.6, -0.4, 1, RUN, 5, True),
+}
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("gain.low > 1", True),
+        ("gain.low > 1.5", False),
+        ("1 < gain.value < 2", False),
+        ("1 < gain.value <= 2", True),
+        ("gain.runs >= 3 and share.runs < 2", True),
+        ("gain.high < 1 or share.high > 0", False),
+        ("not gain.high < 1", True),
+        ("share.high < gain.low", True),
+    ],
+)
+def test_a_rule_compares_answers(rule, expected):
+    assert holds(rule, ANSWERS) is expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason"),
+    [
+        ("loss.low > 1", "name 'loss' is not defined"),
+        ("gain.width > 1", "no attribute 'width'"),
+        ("gain > 1", "'>' not supported"),
+        ("gain.low >", "invalid syntax"),
+        ("open('x')", "name 'open' is not defined"),
+    ],
+)
+def test_a_rule_that_cannot_be_evaluated_is_named(rule, reason):
+    with pytest.raises(
+        ValueError, match=rf"rule = .*; allowed: value, low, high and runs of gain, share; .*{reason}"
+    ):
+        holds(rule, ANSWERS)
+
+
+def test_a_number_is_no_rule():
+    with pytest.raises(TypeError, match=r"rule = 1\.5 of class float; allowed: a condition"):
+        holds("gain.low", ANSWERS)
+
+
+def test_a_rule_names_its_queries():
+    assert names("gain.low > 1 and (share.high < -0.5 or gain.value < 3)") == ("gain", "share")

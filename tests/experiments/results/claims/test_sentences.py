@@ -10,12 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from experiments.results.baselines import is_again, original
-from experiments.results.claims.reading import IDS, RESULTS
+from experiments.results.claims.numbers import CPU, STEP
+from experiments.results.claims.queries import gain, highest, lowest, number
 from experiments.results.kept.queries import REFERENCE
 from experiments.results.page.numbers import of_claims, of_page
 from experiments.results.page.sections import SECTIONS
-from tests.experiments.results.claims.judged import judged
+from tests.experiments.results.claims.judged import IDS, judged
 
+RESULTS = REFERENCE.parent
 ROOT = RESULTS.parent
 TEMPLATES = ROOT / "experiments" / "results" / "page" / "templates" / "sections"
 TRIED = (
@@ -78,11 +80,61 @@ SAYS = {
 }  # page -> templates of what it says
 
 
+COUNTERS, BOX = "counters/h200_three_runs", "speed_up/h100"
+H100 = f"search == 'linked' and {STEP}"
+PHASES = "phase in ('force', 'build', 'integrate')"
+VERLET = "search == 'verlet' and n == 2**21 and filling_fraction == 0.2"
+
+
+def cpu_force(ordering):
+    """The force's part of a step on a CPU."""
+    where = f"phase ? and filling_fraction == 0.2 and ordering == '{ordering}'"
+    return gain(CPU, where, "== 'force'", PHASES.removeprefix("phase "), statistic="part of sums")
+
+
+OF_NO_CLAIM = {
+    "box_lattice_h200": gain(
+        "speed_up/h200",
+        "fused and filling_fraction == 0.2 and part == 'total' and ordering == '?'",
+        "pancake",
+        "aged",
+        statistic="gain of sums",
+    ),
+    "copy_again": highest(
+        gain("encode/cpu_vbmi", "encoder == '?'", "copy again", "copy", statistic="apart"),
+        *("direction", "dim", "bits", "run"),
+    ),
+    "kernel": gain(
+        COUNTERS, "what == 'kernel' and ordering == '?'", "hilbert", "shuffled", statistic="gain of medians"
+    ),
+    "kernel_steps": gain(COUNTERS, "what == 'time' and ordering == '?'", "hilbert", "shuffled"),
+    "cpu_force": cpu_force("shuffled"),
+    "cpu_force_lattice": cpu_force("lattice"),
+    "verlet_searches": number("searches/h200", VERLET, "time_ms"),
+    "h100_lattice": gain("timing/h100", H100, "hilbert", "lattice"),
+    "h100_shuffled": gain("timing/h100", H100, "hilbert", "shuffled"),
+    "verlet_h100": number("timing/h100", f"search == 'verlet' and {STEP}".replace("?", "row"), "time_ms"),
+    "verlet_searches_h100": number("searches/h100", VERLET, "time_ms"),
+    "box_youngest": lowest(
+        number(BOX, "fused and ordering == 'aged'", "age_steps - sample_ms / time_ms + 1", "min"), "round"
+    ),
+    "phases_youngest": lowest(
+        number(
+            BOX,
+            "not fused and ordering == 'aged' and part == 'force'",
+            "age_steps - 2 * sample_ms / time_ms",
+            "min",
+        ),
+        "round",
+    ),
+}  # numbers of sentences that neither a claim nor the page of the results has
+
+
 @cache
 def numbers() -> dict:
     """Name of a claim, or n for numbers of no claim -> its numbers; ages on a CPU, small integers."""
     found: dict = {name: SimpleNamespace(**of) for name, of in of_claims(map(judged, IDS)).items()}
-    n = of_page() | of_page(RESULTS / "numbers.toml")
+    n = of_page() | of_page(OF_NO_CLAIM, ())
     ages = (float(n[f"cpu_{name}"].value) for name in ("youngest", "oldest"))
     return found | {"n": SimpleNamespace(**n), "cpu_ages": " to ".join(f"{age:.0f}" for age in ages)}
 

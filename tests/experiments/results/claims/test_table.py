@@ -8,8 +8,7 @@ import pytest
 from experiments.results.claims import __main__ as command
 from experiments.results.claims import table as page
 from experiments.results.claims import table_6_1
-from experiments.results.claims.reading import IDS
-from tests.experiments.results.claims.judged import judged
+from tests.experiments.results.claims.judged import IDS, judged
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +30,7 @@ def test_the_table_has_a_row_a_claim_whose_figures_exist(judgements):
     assert len(rows) == len(IDS) + 2
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7}
     links = re.findall(r"\]\((reference/[^)]+)\)", "\n".join(rows))
-    assert len(links) == sum(bool(one.claim.figure) for one in judgements)
+    assert len(links) == sum(bool(one.claim.measured.figure) for one in judgements)
     for row, one in zip(rows[2:], judgements, strict=True):
         assert f"|{one.word}|" in row
         assert one.claim.short in row
@@ -106,4 +105,4 @@ def test_the_command_prints_writes_and_fails(tmp_path, monkeypatch, capsys, judg
 def test_a_verdict_that_does_not_follow_ends_with_status_1(monkeypatch, capsys):
     monkeypatch.setattr(command, "judge", lambda claim: page.Judgement(claim, "refuted", {}))
     assert command.main(["L8"]) == 1
-    assert "L8: the file says 'depends', the rules 'refuted'" in capsys.readouterr().err
+    assert "L8: the claim says 'depends', the rules 'refuted'" in capsys.readouterr().err

@@ -11,16 +11,17 @@ from pathlib import Path
 import pytest
 
 from experiments.results.claims import judgement
+from experiments.results.claims.claim import collected
 from experiments.results.claims.judgement import Shown
-from experiments.results.claims.reading import IDS, PARTS, read
+from experiments.results.claims.numbers import NUMBERS
 from experiments.results.kept.queries import REFERENCE, evaluate
 from experiments.results.page import __main__ as command
 from experiments.results.page import build as pages
 from experiments.results.page import pictures
 from experiments.results.page.chart_list import CHARTS
-from experiments.results.page.numbers import FILE, of_page
+from experiments.results.page.numbers import of_page
 from experiments.results.page.sections import OWN, SECTIONS
-from tests.experiments.results.claims.judged import judged
+from tests.experiments.results.claims.judged import IDS, judged
 from tests.experiments.results.page.document import Document, spaced
 
 SOURCE, NAME = "timing/h100", "20260101T000000Z-0123abcd"
@@ -70,8 +71,8 @@ def test_each_claim_is_in_the_scoreboard_and_in_one_section(document):
     assert rows == list(IDS)
     articles = [one.attributes["id"] for one in document.all("article")]
     assert sorted(articles) == sorted([*IDS, f"run-timing-{NAME}"])
-    for name, parts in PARTS.items():
-        assert {f"{name}-{part}" for part in parts} <= {
+    for name, claim in collected().items():
+        assert {part.id.replace(" ", "-") for part in claim.parts} <= {
             one.attributes.get("id") for one in document.all("section", inside=name)
         }
 
@@ -93,7 +94,7 @@ def test_the_rows_of_a_claim_have_all_that_is_behind_its_verdict(document, judge
         assert cells[3].startswith("NVIDIA H")
         assert cells[5] == " ".join(claim.queries[name].run)
         assert claim.queries[name].where in cells[6]
-    for part in (*claim.command, claim.commit, claim.device, claim.n, claim.figure):
+    for part in (*claim.measured.command, claim.measured.commit, claim.measured.device, claim.measured.n):
         assert part in text
 
 
@@ -105,7 +106,7 @@ def test_numbers_of_sentences_and_points_are_answers_of_queries(document, data):
     wanted = {"run": HEADLINE, "order": "hilbert", "over": "shuffled", "filling": "20 %", "size": "2^21"}
     (row,) = [row for row in rows if wanted.items() <= row.items()]
     assert row["text"] == str(found)
-    T4 = read()["T4"].queries["measured_5"]  # noqa: N806 # its id
+    T4 = collected()["T4"].queries["measured_5"]  # noqa: N806 # its id
     rows = [
         dict(zip(data["charts"]["foreseen"]["fields"], row, strict=True))
         for row in data["charts"]["foreseen"]["rows"]
@@ -124,7 +125,7 @@ def test_no_sentence_has_a_number_of_its_own():
     for path in templates.glob("*.html"):
         assert not re.findall(r"\d\.\d", path.read_text()), path.name
     used = "".join(path.read_text() for path in templates.glob("*.html"))
-    names = re.findall(r"^\[(\w+)\]", FILE.read_text(), re.MULTILINE)
+    names = list(NUMBERS)
     assert [name for name in names if f"n.{name}" not in used] == []
 
 

@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from experiments.results.baselines import LATTICE, SHUFFLED
+from experiments.results.claims.queries import number
 from experiments.results.kept import queries
 from experiments.results.kept.queries import Query, evaluate_each
 from experiments.results.page import build as page
@@ -136,26 +137,12 @@ def test_a_heading_that_is_missing_is_named(tmp_path):
         page.part_of(tmp_path / "none.md", "There")
 
 
-def test_a_sentence_that_the_tables_contradict_is_named(tmp_path):
+def test_a_sentence_that_the_tables_contradict_is_named():
     rule = "trees.value > 1e9"
-    query = '[trees]\nrun = "fence/cpu"\nwhere = "n > 0"\nvalue = "n"\nstatistic = "median"\n'
-    (tmp_path / "numbers.toml").write_text(f'holds = ["{rule}"]\n{query}')
     with pytest.raises(ValueError, match=rf"need '{rule}'; found: trees = 65,500; allowed"):
-        numbers.of_page(tmp_path / "numbers.toml")
+        numbers.of_page({"trees": number("fence/cpu", "n > 0", "n")}, (rule,))
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[gain", "cannot be read"),
-        ('[gain]\nrun = "fence/cpu"\n', "query gain"),
-        (
-            '[gain]\nrun = "fence/cpu"\nwhere = "nothing == 1"\nvalue = "n"\nstatistic = "median"\n',
-            "query gain",
-        ),
-    ],
-)
-def test_broken_queries_of_sentences_are_named(tmp_path, text, said):
-    (tmp_path / "numbers.toml").write_text(text)
-    with pytest.raises(ValueError, match=rf"{said}.*allowed"):
-        numbers.of_page(tmp_path / "numbers.toml")
+def test_a_query_of_a_sentence_that_cannot_be_answered_is_named():
+    with pytest.raises(ValueError, match=r"query gain: where = 'nothing == 1'.*allowed"):
+        numbers.of_page({"gain": number("fence/cpu", "nothing == 1", "n")})

@@ -1,0 +1,47 @@
+"""Claims on the searches of a flock."""
+
+from experiments.results.claims.claim import Claim, Measured
+from experiments.results.claims.queries import Query, Runs, both, gain
+
+LARGE, SMALL, CPU = "flocking/h200", "flocking/h200_100000", "flocking/cpu"
+NAIVE, SCATTERED = "naive", "scattered, shuffled"
+STEPS = ("scattered", "coherent", "staged")
+
+
+def faster(run: Runs, this: str, over: str) -> Query:
+    """Compare two searches of boids that are spread evenly."""
+    return gain(run, "age == 0 and start == 'uniform' and name == '?'", this, over)
+
+
+# Data: several fields a line.
+# fmt: off
+CLAIMS = (
+    Claim(
+        "B1", "depends",
+        "Scattered beats naive, coherent beats scattered, staged neighbour cells beat coherent.",
+        short="Scattered, coherent, staged: each the faster", there="an order, no number",
+        quote="""Cutting the middleman ... Shared-memory Optimization ... shovel all neighbor grids of a warp
+        to shared memory""",
+        sentence="""The first two steps hold on CPU and H200. Staged cells (tiles) lose on the H200, the one
+        with shared memory, and win on the CPU.""",
+        here="H200 {scattered}, {coherent}, {staged}; CPU {scattered_cpu}, {coherent_cpu}, {staged_cpu}",
+        measured=Measured("flocking/h200/rungs_float32.png", "8b66b51, 69b843c (CPU)",
+            "H200; Intel Xeon, 2 cores", "10^5 (first step) and 10^6 boids; CPU 10^4",
+            """flocking --backend cuda --n 1000000 --age 0 --search scattered coherent tiles --predicted-up-to
+            0""",
+            """flocking --backend cuda --n 100000 --age 0 --search naive scattered --naive-up-to 100000
+            --predicted-up-to 0""",
+            "flocking --backend cpu --age 0 --search naive scattered coherent tiles",
+        ),
+        confirmed_if=both("?.low > 1", *STEPS, "scattered_cpu", "coherent_cpu", "staged_cpu"),
+        refuted_if=both("?.high < 1 and ?_cpu.high < 1", *STEPS, by=" or "),
+        sentence_if="""scattered.low > 1 and coherent.low > 1 and scattered_cpu.low > 1 and coherent_cpu.low >
+        1 and staged_cpu.low > 1 and staged.high < 1""",
+        queries={
+            "scattered": faster(SMALL, SCATTERED, NAIVE), "coherent": faster(LARGE, "coherent", SCATTERED),
+            "staged": faster(LARGE, "tiles", "coherent"), "scattered_cpu": faster(CPU, SCATTERED, NAIVE),
+            "coherent_cpu": faster(CPU, "coherent", SCATTERED),
+            "staged_cpu": faster(CPU, "tiles", "coherent"),
+        },
+    ),
+)

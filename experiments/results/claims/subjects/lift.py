@@ -1,0 +1,355 @@
+"""Claims on the tree that finds contacts of discs, on the flow round a wing, and on the grid."""
+
+from experiments.results.claims.claim import Claim, Measured
+from experiments.results.claims.queries import Query, Runs, both, gain, highest, lowest, number
+
+H100, H200, CPU = "ladder/h100", "ladder/h200", "ladder/cpu_room_16"
+CLIMB = "ladder --backend cuda --n 131072 2097152 --rounds 3 --steps 32 --warmup 300"
+LADDER = Measured("ladder/h100/gains.png", "833476d", "H100, H200", "2^21 discs", CLIMB)
+LISTS = "rung == 'contacts in lists' and crowded_share >= 0"
+WING, GRID, BOIDS = "lift/h200_three_gases", "grid_limits/cpu", "flocking/h200_100000"
+MEMORY_OF_GRID = "python -m experiments.grid_limits --backend cpu --n 131072 --repeats 1"
+BOXES = "wrong_boxes"
+WALK, SORTED = ("shared stack", "contacts in lists"), ("data moved", "data moved, in lists")
+
+
+def rung(run: Runs, this: str, over: str, n: str = "n == 2**21") -> Query:
+    """Compare two steps of the ladder of optimisations."""
+    return gain(run, f"{n} and rung == '?'", this, over)
+
+
+def overflow(run: Runs) -> Query:
+    """Ask for the lists that overflow, in percent."""
+    return number(run, LISTS, "100 * crowded_share", "max")
+
+
+def counted(where: str) -> Query:
+    """Ask for the lists that overflow by count, in percent."""
+    return number("contacts/cpu", where, "100 * overflow_share", "max")
+
+
+def trees(
+    start: str, fence: str, value: str = f"{BOXES} > 0", statistic: str = "mean", unit: str = "scene"
+) -> Query:
+    """Ask for the share of trees with a wrong box."""
+    where = f"start == '{start}' and fence == '{fence}'"
+    return number("fence/h100", where, value, statistic, unit=unit)
+
+
+def peak(cells: int) -> Query:
+    """Compare the densest of some cells with the stream that comes."""
+    where = "what == 'cell' and x_d < ?"
+    return gain(WING, where, cells, 200, "density_over_stream", "peak over mean")
+
+
+def pressure(side: str) -> Query:
+    """Ask for the pressure on a side of the wing."""
+    where = f"what == 'segment' and angle == 10 and side == '{side}'"
+    return number(WING, where, "surface_pressure_coefficient", "weighted mean", along="length_d")
+
+
+def lift(angle: int) -> Query:
+    """Ask for the lift coefficient."""
+    return number(WING, f"what == 'block' and angle == {angle}", "lift_coefficient")
+
+
+def of_grid(filling: float, value: str, order: str = "row") -> Query:
+    """Ask for a number of a grid."""
+    return number(GRID, f"filling_fraction == {filling} and order == '{order}'", value)
+
+
+def clusters(room: int) -> Query:
+    """Compare a tree with the grid, in clusters."""
+    return gain("mixture/h100_clusters", f"room == {room} and search == '?'", "lbvh", "coherent")
+
+
+def boids(start: str) -> Query:
+    """Compare a tree with the grid, of boids."""
+    return gain(BOIDS, f"start == '{start}' and age == 0 and name == '?'", "lbvh", "coherent")
+
+
+def rows(search: str) -> Query:
+    """Compare linked cells or lists along Hilbert's curve with rows."""
+    where = f"search == '{search}' and phase == 'step with reorder' and ordering == '?'"
+    return gain("timing/h100", where, "hilbert", "row")
+
+
+COUNTED = "what == 'counted' and level == 'chip' and dram_bytes_per_particle > 0 and ordering == '?'"
+COHERENT = "search == 'coherent' and n == 2**21 and cell_order == '?'"
+
+# Data: several fields a line.
+# fmt: off
+CLAIMS = (
+    Claim(
+        "L1", "depends", "Z-order reordering gives 50 % more frames at 2 million discs.",
+        short="Z-order reordering gives 50 %", there="1.5 (8 to 12 frames/s)",
+        quote="""This optimization gives a 50% performance increase: from 8 FPS to 12 FPS for two million
+        particles.""",
+        sentence="""A step gains more than that on the H100, less on the H200. The source's frames hold 16
+        steps and drawing. Without reorder memory is random.""",
+        here="{h100} H100, {h200} H200",
+        measured=LADDER,
+        confirmed_if="h100.high >= 1.5 and h200.high >= 1.5",
+        refuted_if="h100.high < 1.25 and h200.high < 1.25",
+        sentence_if="h100.low > 1.5 and h200.high < 1.5 and h200.low > 1",
+        queries={
+            "h100": rung(H100, "reorder", "no reorder"), "h200": rung(H200, "reorder", "no reorder"),
+        },
+    ),
+    Claim(
+        "L2", "refuted", "A traversal stack in shared instead of local memory gives 43 %.",
+        short="A stack in shared memory gives 43 %", there="1.43 (14 to 20 frames/s)",
+        quote="Using shared memory has allowed me to achieve a 43% increase: from 14 FPS to 20 FPS.",
+        sentence="""Not on Hopper: less than a quarter of it on both chips. No stack at all (ropes) gains
+        {ropes} on the H100, {ropes_h200} on the H200.""",
+        here="{h100} H100, {h200} H200",
+        measured=LADDER,
+        confirmed_if="h100.high >= 1.43 and h200.high >= 1.43",
+        refuted_if="h100.high < 1.215 and h200.high < 1.215",
+        sentence_if="h100.high < 1.1075 and h200.high < 1.1075 and ropes.low > 1 and ropes_h200.low > 1",
+        queries={
+            "h100": rung(H100, "shared stack", "reorder"), "h200": rung(H200, "shared stack", "reorder"),
+            "ropes": rung(H100, "ropes", "shared stack"), "ropes_h200": rung(H200, "ropes", "shared stack"),
+        },
+    ),
+    Claim(
+        "L3", "depends", "Resolving contacts during traversal beats lists, and lists overflow.",
+        short="Contacts in traversal beat lists, which overflow", there='"a little faster"',
+        quote="""in certain scenarios, space was quickly running out of the lists. ... So I decided to try the
+        no-list approach described above. To my surprise, the method turned out to be a little faster and
+        provided no artifacts.""",
+        sentence="""Faster than lists at 2^21, no difference at 2^17, on both chips; on a CPU faster. Lists of
+        16: {overflow_16.value} % overflow, {counted_16.high} % along Hilbert; of 32 none.""",
+        here="""{walk}, ropes {sorted} H100; {walk_h200}, {sorted_h200} H200; CPU {walk_cpu}; lists of 16
+        overflow: {overflow_16} %; of 32: {overflow_32} %""",
+        measured=Measured("ladder/h100/gains.png", "833476d, df3a5a7 (lists of 16), 1dee31c (counted)",
+            "H100, H200; AMD EPYC, 2 cores", "2^21 discs; CPU 2^17",
+            "ladder --backend cuda --n 131072 2097152 --rounds 3 --steps 32 --warmup 300",
+            """ladder --backend cpu --n 131072 --rung 'shared stack' 'contacts in lists' --room 16 --warmup 10
+            --steps 3 --rounds 3 --runs 1""",
+            "contacts --backend cpu --n 131072 --step 10 300 600 --repeats 2",
+        ),
+        confirmed_if=both("?.low > 1", "walk", "sorted", "walk_h200", "sorted_h200")
+        + " and overflow_32.high > 0",
+        refuted_if=both("?.high < 1", "walk", "sorted", "walk_h200", "sorted_h200")
+        + " and overflow_16.high <= 0 and overflow_32.high <= 0",
+        sentence_if="""walk.low > 1 and sorted.low > 1 and walk_h200.low > 1 and sorted_h200.low > 1 and
+        walk_small.low <= 1 <= walk_small.high and walk_small_h200.low <= 1 <= walk_small_h200.high and
+        walk_cpu.low > 1 and overflow_16.low > 0 and overflow_32.high <= 0 and overflow_32_h200.high <= 0 and
+        counted_32.high <= 0""",
+        queries={
+            "walk": rung(H100, *WALK), "sorted": rung(H100, *SORTED),
+            "walk_small": rung(H100, *WALK, "n == 2**17"), "walk_h200": rung(H200, *WALK),
+            "sorted_h200": rung(H200, *SORTED), "walk_small_h200": rung(H200, *WALK, "n == 2**17"),
+            "walk_cpu": rung(CPU, *WALK, "n > 0"), "overflow_32": overflow(H100),
+            "overflow_32_h200": overflow(H200), "overflow_16": overflow(CPU),
+            "counted_16": counted("room == 16 and curve == 'hilbert'"), "counted_32": counted("room == 32"),
+        },
+    ),
+    Claim(
+        "L4", "depends", "Aggregating atomics inside a warp lowers traffic; emulated, it gained nothing.",
+        short="Atomics summed in the warp lower traffic", there="no difference, emulated",
+        quote="""Alas, the emulation has not given any increase, as well as any slowdown. Profiling has shown
+        that although the workload of the atomic pipeline has dropped significantly, the arithmetic workload
+        has increased as well as the registers count per thread.""",
+        sentence="""Additions fall, counted from contacts as if lanes visit in step; diverging lanes save
+        less. Emulation was not tried; with match_any a step is slower on both chips.""",
+        here="additions {additions} times fewer at least; gain in time {h100} H100, {h200} H200",
+        measured=Measured("contacts/cpu/contacts.png", "1dee31c, 833476d (H100, H200)",
+            "any machine gives the same (additions); H100, H200", "2^17 discs (additions), 2^21",
+            "contacts --backend cpu --n 131072 --step 10 300 600 --repeats 2",
+            "ladder --backend cuda --n 131072 2097152 --rounds 3 --steps 32 --warmup 300",
+        ),
+        confirmed_if="additions.low > 1 and h100.low <= 1 <= h100.high and h200.low <= 1 <= h200.high",
+        refuted_if="additions.high <= 1",
+        sentence_if="additions.low > 1 and h100.high < 1 and h200.high < 1",
+        queries={
+            "additions": lowest(number("contacts/cpu", "room == 32", "plain / aggregated"), "curve", "step"),
+            "h100": rung(H100, "aggregated atomics", "shared stack"),
+            "h200": rung(H200, "aggregated atomics", "shared stack"),
+        },
+    ),
+    Claim(
+        "L5", "confirmed", "Without a barrier after the visit flag, boxes race from Turing on.",
+        short="Without a barrier boxes race", there="artefacts from Turing on",
+        quote="""My mistake was that I did not use any memory barriers in the code that builds the BVH-tree
+        ... As a consequence, writes that should have been performed before atomicExch(), i.e., at the
+        previous iteration of the loop, occurs after on "Turing". ... The result is a data race.""",
+        sentence="""Of 1500 trees merged through global memory a share of {without.value} is wrong without the
+        fence, none with it. Merged first in blocks, none. Older chips were not tried.""",
+        here="""share of wrong trees without the fence {without}, with it {fenced}; in blocks without it
+        {blocks}; {scene_trees.value} a scene""",
+        measured=Measured("fence/h100/fence.png", "f54a370", "H100", "2^20 boxes",
+            "fence --backend cuda --scenes 5 --builds 300",
+        ),
+        confirmed_if="without.low > 0 and fenced.high <= 0",
+        refuted_if="without.high <= 0",
+        sentence_if="trees.low >= 1500 and trees_in_blocks.low >= 1500 and blocks.high <= 0",
+        queries={
+            "without": trees("leaves", "without"), "fenced": trees("leaves", "with"),
+            "blocks": trees("blocks", "without"), "scene_trees": trees("leaves", "without", BOXES, "count"),
+            "trees": trees("leaves", "without", BOXES, "count", ""),
+            "trees_in_blocks": trees("blocks", "without", BOXES, "count", ""),
+        },
+    ),
+    Claim(
+        "L6", "confirmed", "Reflexive traversal, each pair once by rightmost leaves, pays.",
+        short="Visiting each pair once pays", there="no number",
+        quote="""The idea is that the procedure must recognize A-B and B-A collisions as the same collision,
+        so it is detected only once.""",
+        sentence="Against visiting each pair twice, atomics included: at 2^17 and 2^21 discs on both chips.",
+        here="at least {h100} H100, {h200} H200",
+        measured=Measured("ladder/h100/gains.png", "833476d", "H100, H200", "2^17 and 2^21 discs",
+            "ladder --backend cuda --n 131072 2097152 --rounds 3 --steps 32 --warmup 300",
+        ),
+        confirmed_if="h100.low > 1 and h200.low > 1",
+        refuted_if="h100.high < 1 or h200.high < 1",
+        queries={
+            "h100": lowest(rung(H100, "data moved", "each pair twice", "n > 0"), "n"),
+            "h200": lowest(rung(H200, "data moved", "each pair twice", "n > 0"), "n"),
+        },
+    ),
+    Claim(
+        "L7", "confirmed", "A shock before the nose; high pressure below, low above give lift.",
+        short="A shock, and pressures that give lift", there="a picture",
+        quote="""The reflected layer of particles creates a shockwave that reflects the following layer. ...
+        Probably, this cannonball effect of the interaction of the air layers along with the angle of attack
+        gives the lift. The pressure heatmap below shows clearly the high (red and orange) and low (green and
+        blue) pressure areas.""",
+        sentence="""Densest cell before the nose over the stream that comes, least of three angles, far above
+        the stream's own scatter. Pressures and lift change sign with the angle.""",
+        here="density {shock} of the stream; lift coefficient {lift_up} at 10, {lift_down} at -10 degrees",
+        measured=Measured("lift/h200_three_gases/map_0012_5_0p1_10.png", "76c49e5", "H200",
+            "202,000 discs, NACA 0012 at Mach 5",
+            "lift --backend cuda --chord 400 --search linked --angle 0 10 -10 --repeats 3 --frames 16",
+        ),
+        confirmed_if="""shock.low > scatter.high and below.low > above.high and lift_up.low > 0 and
+        lift_down.high < 0""",
+        refuted_if="shock.high < scatter.low or below.high < above.low or lift_up.high < 0",
+        queries={
+            "shock": lowest(peak(405), "angle"), "scatter": highest(peak(200), "angle"),
+            "below": pressure("lower"), "above": pressure("upper"), "lift_up": lift(10),
+            "lift_down": lift(-10),
+        },
+    ),
+    Claim(
+        "L8", "depends", "A uniform grid is the alternative, with five named restrictions.",
+        short="A grid has five restrictions", there="no number",
+        quote="This structure however may run into the following restrictions:",
+        sentence="Judged restriction by restriction; two of the five were not measured.",
+        parts=(
+            Claim(
+                "L8 bounded_coordinates", "not measured", "The grid's own size limits the coordinates.",
+                short="A grid bounds the coordinates", there="no number",
+                quote="""The set of coordinate values is limited by the size of the grid itself. The
+                restriction may be relaxed though by applying the modulo-like operation to the coordinate,
+                i.e., by wrapping the flat space into a torus.""",
+                sentence="""True by construction of a grid in a box: a hundred times the volume takes
+                {growth.value} times the memory. Wrapping it onto a torus, the source's remedy, was not
+                tried.""",
+                here="memory of the grid from 30 to 0.3 % filling {growth}",
+                measured=Measured("grid_limits/cpu/grid_limits.png", "df3a5a7", "any machine gives the same",
+                    "2^17 spheres",
+                    "grid_limits --backend cpu --n 131072 --repeats 1",
+                ),
+                sentence_if="growth.low > 50",
+                queries={
+                    "growth": gain(GRID, "filling_fraction == ? and order == 'row'", 0.003, 0.3,
+                        "grid_bytes", "share"),
+                },
+            ),
+            Claim(
+                "L8 far_in_memory", "depends", "Near cells are far apart in memory, which loads the bus.",
+                short="Near cells are far apart in memory", there="no number",
+                quote="""Close cells in Euclidean space are usually located far away in the RAM / VRAM address
+                space, without sharing a single cache line, which creates an additional load on the memory
+                bus.""",
+                sentence="""Half of the partners are {rows.value} or more particles apart in rows,
+                {hilbert.value} along Hilbert; a tenth {rows_90.value}, {hilbert_90.value}. Rows read fewer
+                bytes; linked steps are faster, lists slower.""",
+                here="""rows over Hilbert, 20 %: bytes {bytes}, times at most {time} with linked, at least
+                {lists} with lists, coherent {coherent}; apart {rows.value}, {hilbert.value}""",
+                measured=Measured("timing/h100/gain_n2097152_linked_float32_fused.png",
+                    "d27db6e (bytes), 17aee77 (coherent), 02c122a (time), df3a5a7 (distance)",
+                    "H200 (bytes, coherent), H100 (time); any machine gives the same (distance)",
+                    "2^20 particles (bytes), 2^21 (time), 2^17 (distance)",
+                    """counters --backend cuda --n 1048576 --ordering shuffled lattice row tiled morton peano
+                    hilbert gilbert --runs 3""",
+                    """timing --backend cuda --scene granular --fused True --search linked verlet --ordering
+                    shuffled row hilbert --n 2097152 --precision float32 --steps 100 --reorder-every 100
+                    --runs 3 --rounds 3 --filling-fraction 0.05 0.2 0.4""",
+                    "grid_limits --backend cpu --n 131072 --repeats 1",
+                ),
+                confirmed_if="rows.low > hilbert.high and bytes.low > 1 and time.low > 1",
+                refuted_if="rows.high < hilbert.low or bytes.high < 1 and time.high < 1 and lists.high < 1",
+                sentence_if="""rows.low > hilbert.high and rows_90.high < hilbert_90.low and bytes.high <
+                1 and time.high < 1 and lists.low > 1""",
+                queries={
+                    "rows": of_grid(0.2, "slots_apart_median"), "rows_90": of_grid(0.2, "slots_apart_90"),
+                    "hilbert": of_grid(0.2, "slots_apart_median", "hilbert"),
+                    "hilbert_90": of_grid(0.2, "slots_apart_90", "hilbert"),
+                    "bytes": gain("counters/h200_three_runs", COUNTED, "hilbert", "row",
+                        "dram_bytes_per_particle", "gain of medians"),
+                    "time": highest(rows("linked"), "filling_fraction"),
+                    "lists": lowest(rows("verlet"), "filling_fraction"),
+                    "coherent": gain("searches/h200_orders", COHERENT, "hilbert", "row"),
+                },
+            ),
+            Claim(
+                "L8 memory_at_low_density", "confirmed",
+                "At low density the grid takes more memory than the data.",
+                short="At low density a grid wastes memory", there="no number",
+                quote="""If there's a low density of objects or a small number of them, the data structure
+                consumes more memory than the data itself.""",
+                sentence="""At 1 % filling cells take {grid_1.value} bytes a particle, a tree {tree.value},
+                positions and velocities 24; at 20 % {grid_20.value}. In sparse clusters a tree gains
+                {room_64.value} in time.""",
+                here="""bytes a particle at 1, 5, 20 %: {grid_1}, {grid_5}, {grid_20}, a tree {tree}; time of
+                grid over tree, clusters in 64 times their volume {room_64}, in 8 times {room_8}""",
+                measured=Measured("grid_limits/cpu/grid_limits.png", "df3a5a7, e0956af (time)",
+                    "any machine gives the same (memory); H100 (time)",
+                    "2^17 spheres (memory), 2^21 in 8 clusters (time)",
+                    "grid_limits --backend cpu --n 131072 --repeats 1",
+                    """mixture --backend cuda --n 2097152 --widest 1 --room 8 64 --steps 40 --rounds 3
+                    --warmup 20 --search coherent lbvh""",
+                ),
+                confirmed_if="grid_1.low > 48 and grid_1.low > tree.high",
+                refuted_if="grid_1.high < 24",
+                sentence_if="grid_1.low > tree.high and grid_20.high < 24 and room_64.low > 1",
+                queries={
+                    **{f"grid_{phi}": of_grid(phi / 100, "grid_bytes") for phi in (1, 5, 20)},
+                    "tree": of_grid(0.01, "tree_bytes"), "room_8": clusters(8), "room_64": clusters(64),
+                },
+            ),
+            Claim(
+                "L8 long_lists", "depends", "At high density the grid's lists get excessively long.",
+                short="At high density lists are long", there="no number",
+                quote="Excessively long lists may appear with a high density of objects.",
+                sentence="""Boids in clusters, {neighbours.value} neighbours: neither tree nor grid is
+                certainly faster over two runs. Equal hard spheres cannot be so dense.""",
+                here="tree over grid {tree}; uniform boids {tree_uniform}",
+                measured=Measured("flocking/h200_100000/times_float32.png", "8b66b51", "H200", "10^5 boids",
+                    """flocking --backend cuda --n 100000 --start uniform clusters --age 0 --steps 20 --search
+                    coherent lbvh --predicted-up-to 0""",
+                ),
+                confirmed_if="tree.low > 1",
+                refuted_if="tree.high < 1",
+                sentence_if="tree.low < 1 and tree.high > 1",
+                queries={
+                    "tree": boids("clusters"), "tree_uniform": boids("uniform"),
+                    "neighbours": number(BOIDS, "start == 'clusters' and age == 0 and name == 'coherent'",
+                        "neighbours_mean"),
+                },
+            ),
+            Claim(
+                "L8 lock_free", "not measured",
+                "Some lock-free structures fail under the scheduling of GPU threads.",
+                short="Lock-free structures fail on a GPU", there="no number",
+                quote="""Due to the hardware features of GPU thread scheduling, some lock-free structures
+                don't work correctly""",
+                sentence="""No search here needs such a structure: cells are sorted, or lists are linked by an
+                atomic exchange; failures were not sought.""",
+            ),
+        ),
+    ),
+)

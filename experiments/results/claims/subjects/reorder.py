@@ -1,0 +1,125 @@
+"""Claims on the cost of a reorder, on its place, and on the interval between reorders."""
+
+from experiments.results.claims.claim import Claim, Measured
+from experiments.results.claims.queries import Query, Runs, both, gain, highest, lowest, over_best
+
+COST = "reorder_cost/h200"
+BOX, CPU_BOX = "speed_up/h100_interval", "speed_up/cpu_interval"
+CUBES, CUBES_H100, CUBES_H200 = (
+    "interval/h200_three_runs",
+    "interval/h100",
+    ("interval/h200", "interval/h200_8388608"),
+)
+INTERVAL = "what == 'interval'"
+LARGE = f"{INTERVAL} and n >= 2**21"
+CASE = ("n", "filling_fraction", "speed")
+ON_HOST = "place in ('one thread', 'all threads') and memory == '?' and n >= 2**18"
+ORDERED = gain(COST, ON_HOST, "fresh", "shuffled")
+THREADS = gain(COST, "place == '?' and n >= 2**18", "all threads", "one thread")
+FEWER = gain(COST, "place == '?' and n < 2**18", "all threads", "one thread")
+HOST = gain(COST, "place == '?'", "device", "host and back")
+
+
+def in_box(interval: int, run: Runs = BOX) -> Query:
+    """Compare an interval in the shaken box with the best one."""
+    return over_best(run, "ordering == 'pancake'", interval, "reorder_every", "sums over best")
+
+
+def doubled(speed: float) -> Query:
+    """Compare reorders every 80 steps with those every 40."""
+    return gain(CUBES, f"{INTERVAL} and speed == {speed} and interval == ?", 80, 40)
+
+
+# Data: several fields a line.
+# fmt: off
+CLAIMS = (
+    Claim(
+        "T1", "depends", "Reordering ordered memory is faster than shuffled; many threads beat one.",
+        short="Ordered memory reorders faster, threads help", there="figure 5.1, no number",
+        quote="""The results are shown in Fig. 5.1 and as expected the CPU cache accelerates the "reordering"
+        of already ordered particles quite a bit and the multi-threaded algorithm is significantly faster.""",
+        sentence="""From 2^18 particles on both gains are above 1 in every memory. At 2^14 threads gain
+        nothing certain: {threads_small} at worst.""",
+        here="ordered {ordered} or more, threads {threads} or more",
+        measured=Measured("reorder_cost/h200/cost.png", "76c49e5", "8 of 16 cores of the H200's host",
+            "2^18, 2^20, 2^21 particles",
+            """reorder_cost --backend cuda --precision float32 --n 16384 65536 262144 1048576 2097152 --rounds
+            3 --runs 3""",
+        ),
+        confirmed_if=both("?.low > 1", "ordered", "threads", "threads_small"),
+        refuted_if="ordered.high < 1 or threads.high < 1",
+        sentence_if="threads_small.low < 1 and ordered.low > 1 and threads.low > 1",
+        queries={
+            "ordered": lowest(ORDERED, "n", "place"), "threads": lowest(THREADS, "n", "memory"),
+            "threads_small": lowest(FEWER, "n", "memory"),
+        },
+    ),
+    Claim(
+        "T14", "refuted", "The CPU is the better place to reorder (assumed).",
+        short="The CPU is the place to reorder", there="assumed, untested",
+        quote="We only assummed that reordering particles on the CPU would be faster due to the large cache",
+        sentence="""Not on Hopper: the device reorders faster at every size and in every memory than the way
+        through the host (copies untuned), and than the host's sort alone.""",
+        here="""device over host and back {host_least} to {host_most}, over the sort alone at least
+        {sort_least}""",
+        measured=Measured("reorder_cost/h200/cost.png", "76c49e5", "H200 and 8 of 16 cores of its host",
+            "2^14 to 2^21 particles",
+            """reorder_cost --backend cuda --precision float32 --n 16384 65536 262144 1048576 2097152 --rounds
+            3 --runs 3""",
+        ),
+        confirmed_if="host_most.high < 1 and host_least.high < 1",
+        refuted_if="host_least.low > 1 and sort_least.low > 1",
+        queries={
+            "host_least": lowest(HOST, "n", "memory"), "host_most": highest(HOST, "n", "memory"),
+            "sort_least": lowest(gain(COST, "place == '?'", "device", "all threads"), "n", "memory"),
+        },
+    ),
+    Claim(
+        "T15", "depends", "There is an optimal interval between reorders; 500 steps is good.",
+        short="An optimal interval exists, 500 is good", there="no analysis; 500",
+        quote="""there should be an optimum of simulation steps between reorders ... In the system we studied,
+        500 simulation steps was a good compromise, however no rigorous analysis has been performed.""",
+        sentence="""Box: best near 250, 500 costs {box_500.value}. Cubes of fast spheres, 20 %: 500 costs
+        {cube_500.value} on the H200, {h100_500.value} on the H100 (one run): that condition alone fails.""",
+        here="""time over the best: 500 in cubes, 20 %, at most {h100_500} (H100, one run), {cube_500} (H200),
+        in the box {box_500}; CPU {cpu_250} at 250""",
+        measured=Measured("speed_up/h100_interval/interval.png",
+            "02b5e73, d27db6e (cubes, 20 %; CPU), f54a370 (cubes, H100), 734f2d0 (other cubes, H200)",
+            "H100, H200; Intel Xeon, 8 of 16 cores",
+            "1.0 million spheres in the shaken box, CPU 0.14 million; 2^21 and 2^23 particles in cubes",
+            """speed_up --backend cuda --filling-fraction 0.2 --fused True --steps 2500 --rounds 3 --runs 3
+            --reorder-every 50 100 250 500 1250 2500""",
+            """interval --backend cuda --n 2097152 --filling-fraction 0.2 --speed 0.008 0.002 --interval 20 40
+            80 160 320 500 1280 2560 --rounds 3 --runs 3""",
+            """interval --backend cuda --n 2097152 --speed 0.002 0.008 --interval 20 40 80 100 160 320 500
+            1280 2560 --rounds 3""",
+            "interval --backend cuda --n 2097152",
+            "interval --backend cuda --n 8388608 --speed 0.002",
+            """speed_up --backend cpu --length 192 --filling-fraction 0.2 --contact-time 4e-4 --fused True
+            --precision float64 --steps 1250 --shakes-before 2 --reorder-every 10 50 250 1250 --rounds 3
+            --runs 3""",
+        ),
+        confirmed_if="""box_50.low > 1 and box_2500.low > 1 and box_500.high < 1.1 and cube_short.low > 1 and
+        cube_long.low > 1 and cube_500.high < 1.1 and short.low > 1 and long.low > 1 and at_500.high < 1.1 and
+        h100_short.low > 1 and h100_long.low > 1 and h100_500.high < 1.1""",
+        refuted_if="""box_50.high <= 1 or box_2500.high <= 1 or box_500.low > 1.25 or cube_short.high <= 1 or
+        cube_long.high <= 1 or short.high <= 1 or long.high <= 1""",
+        sentence_if="""box_250.high < 1.005 and box_500.high < 1.02 and slow_40.low > 1 and fast_40.high <
+        1 and h100_500.low > 1.1 and box_50.low > 1 and box_2500.low > 1 and box_500.high < 1.1 and
+        cube_short.low > 1 and cube_long.low > 1 and cube_500.high < 1.1 and short.low > 1 and long.low >
+        1 and at_500.high < 1.1 and h100_short.low > 1 and h100_long.low > 1""",
+        queries={
+            **{f"box_{interval}": in_box(interval) for interval in (50, 250, 500, 2500)},
+            "cube_short": lowest(over_best(CUBES, INTERVAL, 20), "speed"),
+            "cube_long": lowest(over_best(CUBES, INTERVAL, 2560), "speed"),
+            "cube_500": highest(over_best(CUBES, INTERVAL, 500), "speed"),
+            "short": lowest(over_best(CUBES_H200, LARGE, 5), *CASE),
+            "long": lowest(over_best(CUBES_H200, LARGE, 2560), *CASE),
+            "at_500": highest(over_best(CUBES_H200, LARGE, 500), *CASE),
+            "h100_short": lowest(over_best(CUBES_H100, LARGE, 20), *CASE),
+            "h100_long": lowest(over_best(CUBES_H100, LARGE, 2560), *CASE),
+            "h100_500": highest(over_best(CUBES_H100, LARGE, 500), *CASE), "slow_40": doubled(0.002),
+            "fast_40": doubled(0.008), "cpu_250": in_box(250, CPU_BOX),
+        },
+    ),
+)
