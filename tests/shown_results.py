@@ -1,7 +1,7 @@
 """Record all that a reader is shown of the kept runs, to compare two commits number by number.
 
     python -m tests.shown_results record FOLDER [--only TEXT ...]
-    python -m tests.shown_results compare OLD NEW [--points] [--only TEXT ...] [--rename OLD=NEW ...]
+    python -m tests.shown_results compare OLD NEW [--points] [--digits N] [--only TEXT ...] [--rename OLD=NEW]
     python -m tests.shown_results check [--only TEXT ...]
     python -m tests.shown_results update [--only TEXT ...]
 
@@ -9,9 +9,9 @@
 tables, figures with every drawn point), and what the verdicts, the page of results and the pages of
 `results/` show: a file in JSON each. `compare` prints every place where two such folders differ and ends
 with status 1 if there is one; with `--points` only the points of charts count, not which artist draws them
-in which look. Records are equal to the last bit on one machine with one set of packages. `check` compares
-digests of numbers with 7 digits, which any machine gives, with those in `shown_results.json`; `update`
-writes them.
+in which look, and `--digits 12` forgives what a library rounds. Records are equal to the last bit on one
+machine with one set of packages. `check` compares digests of numbers with 7 digits, which any machine gives,
+with those in `shown_results.json`; `update` writes them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,11 @@ SETTINGS = {
 PROCESSES = 2
 MOST_SHOWN = 12  # differences of a record that are printed
 SLOW = ("page", "results", "curves/", "cache_hit/", "flock_order/", "verdicts")  # begun first
-APART = ("page", "verdicts", "results")  # records that are no runs
+APART = ("page", "page_of_reader", "verdicts", "results")  # records that are no runs
+OWN = (
+    "timing/cpu_three_runs",
+    "cooling/cpu_decades",
+)  # runs that the page of a reader shows beside the kept ones
 
 
 def names(only: Iterable[str] = ()) -> list[str]:
@@ -62,7 +66,8 @@ def recorded(name: str) -> tuple[str, Any, str, float]:
     begin = time.process_time()
     try:
         if name in APART:
-            record = {"page": pages.page, "verdicts": pages.verdicts, "results": pages.results}[name]()
+            makers = {"page": pages.page, "verdicts": pages.verdicts, "results": pages.results}
+            record = pages.page(OWN) if name == "page_of_reader" else makers[name]()
         else:
             record = catching.record_run(entries.REFERENCE / name)
     except Exception:
@@ -165,6 +170,7 @@ def parser() -> argparse.ArgumentParser:
     added["compare"].add_argument("folders", type=Path, nargs=2, metavar="FOLDER")
     added["compare"].add_argument("--points", action="store_true", help="compare the points of charts alone")
     added["compare"].add_argument("--all", action="store_true", help="print all differences")
+    added["compare"].add_argument("--digits", type=int, help="compare numbers to so many significant digits")
     added["compare"].add_argument(
         "--rename", nargs="+", action="extend", default=[], metavar="OLD=NEW",
         help="names of runs, or of figures as <experiment>/<run>/<figure>, that have changed",
@@ -190,6 +196,8 @@ def main(arguments: list[str] | None = None) -> int:
         old = comparing.renamed(old, dict(pair.split("=", 1) for pair in options.rename))
         if options.points:
             old, new = ({name: comparing.coarse(of) for name, of in each.items()} for each in (old, new))
+        if options.digits is not None:
+            old, new = (comparing.to_digits(each, options.digits) for each in (old, new))
         count = compare(old, new, sys.maxsize if options.all else MOST_SHOWN)
     print(f"{count} differences")
     return int(count > 0)

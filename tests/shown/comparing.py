@@ -10,10 +10,6 @@ import numpy as np
 
 from tests.shown.arrays import digest
 
-COARSE = ("drawn", "tables", "cells")  # of figures and pages, for another library's charts
-_DEPTH = {"figures": 4, "tables": 2, "charts": 2, "parts": 3, "pages": 3, "claims": 2, "answers": 2}
-_ABSENT = "(absent)"
-
 
 def differences(old: Any, new: Any, at: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
     """Yield each place where two records differ, and what is there in either.
@@ -66,9 +62,10 @@ def _of_arrays(old: dict, new: dict, at: tuple[str, ...]) -> Iterator[tuple[str,
         for number, (one, other) in enumerate(rows, 1):
             if one != other:
                 yield f"{place} / point {number}", f"{one} -> {other}"
-    elif old["exact"] != new["exact"]:
+    elif {**old, "first": 0, "last": 0} != {**new, "first": 0, "last": 0}:
         many = "differ in 7 digits" if old["rounded"] != new["rounded"] else "differ beyond 7 digits"
-        yield place, f"the {old['shape']} numbers {many}; first: {old['first']} -> {new['first']}"
+        ends = f"; first: {old['first']} -> {new['first']}" if "first" in old and "first" in new else ""
+        yield place, f"the {old['shape']} numbers {many}{ends}"
 
 
 def _rows(array: dict) -> list[str]:
@@ -77,7 +74,7 @@ def _rows(array: dict) -> list[str]:
 
 
 def _is_array(record: Any) -> bool:
-    return isinstance(record, dict) and "shape" in record and ("values" in record or "exact" in record)
+    return isinstance(record, dict) and "shape" in record and ("values" in record or "rounded" in record)
 
 
 def _short(value: Any, most: int = 300) -> str:
@@ -105,6 +102,30 @@ def coarse(record: Any) -> Any:
     return found
 
 
+def to_digits(record: Any, digits: int, name: str = "") -> Any:
+    """Return a record with rounded numbers; points that are the same then are one point.
+
+    Args:
+        record: or a part of one.
+        digits: significant ones. Arrays that have hashes alone are compared by the one of 7 digits.
+        name: of the part.
+    """
+    if isinstance(record, dict):
+        made = {key: to_digits(part, digits, key) for key, part in record.items()}
+        if "exact" in made:
+            return {"shape": made["shape"], "rounded": made["rounded"]}
+        if name == "points" and "values" in made:
+            rows = sorted({tuple(row) for row in made["values"]}) if made["values"] else []
+            return {"shape": [len(rows), *made["shape"][1:]], "values": [list(row) for row in rows]}
+        return made
+    if isinstance(record, list):
+        parts = [to_digits(part, digits) for part in record]
+        if name in ("points", "drawn") and all(isinstance(part, list) for part in parts):
+            return [json.loads(text) for text in sorted({json.dumps(part) for part in parts})]
+        return parts
+    return float(f"{record:.{digits - 1}e}") if isinstance(record, float) else record
+
+
 def renamed(records: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     """Return records with other names of runs, `<experiment>/<name>`, and of figures below a run.
 
@@ -124,19 +145,24 @@ def renamed(records: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, A
     return found
 
 
-def digests(record: Any, depth: int = 1) -> dict[str, str]:
-    """Return place -> digest for a record: of figures and charts by panel, of others by their parts."""
-    found: dict[str, str] = {}
+def digests(record: dict[str, Any]) -> dict[str, str]:
+    """Return place -> digest for a record: of figures by panel, of others by their parts.
+
+    Pages in markdown have none, for they are kept themselves.
+    """
+    return {place: digest(part) for place, part in _parts(record)}
+
+
+def _parts(record: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, part in record.items():
-        levels = _DEPTH.get(name, 1)
-        for place, one in _leaves(part, levels - 1, name):
-            found[place] = digest(one)
-    return found
-
-
-def _leaves(part: Any, levels: int, name: str) -> Iterator[tuple[str, Any]]:
-    if levels == 0 or not isinstance(part, dict) or _is_array(part):
-        yield name, part
-        return
-    for key, one in part.items():
-        yield from _leaves(one, levels - 1, f"{name}/{key}")
+        if name == "figures":
+            for figure, shown in part.items():
+                words = {key: of for key, of in shown.items() if key != "panels"}
+                yield f"{figure}, words", words
+                yield from ((f"{figure}, {panel}", of) for panel, of in shown.get("panels", {}).items())
+        elif name in ("tables", "charts", "claims", "answers"):
+            yield from ((f"{name}, {key}", of) for key, of in part.items())
+        elif name == "parts":
+            yield from ((f"{key}, {what}", of) for key, each in part.items() for what, of in each.items())
+        elif name != "pages":
+            yield name, part

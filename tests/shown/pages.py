@@ -120,18 +120,27 @@ class Page(HTMLParser):
             self._cell += data
 
 
-def page() -> dict[str, Any]:
-    """Return the record of the page of results: its charts, with their points, and its parts."""
+def page(own: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the record of the page of results: its charts, with their points, and its parts.
+
+    Args:
+        own: kept runs, `<experiment>/<name>`, that the page also shows as those of a reader.
+    """
     with tempfile.TemporaryDirectory() as folder:
         module, *arguments = entries.PAGE
+        for name in own:
+            copy = Path(folder) / f"{name}_own"
+            shutil.copytree(entries.REFERENCE / name, copy)
+            arguments += ["--run", str(copy)]
         entries.output_of(module, *arguments, "--results", folder)
         html = (Path(folder) / entries.PAGE_FILE).read_text(encoding="utf-8")
-    read = Page(html.replace(_commit(), "(commit)"))
+    read = Page(html.replace(folder, "").replace(_commit(), "(commit)"))
     charts = dict(chart for data in read.data for chart in _charts(data, "data"))
     if not charts:
         raise ValueError(f"no chart in the data of {entries.PAGE_FILE}; adapt _charts in {__name__}")
     parts = {name: vars(part) for name, part in read.parts.items()}
-    return {"charts": charts, "parts": parts}
+    others = [_without_charts(data) for data in read.data]
+    return {"charts": charts, "parts": parts, "data": others}
 
 
 def _commit() -> str:
@@ -163,6 +172,13 @@ def _charts(data: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from _charts(one, str(key))
 
 
+def _without_charts(data: Any) -> Any:
+    """Return data of a page without the parts that are charts."""
+    if isinstance(data, dict):
+        return {key: _without_charts(part) for key, part in data.items() if not dict(_charts(part, key))}
+    return data
+
+
 def _rows(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a chart: of `fields` and `rows`, of `datasets`, or of `data.values`."""
     if "rows" in data:
@@ -184,15 +200,16 @@ def _drawn(rows: list[dict[str, Any]]) -> list[list[Any]]:
 def verdicts() -> dict[str, Any]:
     """Return the record of the verdicts: the list, each claim in full, and all answers in full precision."""
     module, *arguments = entries.VERDICTS
+    answers = {name: plain(of) for name, of in entries.answers()}
+    ids = [name.split()[1] for name in answers if re.fullmatch(r"claim \S+", name)]
     listed = entries.output_of(module, *arguments, allowed=(0, 1)).splitlines()
-    ids = [line.split()[0] for line in listed if re.match(r"[A-Z]+\d+ ", line)]
-    told = entries.output_of(module, *arguments, *ids, allowed=(0, 1)).splitlines()
+    in_full = entries.output_of(module, *arguments, *ids, allowed=(0, 1)).splitlines()
     claims: dict[str, list[str]] = {}
-    for line in told:
+    for line in in_full:
         if not line.startswith(" "):
             claims[line.partition(":")[0]] = []
         claims[next(reversed(claims))].append(line)
-    return {"list": listed, "claims": claims, "answers": {name: plain(of) for name, of in entries.answers()}}
+    return {"list": listed, "claims": claims, "answers": answers}
 
 
 def results() -> dict[str, Any]:
