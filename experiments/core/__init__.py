@@ -3,14 +3,13 @@
 An experiment is a Config (a frozen dataclass that extends `Settings`), a function `measure(case)` that yields
 the rows of one case, a function `draw(table, out)` that draws figures of the table, a function
 `answer(table)` that says in words what it shows, and `main(Config, measure, draw, quick=..., answer=...,
-quick_limit=..., minutes=...)`, with `spreads=True` if rows are not times.
+quick_limit=..., minutes=...)`.
 """
 
 from typing import Any
 
-from experiments.core.axis import Axis
 from experiments.core.cli import main
-from experiments.core.settings import Settings, values
+from experiments.core.settings import Axis, Settings, values
 from experiments.core.timed import TimedSettings
 from experiments.drawing import figures, style
 from experiments.results.tables import save_table

@@ -11,7 +11,6 @@ import re
 import shutil
 import textwrap
 import typing
-from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from decimal import Decimal, InvalidOperation
 from functools import cache
@@ -28,7 +27,7 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
-from experiments.core.settings import Settings
+from experiments.core.settings import Settings, values
 from sfc import checks
 
 MOST_DIGITS = 1000  # of an integer, so that no power exhausts the memory
@@ -38,54 +37,6 @@ _INDENT = "  "
 _OPTIONAL = "(optional)"  # in place of an empty default
 _ITEM = re.compile(r"\n- ")
 _POWER = re.compile(r"([+-]?\d+)\*\*(\d+)")
-_QUICK = "--quick"
-
-
-def make_quick(arguments: Sequence[str], quick: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Take out the numbers in front of the last `--quick` that it sets itself, to make a command small.
-
-    Names in front of it, such as those of orderings, remain, and all that stands after it. What is no number
-    remains too, for its error.
-
-    Args:
-        arguments: a command line.
-        quick: fields that `--quick` sets, and their values.
-
-    Returns:
-        The command line without these numbers, and the flags that were taken out, as they were written.
-    """
-    if _QUICK not in arguments:
-        return list(arguments), []
-    end = len(arguments) - 1 - list(reversed(arguments)).index(_QUICK)
-    numeric = {f"--{name.replace('_', '-')}" for name, value in quick.items() if _is_numeric(value)}
-    groups: list[list[str]] = [[]]  # a flag and its words each; the first has no flag
-    for word in arguments[:end]:
-        if word.startswith("--"):
-            groups.append([])
-        groups[-1].append(word)
-    kept: list[str] = []
-    replaced: list[str] = []
-    for words in groups:
-        flag, _, first = words[0].partition("=") if words else ("", "", "")
-        given = [*filter(None, [first]), *words[1:]]
-        is_replaced = flag.replace("_", "-") in numeric and given and all(map(_is_number, given))
-        (replaced if is_replaced else kept).extend(words)
-    return [*kept, *arguments[end:]], replaced
-
-
-def _is_numeric(value: Any) -> bool:
-    numbers = value if isinstance(value, tuple) else (value,)
-    return all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in numbers)
-
-
-def _is_number(word: str) -> bool:
-    for parse in (float, integer):
-        try:
-            parse(word)
-        except ValueError:
-            continue
-        return True
-    return False
 
 
 def integer(text: str) -> int:
@@ -143,42 +94,42 @@ def _one_line(text: str) -> str:
 
 def _integers(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec | None:
     """Parse an integer, and as one value a list of them: tyro's own lists hide the message of `integer`."""
-    if info.type is int:
-        return PrimitiveConstructorSpec(
-            nargs=1,
-            metavar=_WORDS[int],
-            instance_from_str=lambda given: integer(given[0]),
-            is_instance=checks.is_integer,
-            str_from_instance=lambda value: [str(value)],
-        )
-    if info.type_origin is tuple and typing.get_args(info.type) == (int, ...):
-        return PrimitiveConstructorSpec(
-            nargs="*",
-            metavar=f"{_WORDS[int]} ...",
-            instance_from_str=lambda given: tuple(map(integer, given)),
-            is_instance=lambda value: isinstance(value, tuple) and all(map(checks.is_integer, value)),
-            str_from_instance=lambda value: list(map(str, value)),
-        )
-    return None
+    several = info.type_origin is tuple and typing.get_args(info.type) == (int, ...)
+    if not several and info.type is not int:
+        return None
+    return PrimitiveConstructorSpec(
+        nargs="*" if several else 1,
+        metavar=_WORDS[int],
+        instance_from_str=lambda given: tuple(map(integer, given)) if several else integer(given[0]),
+        is_instance=lambda value: (
+            isinstance(value, tuple) == several and all(map(checks.is_integer, values(value)))
+        ),
+        str_from_instance=lambda value: list(map(str, values(value))),
+    )
 
 
 def _fields_with_help(info: StructTypeInfo) -> StructConstructorSpec | None:
-    """Describe the fields of a Config, or of the options of every experiment."""
+    """Describe the fields of a Config, or of the options of every experiment.
+
+    The fields of a Config become a dict, because the command line is not all that sets them.
+    """
     if not is_dataclass(info.type) or info.type.__name__ == "Command":
         return None
     given: Any = info.default
     known = given.known_words if isinstance(given, Settings) else {}
-    hints = typing.get_type_hints(info.type, include_extras=True)
+    hints, docstrings = typing.get_type_hints(info.type, include_extras=True), _docstrings(info.type)
     found = []
     for one in fields(info.type):
-        text = _help_of(info.type, one.name)
         default = getattr(given, one.name)
         shape, more = _shape(hints[one.name], known.get(one.name, ()))
-        hint = _OPTIONAL if default in ((), []) else None
-        shown = tyro.conf.arg(metavar=shape, help_behavior_hint=hint)
+        shown = tyro.conf.arg(metavar=shape, help_behavior_hint=_OPTIONAL if default in ((), []) else None)
         kind: Any = hints[one.name] if shape is None else Annotated[hints[one.name], shown]
-        found.append(StructFieldSpec(one.name, kind, default, helptext=f"{text} {more}".strip()))
-    return StructConstructorSpec(info.type, tuple(found))
+        text = f"{docstrings.get(one.name, '')} {more}".strip()
+        found.append(StructFieldSpec(one.name, kind, default, helptext=text))
+    made = info.type
+    if issubclass(made, Settings):
+        made = type("Given", (dict,), {"__doc__": made.__doc__})  # the help shows the docstring
+    return StructConstructorSpec(made, tuple(found))
 
 
 def _shape(hint: Any, words: typing.Iterable[str]) -> tuple[str | None, str]:
@@ -192,31 +143,18 @@ def _shape(hint: Any, words: typing.Iterable[str]) -> tuple[str | None, str]:
     choices = list(words)
     beside = f"{{{','.join(choices)}}}"
     is_short = 0 < len(choices) and len(beside) <= _SHORT
-    word = beside if is_short else _WORDS[inner]
     allowed = "" if is_short or not choices else f"Allowed: {', '.join(choices)}."
-    return word + (" ..." if several else ""), allowed
+    return (beside if is_short else _WORDS[inner]) + " ..." * several, allowed
 
 
 @cache
-def _help_of(config_type: type, name: str) -> str:
-    """Return the docstring of a field in one line, of the class nearest to the Config that has one."""
-    for base in config_type.__mro__:
-        if name in _docstrings_of(base):
-            return _docstrings_of(base)[name]
-    return ""
-
-
-@cache
-def _docstrings_of(kind: type) -> dict[str, str]:
-    """Return name -> docstring of the fields that a class itself declares."""
-    if not is_dataclass(kind):
-        return {}
-    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-    body = tree.body if isinstance(tree, ast.ClassDef) else []
-    return {
-        field.target.id: _one_line(text.value.value)
-        for field, text in itertools.pairwise(body)
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
-        if isinstance(text.value.value, str)
-    }
+def _docstrings(kind: type) -> dict[str, str]:
+    """Return name -> docstring in one line of each field, of the class nearest to the Config that has one."""
+    found = {}
+    for base in filter(is_dataclass, reversed(kind.__mro__)):
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+        for field, text in itertools.pairwise(getattr(tree, "body", ())):
+            match field, text:
+                case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(docstring))):
+                    found[name] = _one_line(docstring)
+    return found

@@ -13,7 +13,7 @@ import os
 import typing
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar, Union
 
 import psutil
 import tyro
@@ -25,6 +25,19 @@ from sfc import checks
 MOST_CASES = 100_000
 KEPT = "an integer from -2**63 to 2**63 - 1"  # in a table
 PARTICLE_BYTES = 100  # at least: positions, velocities and forces in float64 in 3D, id, key, cell, neighbours
+
+
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    Axis = Union[T, Any]  # noqa: UP007 - an alias with a type variable; a case holds one T, a sweep a tuple
+else:
+
+    class Axis:
+        """Annotation `tuple[T, ...]` of a field that is swept: `Axis[T]`; a case holds one of its values."""
+
+        def __class_getitem__(cls, kind: type) -> Any:
+            return tuple[kind, ...]
 
 
 class UsageError(ValueError):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 
-from experiments.core.cli import parsed
+from experiments.core.command_line import parsed
 from experiments.core.settings import Settings, UsageError
 from experiments.results.claims.claim import COMMAND, Claim
 from md import BackendUnavailableError

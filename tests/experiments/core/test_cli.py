@@ -351,7 +351,7 @@ def interrupting(*arguments, **others):
 @pytest.mark.parametrize(
     ("place", "expected_message"),
     [
-        ("experiments.core.cli._register_curves", "interrupted; nothing was measured"),
+        ("experiments.core.command_line._register_curves", "interrupted; nothing was measured"),
         ("experiments.core.cli.cases", "interrupted; nothing was measured"),
         (
             "experiments.core.sweep.cases",
@@ -433,7 +433,7 @@ def test_ctrl_c_while_python_imports_ends_with_status_130_and_a_line(tmp_path):
 def test_ctrl_c_while_figures_are_drawn_again_ends_with_status_130(tmp_path, capsys, monkeypatch):
     run(tmp_path)
     folder = only_run(tmp_path)
-    monkeypatch.setattr("experiments.core.cli.read_table", interrupting)
+    monkeypatch.setattr("experiments.core.cli.read_table_now", interrupting)
     with pytest.raises(SystemExit) as ended:
         run(tmp_path, "--replot", str(folder))
     assert ended.value.code == 130

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from experiments.core import Settings, main
-from experiments.core.flags import MOST_DIGITS, integer, make_quick
+from experiments.core.command_line import read
+from experiments.core.flags import MOST_DIGITS, integer
 from experiments.core.settings import cases
 from tests.experiments.core import test_cli
 
@@ -132,24 +133,45 @@ def test_a_config_keeps_the_words_that_it_allows_without_being_another():
     assert test_cli.Config().known_words == {}
 
 
+QUICK = {"size": (1,), "weight": 0.25, "kind": "name_1", "colour": ("red",)}
+
+
+@pytest.mark.quick
 @pytest.mark.parametrize(
-    ("words", "kept", "replaced"),
+    ("words", "expected", "replaced"),
     [
-        ("--size 7 9 --colour red --quick", "--colour red --quick", "--size 7 9"),
-        ("--quick --size 7 9", "--quick --size 7 9", ""),
-        ("--size 7 --quick --size 9", "--quick --size 9", "--size 7"),
-        ("--contact_time=3 --kind name_1 --quick", "--kind name_1 --quick", "--contact_time=3"),
-        ("--kind name_2 --quick", "--kind name_2 --quick", ""),
-        ("--size 2**4 1e3 --quick --size 9 --quick", "--quick --quick", "--size 2**4 1e3 --size 9"),
-        ("--size --quick", "--size --quick", ""),
-        ("--size many --quick", "--size many --quick", ""),
-        ("--seed 3 --size 7", "--seed 3 --size 7", ""),
-        ("--seed 3 --quick", "--seed 3 --quick", ""),
+        (
+            "--size 7 9 --colour blue --quick",
+            {"size": (1,), "weight": 0.25, "colour": ("blue",)},
+            "--size 7 9",
+        ),
+        ("--quick --size 7 9", {"size": (7, 9), "weight": 0.25}, ""),
+        ("--size 7 --quick --size 9", {"size": (9,)}, ""),
+        ("--weight=3 --kind name_2 --quick", {"weight": 0.25, "kind": "name_2"}, "--weight 3.0"),
+        ("--size 2**4 1e3 --quick --size 9 --quick", {"size": (1,)}, "--size 9"),
+        ("--seed 3 --size 7", {"seed": 3, "size": (7,), "weight": 0.5}, ""),
+        ("--seed 3 --count 4 --quick", {"seed": 3, "count": 4}, ""),
+        ("--size 7 --quick --no-quick", {"size": (7,), "weight": 0.5}, ""),
     ],
 )
-def test_quick_replaces_the_numbers_in_front_of_it(words, kept, replaced):
-    quick = {"size": (1,), "contact_time": 0.5, "kind": "name_1", "colour": ("red",), "fused": True}
-    assert make_quick(words.split(), quick) == (kept.split(), replaced.split())
+def test_quick_replaces_the_numbers_in_front_of_it(words, expected, replaced):
+    line = read(Config, QUICK, words.split(), "test_flags")
+    assert {name: getattr(line.config, name) for name in expected} == expected
+    assert line.notes == [
+        f"--quick takes its own sizes in place of {taken}; flags after --quick are kept"
+        for taken in filter(None, [replaced])
+    ]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [("--size --quick", "--size has no value"), ("--size many --quick", "'many'; allowed: an integer")],
+)
+def test_what_is_no_number_in_front_of_quick_is_refused(words, message, capsys):
+    status, text = ended(capsys, *words.split())
+    assert status == 2
+    assert message in text
 
 
 def test_a_command_that_quick_makes_small_says_what_was_replaced(tmp_path, capsys):

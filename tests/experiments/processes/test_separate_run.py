@@ -216,9 +216,7 @@ def test_a_damaged_line_is_named(tmp_path, capsys):
 
 def test_warnings_reach_terminal_column_and_footer(tmp_path, capsys, monkeypatch):
     footers = []
-    monkeypatch.setattr(
-        "experiments.drawing.style.use", lambda footer="", *_: footers.append(footer)
-    )
+    monkeypatch.setattr("experiments.drawing.style.use", lambda footer="", *_: footers.append(footer))
     assert run("--results", tmp_path, "--runs", 1, "--rounds", 2, "--apart", 1.3) == 0
     folder = only(tmp_path)
     assert f"warning: {reliability.PHASES} (every case)" in capsys.readouterr().err
@@ -244,9 +242,7 @@ def test_a_quick_run_is_one_run_and_warns_that_it_is_small(tmp_path, capsys):
 
 def test_an_unfinished_run_is_drawn_with_its_warnings(tmp_path, monkeypatch):
     footers = []
-    monkeypatch.setattr(
-        "experiments.drawing.style.use", lambda footer="", *_: footers.append(footer)
-    )
+    monkeypatch.setattr("experiments.drawing.style.use", lambda footer="", *_: footers.append(footer))
     given = ("--runs", 1, "--rounds", 3, "--size", 1, 13, "--apart", 1.3)
     assert run("--results", tmp_path, *given) == 1
     assert run("--replot", only(tmp_path)) == 0
