@@ -181,13 +181,4 @@ def _share(row: dict) -> str:
 
 
 if __name__ == "__main__":
-    main(
-        Config,
-        measure,
-        draw,
-        quick=QUICK,
-        spreads=True,
-        answer=answer,
-        quick_limit=SMALL_SYSTEM,
-        minutes=MINUTES,
-    )
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=SMALL_SYSTEM, minutes=MINUTES)

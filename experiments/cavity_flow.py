@@ -454,13 +454,4 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(
-        Config,
-        measure,
-        draw,
-        quick=QUICK,
-        spreads=True,
-        answer=answer,
-        quick_limit=COARSE_GRID,
-        minutes=MINUTES,
-    )
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=COARSE_GRID, minutes=MINUTES)

@@ -384,13 +384,4 @@ def _over_theory(row: dict) -> str:
 
 
 if __name__ == "__main__":
-    main(
-        Config,
-        measure,
-        draw,
-        quick=QUICK,
-        spreads=True,
-        answer=answer,
-        quick_limit=FEW_PARTICLES,
-        minutes=MINUTES,
-    )
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FEW_PARTICLES, minutes=MINUTES)

@@ -263,13 +263,4 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(
-        Config,
-        measure,
-        draw,
-        quick=QUICK,
-        spreads=True,
-        answer=answer,
-        quick_limit=FEW_TRIALS,
-        minutes=MINUTES,
-    )
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FEW_TRIALS, minutes=MINUTES)

@@ -324,13 +324,4 @@ def _change(found: pd.DataFrame, name: str, word: Callable[[float], str]) -> pd.
 
 
 if __name__ == "__main__":
-    main(
-        Config,
-        measure,
-        draw,
-        quick=QUICK,
-        spreads=True,
-        answer=answer,
-        quick_limit=SMALL_SYSTEM,
-        minutes=MINUTES,
-    )
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=SMALL_SYSTEM, minutes=MINUTES)

@@ -187,6 +187,4 @@ def _half_life(row: dict, name: str) -> str:
 
 
 if __name__ == "__main__":
-    main(
-        Config, measure, draw, quick=QUICK, spreads=True, answer=answer, quick_limit=FEW_RUNS, minutes=MINUTES
-    )
+    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FEW_RUNS, minutes=MINUTES)
