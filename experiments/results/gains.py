@@ -25,7 +25,7 @@ import scipy  # its `special` is loaded when first used
 
 from experiments.results import reliability
 from experiments.results.baselines import gain_over, is_again, original
-from experiments.results.selection import BROKEN, GAS, RUN, Runs, evaluated, rounds_of
+from experiments.results.selection import BROKEN, GAS, RUN, Runs
 from experiments.results.tables import names_of, table_of
 from sfc import checks
 
@@ -413,17 +413,18 @@ def _floors_of(runs: Runs, value: str) -> np.ndarray | None:
         runs: all rows.
         value: column or expression whose noise counts.
     """
-    rows = runs.rows.assign(_run=runs.rows["_unit"])
-    label = next((name for name in LABELS if name in rows and rows[name].map(is_again).any()), None)
-    if label is None or "case" not in rows:
+    if not {"case", "round"} <= set(runs.rows):  # older runs measured no case twice
         return None
-    again = rows.loc[rows[label].map(is_again), label].unique()
-    twins = rows[rows[label].isin([*again, *map(original, again)])]
+    rows = runs.rows.assign(_run=runs.rows["_unit"])
+    names = {name: list(filter(is_again, rows[name].unique())) for name in LABELS if name in rows}
+    label, again = next(((name, again) for name, again in names.items() if again), ("", []))
+    if not again:
+        return None
     try:
-        numbers = evaluated(twins, value)
+        rows["_value"] = runs.evaluated(value)
     except BROKEN:
         return None
-    twins = twins.assign(run=twins["_run"], round=rounds_of(twins, (label,)), _value=numbers)
+    twins = rows[rows[label].isin([*again, *map(original, again)])].assign(run=lambda own: own["_run"])
     sampled = twins.groupby(["_run", "case", "round", label], sort=False)
     parts = [name for name in PARTS if name in rows and sampled[name].nunique().max() > 1]
     keys = ["_run", "case", *parts]

@@ -65,13 +65,13 @@ def warned(table: pd.DataFrame, quick: bool = False) -> pd.DataFrame:
         return table.assign(warning=SERIAL)
     case = _numbers(table, ["case"])
     name = _numbers(table, ["case", *NAMES])
-    before = table["warning"].fillna("") if "warning" in table else pd.Series("", index=table.index)
+    before = _recorded(table)
     texts = np.full(len(table), "", dtype=object)
     for text, (judge, columns) in CHECKS.items():
         if any(column in table for column in columns):
             marked = judge(table, case, name)
         else:
-            marked = before.str.split(SEPARATOR).map(lambda known, text=text: text in known).to_numpy(bool)
+            marked = _has(before, text)
         if text == SMALL and quick:
             marked = np.ones(len(table), bool)
         texts[marked] = [f"{found}{SEPARATOR}{text}" if found else text for found in texts[marked]]
@@ -86,6 +86,16 @@ def judged(rows: pd.DataFrame) -> tuple[str, ...]:
     """
     found = warned(rows)
     return tuple(_cases_of(found["warning"], [0] * len(found))) if len(found) else ()
+
+
+def _recorded(table: pd.DataFrame) -> pd.Series:
+    """Return the recorded warnings of each row; empty text for none."""
+    return table["warning"].fillna("") if "warning" in table else pd.Series("", index=table.index)
+
+
+def _has(texts: pd.Series, text: str) -> np.ndarray:
+    """Return for each row whether a warning is among its warnings."""
+    return texts.isin([known for known in texts.unique() if text in known.split(SEPARATOR)]).to_numpy()
 
 
 def _numbers(table: pd.DataFrame, columns: Iterable[str]) -> np.ndarray:
@@ -109,7 +119,7 @@ def lines(table: pd.DataFrame) -> list[str]:
     """List each warning of a table with its names and cases, for the terminal."""
     if "warning" not in table_of("table", table) or "case" not in table:
         return []
-    texts, every = table["warning"].fillna(""), table["case"].nunique()
+    texts, every = _recorded(table), table["case"].nunique()
     found = []
     for text, cases in _cases_of(texts, table["case"].astype(int)).items():
         where = "every case" if len(cases) == every else f"case {', '.join(map(str, sorted(cases)))}"
@@ -124,7 +134,7 @@ def footer(table: pd.DataFrame) -> str:
         return ""
     runs = table["run"] if "run" in table else pd.Series(0, index=table.index)
     every, parts = runs.nunique(), []
-    for text, those in _cases_of(table["warning"].fillna(""), runs).items():
+    for text, those in _cases_of(_recorded(table), runs).items():
         notes = [_names_of(text, table)]
         notes += [f"in {len(those)} of {every} runs"] if 1 < every != len(those) else []
         note = ", ".join(filter(None, notes))
@@ -134,7 +144,7 @@ def footer(table: pd.DataFrame) -> str:
 
 def _names_of(text: str, table: pd.DataFrame) -> str:
     """Return the few names that have a warning while all others lack it; empty if names do not tell."""
-    has = table["warning"].fillna("").str.split(SEPARATOR).map(lambda known: text in known).astype(bool)
+    has = _has(_recorded(table), text)
     best: list[str] = []
     for name in (name for name in NAMES if name in table):
         those, others = set(table.loc[has, name].dropna()), set(table.loc[~has, name].dropna())
@@ -150,14 +160,17 @@ def is_busy(rows: pd.DataFrame, case: np.ndarray, name: np.ndarray) -> np.ndarra
     The system's counters tick every 10 ms, so the load of short samples counts as the mean over all of them,
     and that of a name sampled for less than a second as the mean over its case.
     """
+    lacking = _column(rows, "other_load_cores") - _column(rows, "spare_cores")
+    if not ((lacking > 0) | (_column(rows, "waited_share") > MOST_WAITED)).any():
+        return np.zeros(len(rows), bool)
     weights = rows["sample_ms"] if "sample_ms" in rows else pd.Series(1.0, index=rows.index)
     is_long = weights.groupby(name).transform("sum").to_numpy() >= _LONG_NAME_MS
-    return np.where(is_long, _is_loaded(rows, weights, name), _is_loaded(rows, weights, case))
+    loads = [_is_loaded(rows, lacking, weights, by) for by in (name, case)]
+    return np.where(is_long, *loads)
 
 
-def _is_loaded(rows: pd.DataFrame, weights: pd.Series, by: np.ndarray) -> np.ndarray:
+def _is_loaded(rows: pd.DataFrame, lacking: pd.Series, weights: pd.Series, by: np.ndarray) -> np.ndarray:
     """Return whether the load of the samples of a group is too high."""
-    lacking = _column(rows, "other_load_cores") - _column(rows, "spare_cores")
     known = lacking.notna() & weights.notna()
     alone = np.where(weights >= LONG_MS, np.arange(len(rows)), -1)
     sums = (lacking * weights)[known].groupby([by[known], alone[known]]).sum().clip(lower=0)
@@ -178,6 +191,8 @@ def sits_on_ticks(rows: pd.DataFrame, case: np.ndarray, name: np.ndarray) -> np.
     """
     timed = pd.DataFrame({"case": case, "name": name, "round": rows["round"].to_numpy()})
     timed = timed.assign(ms=_column(rows, "sample_ms").to_numpy()).dropna()
+    if timed.empty or timed["ms"].max() < min(TICK_MS):
+        return np.zeros(len(rows), bool)
     whole = timed.groupby(["case", "name", "round"])["ms"].max()
     of_name = whole.groupby(level=["case", "name"])
     found = np.zeros(int(case.max()) + 1, bool)

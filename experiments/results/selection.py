@@ -5,6 +5,7 @@ of columns. Each row belongs to a run or, if rows are predictions or numbers of 
 another column may hold values that are independent of each other, such as the scenes of one run.
 """
 
+import ast
 import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -48,6 +49,7 @@ class Runs:
         of_runs = "run" in rows or ("time_ms" in rows and numbers.max(initial=0) + 1 == len(parts))
         self.rows, self.unit = rows.assign(_unit=numbers), RUN if of_runs else GAS
         self.name = ", ".join(tables)
+        self._known: dict[str, Any] = {}  # expression -> its values
 
     @functools.cached_property
     def _warnings(self) -> tuple[np.ndarray, list[str]] | None:
@@ -84,70 +86,94 @@ class Runs:
         Raises:
             ValueError: a column that is missing, a filter without rows, or a value that is no number.
         """
-        where, rows = f"{name} = {condition!r} on {self.name}", self.rows
-        if condition:
-            rows = rows[_expression(rows, condition, where).astype(bool)]
-        if rows.empty:
-            values = _values(self.rows, condition)
-            raise ValueError(f"{where} selects no row; allowed: a filter that selects some; {values}")
-        found = rows[["_unit", *_known(rows, "each", each, where)]].assign(round=rounds_of(rows, each))
-        found["_number"] = rows.index
+        where = f"{name} = {condition!r} on {self.name}"
+        self._check("each", each, where)
+        self._check("unit", (unit,) if unit else (), self.name)
+        places = self._places(condition, where)
+        columns = {column: self.rows[column].take(places) for column in dict.fromkeys(["_unit", *each])}
+        found = pd.DataFrame(columns)
         if unit:
-            _known(rows, "unit", (unit,), self.name)
-            found["_unit"] = rows.groupby(["_unit", unit], sort=False, dropna=False).ngroup()
+            by = ["_unit", unit]
+            found["_unit"] = self.rows[by].take(places).groupby(by, sort=False, dropna=False).ngroup()
+        found["round"] = self.rounds(places, found[["_unit", *each]])
         for column, expression in (("value", value), ("along", along)):
             if expression:
-                found[column] = _expression(rows, expression, f"{column} = {expression!r} of {where}")
+                found[column] = self._numbers(expression, f"{column} = {expression!r} of {where}", places)
+        return found.assign(_number=places)
+
+    def rounds(self, places: np.ndarray, cases: pd.DataFrame) -> Any:
+        """Return the number of the round of some rows; older tables of times have their samples in order.
+
+        Args:
+            places: (rows,) numbers of the rows.
+            cases: columns that identify the case of each row.
+        """
+        for name in _ROUNDS:
+            if name in self.rows and (found := self.rows[name].take(places)).notna().all():
+                return found
+        return cases.groupby(list(cases)).cumcount() if "time_ms" in self.rows else 0
+
+    def _places(self, condition: str, where: str) -> np.ndarray:
+        """Return the numbers of the rows of a filter."""
+        found = np.ones(len(self.rows), bool)
+        for part in _parts(condition):
+            found &= self._numbers(part, where).to_numpy(bool)
+        if not found.any():
+            named = [str(name) for name in self.rows if str(name) in condition]
+            known = (f"{name} is one of {checks.shown(self.rows[name].unique().tolist())}" for name in named)
+            raise ValueError(
+                f"{where} selects no row; allowed: a filter that selects some; {'; '.join(known)}"
+            )
+        return np.flatnonzero(found)
+
+    def _numbers(self, expression: str, where: str, places: np.ndarray | None = None) -> pd.Series:
+        """Evaluate an expression of columns, in some rows.
+
+        Raises:
+            ValueError: it does not parse, names an unknown column, or has a value that is no number.
+        """
+        try:
+            found = self.evaluated(expression)
+        except BROKEN as error:
+            raise ValueError(
+                f"{where} cannot be evaluated: {error}; allowed: an expression of "
+                f"{', '.join(map(str, self.rows.columns[:-1]))}"
+            ) from error
+        if isinstance(found, pd.Series) and places is not None:
+            found = found.take(places)
+        if not isinstance(found, pd.Series) or found.dtype.kind not in "biuf" or found.isna().any():
+            shown = checks.shown(getattr(found, "dtype", found))
+            raise ValueError(
+                f"{where} gives {shown}, or values that are missing; allowed: a number in each row; "
+                "leave rows without one out of the filter"
+            )
         return found
 
+    def evaluated(self, expression: str) -> Any:
+        """Evaluate an expression of columns, once: a parser takes longer than all that follows.
 
-def _expression(rows: pd.DataFrame, expression: str, where: str) -> pd.Series:
-    """Evaluate an expression of columns.
+        Raises:
+            Exception: one of `BROKEN`.
+        """
+        if expression in self.rows:
+            return self.rows[expression]
+        if expression not in self._known:
+            named = [name for name in self.rows.columns if str(name) in expression]
+            self._known[expression] = self.rows[named].eval(expression, engine="python")
+        return self._known[expression]
 
-    Raises:
-        ValueError: it does not parse, names an unknown column, or has a value that is no number.
-    """
+    def _check(self, field: str, columns: Sequence[str], where: str) -> None:
+        if missing := [name for name in columns if name not in self.rows]:
+            known = ", ".join(map(str, self.rows.columns[:-1]))
+            raise ValueError(f"{field} = {missing} of {where}; allowed: columns {known}")
+
+
+def _parts(condition: str) -> list[str]:
+    """Split a filter into those that all hold."""
     try:
-        found = evaluated(rows, expression)
-    except BROKEN as error:
-        raise ValueError(
-            f"{where} cannot be evaluated: {error}; allowed: an expression of "
-            f"{', '.join(map(str, rows.columns[:-1]))}"
-        ) from error
-    if not isinstance(found, pd.Series) or found.dtype.kind not in "biuf" or found.isna().any():
-        shown = checks.shown(getattr(found, "dtype", found))
-        raise ValueError(
-            f"{where} gives {shown}, or values that are missing; allowed: a number in each row; "
-            "leave rows without one out of the filter"
-        )
-    return found
-
-
-def evaluated(rows: pd.DataFrame, expression: str) -> Any:
-    """Evaluate an expression of columns; one of `BROKEN` is raised if that fails."""
-    if expression.isidentifier() and expression in rows:
-        return rows[expression]  # a parser takes longer than all that follows
-    named = [name for name in rows.columns if str(name) in expression]
-    return rows[named].eval(expression, engine="python")
-
-
-def _known(table: pd.DataFrame, field: str, columns: Sequence[str], where: str) -> list[str]:
-    if missing := [name for name in columns if name not in table]:
-        raise ValueError(
-            f"{field} = {missing} of {where}; allowed: columns {', '.join(map(str, table.columns[:-1]))}"
-        )
-    return list(columns)
-
-
-def _values(table: pd.DataFrame, condition: str) -> str:
-    """Return the values of the columns that a filter names, for an error."""
-    named = [str(name) for name in table.columns if str(name) in condition]
-    return "; ".join(f"{name} is one of {checks.shown(table[name].unique().tolist())}" for name in named)
-
-
-def rounds_of(rows: pd.DataFrame, each: Sequence[str]) -> Any:
-    """Return the number of the round of each row; older tables of times have their samples in order."""
-    for name in _ROUNDS:
-        if name in rows and rows[name].notna().all():
-            return rows[name]
-    return rows.groupby(["_unit", *each]).cumcount() if "time_ms" in rows else 0
+        tree = ast.parse(condition, mode="eval").body
+    except SyntaxError:  # the evaluation names the fault
+        return [condition] if condition else []
+    if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
+        return [ast.unparse(value) for value in tree.values]
+    return [condition]
