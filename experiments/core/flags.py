@@ -35,7 +35,6 @@ _SHORT = 36  # letters of a list of choices that stands beside the flag; a longe
 _WORDS = {int: "INTEGER", float: "NUMBER", str: "NAME", Path: "PATH", bool: "{True,False}"}
 _INDENT = "  "
 _OPTIONAL = "(optional)"  # in place of an empty default
-_ITEM = re.compile(r"\n- ")
 _POWER = re.compile(r"([+-]?\d+)\*\*(\d+)")
 
 
@@ -76,16 +75,14 @@ def description(docstring: str) -> str:
 
     Lines are indented, because tyro joins lines that begin with a letter.
     """
-    width, lines = shutil.get_terminal_size().columns, []
-    for paragraph in inspect.cleandoc(docstring).split("\n\n"):
-        items = _ITEM.split(paragraph)
-        for place, item in enumerate(items):
-            dash = "- " if place or paragraph.startswith("- ") else ""
-            first, others = _INDENT + dash, _INDENT + " " * len(dash)
-            text = _one_line(item.removeprefix("- "))
-            lines += textwrap.wrap(text, width, initial_indent=first, subsequent_indent=others)
-        lines.append("")
-    return "\n".join(lines).rstrip()
+    width = shutil.get_terminal_size().columns
+    parts = re.split(r"(\n\n|\n(?=- ))", inspect.cleandoc(docstring))
+    for place, text in enumerate(parts[::2]):
+        later = 2 * _INDENT if text.startswith("- ") else _INDENT
+        parts[2 * place] = textwrap.fill(
+            _one_line(text), width, initial_indent=_INDENT, subsequent_indent=later
+        )
+    return "".join(parts)
 
 
 def _one_line(text: str) -> str:

@@ -12,7 +12,7 @@ import sfc
 from experiments import curves, timing
 from experiments.__main__ import listing
 from experiments.core import main
-from tests.experiments.runs import views
+from experiments.core.command_line import read
 from tests.tiers import full, product
 
 GRAMMAR = """
@@ -103,15 +103,15 @@ def test_the_flag_may_be_spelled_as_any_other(tmp_path, capsys, flag):
     assert "No such file" in refusal(tmp_path, capsys, f"{flag}{tmp_path / 'none.toml'}")
 
 
-@pytest.mark.nightly
+@pytest.mark.quick
 def test_curves_given_in_several_flags_are_all_known(tmp_path):
-    for name in ("coil", "spool"):
+    names = ("coil", "spool", "reel")
+    for name in names:
         (tmp_path / f"{name}.toml").write_text(GRAMMAR.format(name=name), encoding="utf-8")
-    flags = ["--curve-file", str(tmp_path / "coil.toml"), "--curve-file", str(tmp_path / "spool.toml")]
-    run(tmp_path, *flags, "--ordering", "coil", "spool")
-    (folder,) = (tmp_path / "results" / "timing").iterdir()
-    origin = json.loads((folder / "provenance.json").read_text())
-    assert set(origin["grammars"]) == {"coil", "spool"}
+    coil, spool, reel = (str(tmp_path / f"{name}.toml") for name in names)
+    flags = ["--curve-file", coil, spool, "--curve-file", reel, "--ordering", *names]
+    line = read(timing.Config, timing.QUICK, flags, "timing")
+    assert (line.config.ordering, set(line.grammars)) == (names, set(names))
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_no_experiment_takes_a_plane_curve_with_the_name_of_another_order(name, 
     path.write_text(PLANE.format(name=name))
     module = importlib.import_module(f"experiments.{experiment}")
     with pytest.raises(SystemExit) as ended:
-        main(module.Config, module.measure, views(module), module.QUICK, ["--curve-file", str(path)])
+        main(module.Config, module.measure, module.draw, module.QUICK, ["--curve-file", str(path)])
     assert ended.value.code == 2
     message = capsys.readouterr().err
     assert f"curve file {path}: curve {name!r} has the name of an ordering" in message
@@ -197,7 +197,7 @@ def test_a_curve_of_two_dimensions_is_kept_in_both_and_an_editor_s_mark_is_none(
 
 def replotted(folder: Path, module) -> int:
     with pytest.raises(SystemExit) as ended:
-        main(module.Config, module.measure, views(module), module.QUICK, ["--replot", str(folder)])
+        main(module.Config, module.measure, module.draw, module.QUICK, ["--replot", str(folder)])
     return ended.value.code
 
 

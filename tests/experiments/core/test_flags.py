@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 import pytest
 
+from experiments import timing
 from experiments.core import Settings, main
 from experiments.core.command_line import read
 from experiments.core.flags import MOST_DIGITS, integer
@@ -161,6 +162,15 @@ def test_quick_replaces_the_numbers_in_front_of_it(words, expected, replaced):
         f"--quick takes its own sizes in place of {taken}; flags after --quick are kept"
         for taken in filter(None, [replaced])
     ]
+
+
+@pytest.mark.quick
+def test_settings_are_checked_when_all_layers_are_known_and_the_help_shows_those_of_quick(capsys):
+    line = read(timing.Config, timing.QUICK, ["--n", "2**60", "--quick"], "timing")
+    assert line.config.n == timing.QUICK["n"]
+    with pytest.raises(SystemExit):
+        read(Config, QUICK, ["--quick", "--help"], "test_flags")
+    assert "Weight of the toy. (default: 0.25)" in capsys.readouterr().out
 
 
 @pytest.mark.quick
