@@ -241,6 +241,8 @@ class Chart:
             raise checks.refuse_value("points", self.points, "Points, or a tuple of one or more")
         for name in ("names", "values"):
             checks.instance(name, getattr(self, name), Scale, "a Scale")
+        if not self.names.column and not all(points.across for points in self.measures):
+            raise checks.refuse_value("names", self.names, "a Scale with a column, or points with `across`")
         for name in ("files", "varying", "single", "order", "peers"):
             names_of(name, getattr(self, name))
 

@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from experiments.core.provenance import code_of
 from experiments.processes.output import readable
+from experiments.results.charts import Chart
 from experiments.results.claims.claim import NOT_MEASURED, REFUTED, WORDS
 from experiments.results.claims.judgement import Judgement
 from experiments.results.claims.table import counted
@@ -50,7 +51,7 @@ def html(judgements: Sequence[Judgement], kept: Sequence[Run], own: Sequence[Run
             missing, or a page above 8 MB.
     """
     runs = {run.name: run for run in (*kept, *own)}
-    drawn = {chart.id: drawing(chart, runs, own) for chart in CHARTS.values()}
+    drawn = {chart.name: drawing(chart, runs, own) for chart in CHARTS.values()}
     data = {
         "charts": {id: one.pop("data") for id, one in drawn.items()},
         "runs": {
@@ -88,7 +89,7 @@ def html(judgements: Sequence[Judgement], kept: Sequence[Run], own: Sequence[Run
     return made
 
 
-def drawing(chart: points.Chart, runs: Mapping[str, Run], own: Sequence[Run]) -> dict[str, Any]:
+def drawing(chart: Chart, runs: Mapping[str, Run], own: Sequence[Run]) -> dict[str, Any]:
     """Evaluate and draw a chart.
 
     Args:
@@ -107,7 +108,7 @@ def drawing(chart: points.Chart, runs: Mapping[str, Run], own: Sequence[Run]) ->
     first = points.chosen(chart, rows)
     if not first:
         choices = {select.column: select.initial for select in chart.selects}
-        raise checks.refuse_value(f"first choices of chart {chart.id}", choices, "choices that have points")
+        raise checks.refuse_value(f"first choices of chart {chart.name}", choices, "choices that have points")
     specification = specs.specification(chart, rows)
     fields = list(dict.fromkeys(("at", "value", "low", "high", "text", "of", "run", *chart.columns)))
     selects: list[dict[str, Any]] = [
@@ -121,7 +122,7 @@ def drawing(chart: points.Chart, runs: Mapping[str, Run], own: Sequence[Run]) ->
         for select in chart.selects
     ]
     return {
-        "id": chart.id,
+        "id": chart.name,
         "title": chart.title,
         "caption": chart.caption,
         "axes": f"{chart.values.title}, by {chart.names.title}",

@@ -12,7 +12,8 @@ from typing import Any
 import altair as alt
 import vl_convert as vlc
 
-from experiments.results.page.charts import DOTS, Axis, Chart, Row
+from experiments.results.charts import DOTS, Chart, Scale
+from experiments.results.page.charts import Row
 from experiments.results.page.screen_colours import in_turn, of_orders
 
 VERSION = ".".join(alt.SCHEMA_VERSION.split(".")[:2])  # of Vega-Lite: v6.4
@@ -53,7 +54,7 @@ def specification(chart: Chart, every: Sequence[Row]) -> dict[str, Any]:
     """
     names = list(dict.fromkeys(row[chart.series] for row in every))
     colours, shapes = of_orders(names) if chart.series == ORDER else in_turn(len(names))
-    dots = chart.kind == DOTS
+    dots = chart.form == DOTS
     values = alt.X if dots else alt.Y
     places = alt.Y if dots else alt.X
     scale = _scale(chart.values)
@@ -74,7 +75,7 @@ def specification(chart: Chart, every: Sequence[Row]) -> dict[str, Any]:
     detail = "device:N" if "device" in chart.columns else "run:N"
     intervals = data.mark_rule(strokeWidth=1.5).encode(**{channel: low, other: at}, color=colour, **to)
     layers: list[Any] = [intervals]
-    if not dots and not any(points.across for points in chart.points):
+    if not dots and not any(points.across for points in chart.measures):
         layers.append(
             data.mark_line(strokeWidth=1.5).encode(**{channel: value, other: at}, color=colour, detail=detail)
         )
@@ -105,7 +106,7 @@ def picture(specified: dict[str, Any], rows: Sequence[Row]) -> str:
     return vlc.vegalite_to_svg(static, vl_version=VERSION)
 
 
-def _scale(axis: Axis) -> Any:
+def _scale(axis: Scale) -> Any:
     return alt.Scale(type="log", nice=False, padding=12) if axis.log else alt.Scale(zero=False, padding=12)
 
 

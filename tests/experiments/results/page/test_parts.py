@@ -89,7 +89,7 @@ def test_no_point_of_a_chart_is_drawn_twice():
     for chart in CHARTS.values():
         places = [tuple(row[name] for name in ("at", *chart.columns)) for row in charts.rows(chart, kept)]
         twice = {place for place in places if places.count(place) > 1}
-        assert not twice, chart.id
+        assert not twice, chart.name
 
 
 def test_colours_of_orders_stand_out_from_both_pages_and_from_each_other():
