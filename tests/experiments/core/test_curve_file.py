@@ -13,6 +13,7 @@ from experiments import curves, timing
 from experiments.__main__ import listing
 from experiments.core import main
 from experiments.core.command_line import read
+from tests.experiments.runs import views
 from tests.tiers import full, product
 
 GRAMMAR = """
@@ -46,7 +47,7 @@ def catalogue():
 def run(tmp_path, *arguments):
     small = ["--quick", "--n", "512", "--filling-fraction", "0.1", "--rounds", "1"]
     given = ["--backend", "cpu", "--results", str(tmp_path / "results"), *small, *arguments]
-    main(timing.Config, timing.measure, timing.VIEWS, quick=timing.QUICK, arguments=given)
+    main(timing.Config, timing.measure, views(timing), quick=timing.QUICK, arguments=given)
 
 
 def refusal(tmp_path, capsys, *arguments) -> str:
@@ -140,7 +141,7 @@ def test_no_experiment_takes_a_plane_curve_with_the_name_of_another_order(name, 
     path.write_text(PLANE.format(name=name))
     module = importlib.import_module(f"experiments.{experiment}")
     with pytest.raises(SystemExit) as ended:
-        main(module.Config, module.measure, module.draw, module.QUICK, ["--curve-file", str(path)])
+        main(module.Config, module.measure, views(module), module.QUICK, ["--curve-file", str(path)])
     assert ended.value.code == 2
     message = capsys.readouterr().err
     assert f"curve file {path}: curve {name!r} has the name of an ordering" in message
@@ -183,7 +184,7 @@ def test_a_curve_of_two_dimensions_is_kept_in_both_and_an_editor_s_mark_is_none(
         (tmp_path / f"{dim}.toml").write_text(text, encoding="utf-8-sig")
     flags = ["--curve-file", str(tmp_path / "2.toml"), str(tmp_path / "3.toml"), "--results", str(tmp_path)]
     arguments = [*flags, "--ordering", "coil-2d", "coil-3d", "--size", "1"]
-    main(curves.Config, curves.measure, curves.draw, curves.QUICK, arguments)
+    main(curves.Config, curves.measure, views(curves), curves.QUICK, arguments)
     (folder,) = (tmp_path / "curves").iterdir()
     assert json.loads((folder / "provenance.json").read_text())["grammars"] == {
         "coil": texts[0],
@@ -197,7 +198,7 @@ def test_a_curve_of_two_dimensions_is_kept_in_both_and_an_editor_s_mark_is_none(
 
 def replotted(folder: Path, module) -> int:
     with pytest.raises(SystemExit) as ended:
-        main(module.Config, module.measure, module.draw, module.QUICK, ["--replot", str(folder)])
+        main(module.Config, module.measure, views(module), module.QUICK, ["--replot", str(folder)])
     return ended.value.code
 
 
@@ -214,7 +215,7 @@ def test_a_run_is_drawn_again_with_the_curves_it_was_given_and_by_its_own_experi
         "--results",
         str(tmp_path),
     ]
-    main(curves.Config, curves.measure, curves.draw, curves.QUICK, arguments)
+    main(curves.Config, curves.measure, views(curves), curves.QUICK, arguments)
     (folder,) = (tmp_path / "curves").iterdir()
     (folder / "coil-3d.png").unlink()
     sfc.registry._registered.clear()
