@@ -8,7 +8,7 @@
 `record` draws every run of `results/reference` again, without pixels, and writes what it shows (answer,
 tables, figures with every drawn point), and what the verdicts, the page of results and the pages of
 `results/` show: a file in JSON each. `compare` prints every place where two such folders differ and ends
-with status 1 if there is one; with `--points` only the points of charts count, not which artist draws them
+with status 1 if there is any; with `--points` only the points of charts count, not which artist draws them
 in which look, and `--digits 12` forgives what a library rounds. Records are equal to the last bit on one
 machine with one set of packages. `check` compares digests of numbers with 7 digits, which any machine gives,
 with those in `shown_results.json`; `update` writes them.
@@ -107,10 +107,10 @@ def write(folder: Path, only: list[str]) -> None:
 
 def read(folder: Path, only: list[str]) -> dict[str, Any]:
     """Read the records of a folder."""
-    found = {path.relative_to(folder).with_suffix("").as_posix(): path for path in folder.rglob("*.json")}
+    paths = {path.relative_to(folder).with_suffix("").as_posix(): path for path in folder.rglob("*.json")}
     return {
         name: json.loads(path.read_text(encoding="utf-8"))
-        for name, path in sorted(found.items())
+        for name, path in sorted(paths.items())
         if not only or any(text in name for text in only)
     }
 
@@ -164,8 +164,8 @@ def parser() -> argparse.ArgumentParser:
     )
     commands = made.add_subparsers(dest="command", required=True)
     added = {name: commands.add_parser(name) for name in ("record", "compare", "check", "update")}
-    for one in added.values():
-        one.add_argument("--only", nargs="+", action="extend", default=[], metavar="TEXT")
+    for command in added.values():
+        command.add_argument("--only", nargs="+", action="extend", default=[], metavar="TEXT")
     added["record"].add_argument("folder", type=Path)
     added["compare"].add_argument("folders", type=Path, nargs=2, metavar="FOLDER")
     added["compare"].add_argument("--points", action="store_true", help="compare the points of charts alone")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 MOST_VALUES = 2000  # of an array that is written out
-ENDS = 3  # rows of a longer one that are written out at either end
+ENDS = 3  # rows of a longer array that are written out at either end
 BITS = 23  # of a number in a digest that any machine gives: 7 digits
 NOISE = 1e-9  # of the largest value of an array: below it a digest has 0
 LETTERS = 10  # of a digest
@@ -26,11 +26,11 @@ def node(values: Any) -> dict[str, Any]:
         `shape`, and `values` or, of many, hashes: `exact` of the bytes and `rounded` of the rounded numbers.
     """
     array = np.ma.filled(np.ma.asarray(values, dtype=float), np.nan)
-    found: dict[str, Any] = {"shape": list(array.shape)}
+    made: dict[str, Any] = {"shape": list(array.shape)}
     if array.size <= MOST_VALUES:
-        return found | {"values": plain(array.tolist())}
+        return made | {"values": plain(array.tolist())}
     data = np.ascontiguousarray(array, "<f8") + 0.0
-    return found | {
+    return made | {
         "exact": hashlib.sha256(data.tobytes()).hexdigest(),
         "rounded": hashlib.sha256(_rounded(array)).hexdigest()[:LETTERS],
         "first": plain(array[:ENDS].reshape(-1)[: 2 * ENDS].tolist()),
@@ -48,9 +48,9 @@ def points(values: Any) -> np.ndarray:
 def plain(value: Any) -> Any:
     """Return a value as JSON holds it: numpy's numbers as Python's, NaN and infinities as words."""
     if isinstance(value, dict):
-        return {str(name): plain(one) for name, one in value.items()}
+        return {str(name): plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(part) for part in value]
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, int | np.integer):
@@ -78,9 +78,9 @@ def _for_digest(value: Any) -> Any:
                 value["shape"],
                 hashlib.sha256(_rounded(np.array(value["values"], dtype=float))).hexdigest(),
             ]
-        return {name: _for_digest(one) for name, one in value.items() if name != "bytes"}
+        return {name: _for_digest(part) for name, part in value.items() if name != "bytes"}
     if isinstance(value, list):
-        return [_for_digest(one) for one in value]
+        return [_for_digest(part) for part in value]
     return _rounded(np.array(value)).hex() if isinstance(value, float) else value
 
 

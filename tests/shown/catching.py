@@ -52,7 +52,7 @@ class Caught:
 
     @staticmethod
     def sign(target: Any, number: int) -> None:
-        """Write the number of a record to a file, or to the path of one."""
+        """Write the number of a record to a file, or to its path."""
         sign = _SIGN + str(number).encode()
         target.write(sign) if hasattr(target, "write") else Path(target).write_bytes(sign)
 
@@ -81,7 +81,7 @@ def catching() -> Iterator[Caught]:
 
     def finish(writer: Any) -> None:
         ends = {"first": writer.shown[0], "last": writer.shown[-1]} if writer.shown else {}
-        sums = [hashlib.sha256(repr(one).encode()).hexdigest()[:16] for one in writer.shown]
+        sums = [hashlib.sha256(repr(picture).encode()).hexdigest()[:16] for picture in writer.shown]
         film = {"pictures": len(sums), **ends, "every": {"bytes": sums}}
         caught.sign(writer.outfile, caught.add(writer.fig, film))
 
@@ -139,11 +139,16 @@ def table(path: Path) -> dict[str, Any]:
     """Return the hash of a table in CSV and its columns: numbers as arrays, others as words."""
     data = path.read_bytes()
     heading, *rows = csv.reader(io.StringIO(data.decode("utf-8")))
-    found = {}
+    columns = {}
     for number, name in enumerate(heading):
         cells = [row[number] for row in rows]
         try:
-            found[name] = node(np.array([float(cell) if cell else np.nan for cell in cells]))
+            columns[name] = node(np.array([float(cell) if cell else np.nan for cell in cells]))
         except ValueError:
-            found[name] = cells
-    return {"bytes": hashlib.sha256(data).hexdigest(), "order": heading, "rows": len(rows), "columns": found}
+            columns[name] = cells
+    return {
+        "bytes": hashlib.sha256(data).hexdigest(),
+        "order": heading,
+        "rows": len(rows),
+        "columns": columns,
+    }

@@ -36,15 +36,15 @@ def differences(old: Any, new: Any, at: tuple[str, ...] = ()) -> Iterator[tuple[
 
 def _of_lists(old: list[Any], new: list[Any], at: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     if len(old) != len(new):
-        gone = [one for one in old if one not in new]
-        come = [one for one in new if one not in old]
+        gone = [item for item in old if item not in new]
+        come = [item for item in new if item not in old]
         yield (
             " / ".join(at),
             f"{len(old)} -> {len(new)} items; only before: {_short(gone)}; only now: {_short(come)}",
         )
         return
-    for number, (one, other) in enumerate(zip(old, new, strict=True), 1):
-        yield from differences(one, other, (*at, str(number)))
+    for number, (before, now) in enumerate(zip(old, new, strict=True), 1):
+        yield from differences(before, now, (*at, str(number)))
 
 
 def _of_arrays(old: dict, new: dict, at: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -53,15 +53,15 @@ def _of_arrays(old: dict, new: dict, at: tuple[str, ...]) -> Iterator[tuple[str,
     if old["shape"] != new["shape"]:
         only = ""
         if "values" in old and "values" in new:
-            before, now = ([json.dumps(row) for row in one["values"]] for one in (old, new))
+            before, now = ([json.dumps(row) for row in array["values"]] for array in (old, new))
             gone, come = [r for r in before if r not in now], [r for r in now if r not in before]
             only = f"; only before: {_short(gone)}; only now: {_short(come)}"
         yield place, f"shape {old['shape']} -> {new['shape']}{only}"
     elif "values" in old:
         rows = zip(np.atleast_1d(_rows(old)), np.atleast_1d(_rows(new)), strict=True)
-        for number, (one, other) in enumerate(rows, 1):
-            if one != other:
-                yield f"{place} / point {number}", f"{one} -> {other}"
+        for number, (before, now) in enumerate(rows, 1):
+            if before != now:
+                yield f"{place} / point {number}", f"{before} -> {now}"
     elif {**old, "first": 0, "last": 0} != {**new, "first": 0, "last": 0}:
         many = "differ in 7 digits" if old["rounded"] != new["rounded"] else "differ beyond 7 digits"
         ends = f"; first: {old['first']} -> {new['first']}" if "first" in old and "first" in new else ""
@@ -89,17 +89,17 @@ def coarse(record: Any) -> Any:
     """
     if not isinstance(record, dict):
         return record
-    found = dict(record)
+    made = dict(record)
     if "figures" in record:
-        found["figures"] = {
+        made["figures"] = {
             name: {panel: of["drawn"] for panel, of in figure.get("panels", {}).items()}
             for name, figure in record["figures"].items()
         }
-        found.pop("files", None)
+        made.pop("files", None)
     if "charts" in record:
-        found["charts"] = {name: chart["drawn"] for name, chart in record["charts"].items()}
-        found.pop("parts", None)
-    return found
+        made["charts"] = {name: chart["drawn"] for name, chart in record["charts"].items()}
+        made.pop("parts", None)
+    return made
 
 
 def to_digits(record: Any, digits: int, name: str = "") -> Any:
@@ -107,7 +107,7 @@ def to_digits(record: Any, digits: int, name: str = "") -> Any:
 
     Args:
         record: or a part of one.
-        digits: significant ones. Arrays that have hashes alone are compared by the one of 7 digits.
+        digits: significant ones. Arrays that have hashes alone are compared by the hash of 7 digits.
         name: of the part.
     """
     if isinstance(record, dict):
@@ -133,16 +133,16 @@ def renamed(records: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, A
         records: by name.
         names: old name of a run, or of a figure as `<experiment>/<name>/<figure>`, -> new name.
     """
-    found = {}
+    made = {}
     for name, record in records.items():
         if "figures" in record:
-            own = {
+            figure_names = {
                 old.removeprefix(f"{name}/"): new for old, new in names.items() if old.startswith(f"{name}/")
             }
-            figures = {own.get(figure, figure): of for figure, of in record["figures"].items()}
+            figures = {figure_names.get(figure, figure): of for figure, of in record["figures"].items()}
             record = record | {"figures": figures}
-        found[names.get(name, name)] = record
-    return found
+        made[names.get(name, name)] = record
+    return made
 
 
 def digests(record: dict[str, Any]) -> dict[str, str]:

@@ -68,7 +68,7 @@ def record(figure: Figure) -> dict[str, Any]:
         figure: as it is to be saved.
 
     Raises:
-        UnknownArtistError: one whose points cannot be read.
+        UnknownArtistError: an artist whose points cannot be read.
     """
     headings = {figure.get_suptitle(), figure.get_supxlabel(), figure.get_supylabel()}
     panels = [panel for axes in figure.axes for panel in _with_insets(axes)]
@@ -76,7 +76,7 @@ def record(figure: Figure) -> dict[str, Any]:
         "title": figure.get_suptitle(),
         "labels": [figure.get_supxlabel(), figure.get_supylabel()],
         "texts": [text.get_text() for text in figure.texts if text.get_text() not in headings],
-        "legends": [_legend(one) for one in figure.legends],
+        "legends": [_legend(legend) for legend in figure.legends],
         "panels": {f"panel {number}": _panel(axes) for number, axes in enumerate(panels, 1)},
     }
 
@@ -123,12 +123,13 @@ def _panel(axes: Axes) -> dict[str, Any]:
 
 
 def _axis(axes: Axes, axis: Axis, name: str) -> dict[str, Any]:
-    """Return label, scale, limits, and the ticks if they are fixed."""
+    """Return label, scale, limits, the ticks if they are fixed, and else the form of numbers."""
     return {
         "label": axis.get_label_text(),
         "scale": axis.get_scale(),
         "limits": plain(list(getattr(axes, f"get_{name}lim")())),
         "ticks": _fixed_ticks(axis),
+        "written": _written(axis),
     }
 
 
@@ -137,21 +138,26 @@ def _fixed_ticks(axis: Axis) -> list[list[Any]] | None:
     locator = axis.get_major_locator()
     if not isinstance(locator, FixedLocator) and type(locator).__name__ != "StrCategoryLocator":
         return None
-    found = np.atleast_1d(locator())
-    return plain(list(zip(found.tolist(), axis.get_major_formatter().format_ticks(found), strict=True)))
+    places = np.atleast_1d(locator())
+    return plain(list(zip(places.tolist(), axis.get_major_formatter().format_ticks(places), strict=True)))
+
+
+def _written(axis: Axis) -> str | None:
+    """Return how a quarter would be written at an axis without fixed ticks, such as "25%"."""
+    return None if _fixed_ticks(axis) is not None else axis.get_major_formatter().format_data(0.25)
 
 
 def _keyed(marks: Iterable[Mark]) -> dict[str, Any]:
     """Return the records of marks by class and label or colour, numbered where they are the same."""
     counts: Counter = Counter()
-    found = {}
+    keyed = {}
     for mark in marks:
         key = f"{mark.name} {mark.label or mark.look.get('colour', '')}".strip()
         counts[key] += 1
         name = key if counts[key] == 1 else f"{key} ({counts[key]})"
         arrays = {k: node(v) if isinstance(v, np.ndarray) else plain(v) for k, v in mark.data.items()}
-        found[name] = {"label": mark.label, "look": plain(mark.look), **arrays}
-    return found
+        keyed[name] = {"label": mark.label, "look": plain(mark.look), **arrays}
+    return keyed
 
 
 def _named(drawn: np.ndarray, axes: Axes) -> list[list[Any]]:
@@ -194,10 +200,10 @@ def _marks(axes: Axes) -> Iterator[Mark]:
         if isinstance(artist, apart) or artist is axes.patch or artist in titles or not artist.get_visible():
             continue
         mark = _read(artist, axes)
-        own = str(artist.get_label())
+        label = str(artist.get_label())
         owner = owners.get(artist)
         if mark.label == "":
-            mark.label = "" if own.startswith("_") and own != ARROWHEAD else own
+            mark.label = "" if label.startswith("_") and label != ARROWHEAD else label
         if owner is not None:
             label = str(owner.get_label())
             mark.label = mark.label or ("" if label.startswith("_") else label)
@@ -207,7 +213,7 @@ def _marks(axes: Axes) -> Iterator[Mark]:
 
 
 def _owners(containers: Iterable[Container]) -> dict[Artist, Container]:
-    return {artist: one for one in containers for artist in one.get_children()}
+    return {artist: container for container in containers for artist in container.get_children()}
 
 
 def _end_of_bar(bar: Any, owner: BarContainer) -> np.ndarray:
@@ -255,124 +261,126 @@ def _look_of_line(line: Line2D) -> dict[str, Any]:
 
 
 def _colours(rgba: Any) -> list[str]:
-    found = list(dict.fromkeys(to_hex(colour, keep_alpha=True) for colour in np.atleast_2d(rgba)))
-    return found if len(found) <= MOST_COLOURS else [f"{len(found)} colours", *found[:MOST_COLOURS]]
+    colours = list(dict.fromkeys(to_hex(colour, keep_alpha=True) for colour in np.atleast_2d(rgba)))
+    return colours if len(colours) <= MOST_COLOURS else [f"{len(colours)} colours", *colours[:MOST_COLOURS]]
 
 
-def _look_of_collection(one: Collection) -> dict[str, Any]:
-    if one.get_array() is not None:
-        return {"map": one.get_cmap().name, "limits": list(one.get_clim())}
-    faces, edges = one.get_facecolor(), one.get_edgecolor()
+def _look_of_collection(artist: Collection) -> dict[str, Any]:
+    if artist.get_array() is not None:
+        return {"map": artist.get_cmap().name, "limits": list(artist.get_clim())}
+    faces, edges = artist.get_facecolor(), artist.get_edgecolor()
     return {"colour": ", ".join(_colours(faces if len(faces) else edges) if len(faces) + len(edges) else [])}
 
 
-def _values(one: Any) -> dict[str, Any]:
-    values = one.get_array()
+def _values(artist: Any) -> dict[str, Any]:
+    values = artist.get_array()
     return {} if values is None else {"values": np.ma.filled(np.ma.asarray(values, float), np.nan)}
 
 
 def _map(values: dict[str, np.ndarray]) -> np.ndarray | None:
     """Return the numbers of a map; None for a picture, which has colours."""
-    found = values.get("values")
-    return found if found is not None and found.ndim == 2 else None
+    array = values.get("values")
+    return array if array is not None and array.ndim == 2 else None
 
 
-def _markers(one: PathCollection, axes: Axes) -> Mark:
-    if hasattr(one, "_offsets3d"):  # matplotlib has no public name for it
-        data = np.column_stack([np.asarray(part, float) for part in one._offsets3d])
-        return Mark("markers", look=_look_of_collection(one), data={"points": data} | _values(one))
-    data = np.ma.filled(np.ma.asarray(one.get_offsets(), float), np.nan)
-    space = _space(one.get_offset_transform(), axes)
+def _markers(artist: PathCollection, axes: Axes) -> Mark:
+    if hasattr(artist, "_offsets3d"):  # matplotlib has no public name for it
+        data = np.column_stack([np.asarray(part, float) for part in artist._offsets3d])
+        return Mark("markers", look=_look_of_collection(artist), data={"points": data} | _values(artist))
+    data = np.ma.filled(np.ma.asarray(artist.get_offsets(), float), np.nan)
+    space = _space(artist.get_offset_transform(), axes)
     return Mark(
         "markers",
-        look=_look_of_collection(one),
-        data={"space": space, "points": data} | _values(one),
+        look=_look_of_collection(artist),
+        data={"space": space, "points": data} | _values(artist),
         drawn=data if space == "data" else np.empty((0, 2)),
     )
 
 
-def _paths(one: Collection, axes: Axes) -> Mark:
+def _paths(artist: Collection, axes: Axes) -> Mark:
     """Segments of lines, ends of intervals, bands and polygons."""
-    name = "segments" if isinstance(one, LineCollection) else "areas"
-    segments = getattr(one, "_segments3d", None)
+    name = "segments" if isinstance(artist, LineCollection) else "areas"
+    segments = getattr(artist, "_segments3d", None)
     if segments is None:
-        segments = getattr(one, "_vec", None)
+        segments = getattr(artist, "_vec", None)
         if segments is not None:
-            return Mark(name, look=_look_of_collection(one), data={"points": np.asarray(segments)[:3].T})
-        vertices = [path.vertices for path in one.get_paths()]
+            return Mark(name, look=_look_of_collection(artist), data={"points": np.asarray(segments)[:3].T})
+        vertices = [path.vertices for path in artist.get_paths()]
     else:
         vertices = [np.asarray(part, float) for part in segments]
     data = np.concatenate(vertices) if vertices else np.empty((0, 2))
-    space = "data" if data.shape[1] == 3 else _space(one.get_transform(), axes)
+    space = "data" if data.shape[1] == 3 else _space(artist.get_transform(), axes)
     lengths = [len(part) for part in vertices]
     sizes = lengths[0] if len(set(lengths)) == 1 else np.array(lengths, float)
-    offsets = np.ma.filled(np.ma.asarray(one.get_offsets(), float), np.nan)
-    found = {"space": space, "lengths": sizes, "points": data} | _values(one)
+    offsets = np.ma.filled(np.ma.asarray(artist.get_offsets(), float), np.nan)
+    recorded = {"space": space, "lengths": sizes, "points": data} | _values(artist)
     if offsets.any():
-        found["offsets"] = offsets
+        recorded["offsets"] = offsets
     drawn = data if space == "data" and data.shape[1] == 2 else np.empty((0, 2))
-    return Mark(name, look=_look_of_collection(one), data=found, drawn=drawn)
+    return Mark(name, look=_look_of_collection(artist), data=recorded, drawn=drawn)
 
 
-def _ellipses(one: EllipseCollection, axes: Axes) -> Mark:
-    widths = np.asarray(one._widths, float)  # matplotlib below 3.9 has no public name for it
-    data = np.ma.filled(np.ma.asarray(one.get_offsets(), float), np.nan)
+def _ellipses(artist: EllipseCollection, axes: Axes) -> Mark:
+    widths = np.asarray(artist._widths, float)  # matplotlib below 3.9 has no public name for it
+    data = np.ma.filled(np.ma.asarray(artist.get_offsets(), float), np.nan)
     return Mark(
         "discs",
-        look=_look_of_collection(one),
-        data={"points": data, "half": widths} | _values(one),
+        look=_look_of_collection(artist),
+        data={"points": data, "half": widths} | _values(artist),
         drawn=data,
     )
 
 
-def _contours(one: QuadContourSet, axes: Axes) -> Mark:
-    data = np.concatenate([path.vertices for path in one.get_paths()])
+def _contours(artist: QuadContourSet, axes: Axes) -> Mark:
+    data = np.concatenate([path.vertices for path in artist.get_paths()])
     return Mark(
-        "contours", look={"map": one.get_cmap().name}, data={"levels": list(one.levels), "points": data}
+        "contours", look={"map": artist.get_cmap().name}, data={"levels": list(artist.levels), "points": data}
     )
 
 
-def _arrows(one: Quiver, axes: Axes) -> Mark:
-    data = np.column_stack([one.XY, np.ma.filled(one.U, np.nan), np.ma.filled(one.V, np.nan)])
-    return Mark("arrows", look=_look_of_collection(one), data={"points": data} | _values(one))
+def _arrows(artist: Quiver, axes: Axes) -> Mark:
+    data = np.column_stack([artist.XY, np.ma.filled(artist.U, np.nan), np.ma.filled(artist.V, np.nan)])
+    return Mark("arrows", look=_look_of_collection(artist), data={"points": data} | _values(artist))
 
 
-def _mesh(one: QuadMesh, axes: Axes) -> Mark:
-    values = _values(one)
-    data = values | {"corners": np.asarray(one.get_coordinates(), float)}
-    return Mark("mesh", look=_look_of_collection(one), data=data, cells=_map(values))
+def _mesh(artist: QuadMesh, axes: Axes) -> Mark:
+    values = _values(artist)
+    data = values | {"corners": np.asarray(artist.get_coordinates(), float)}
+    return Mark("mesh", look=_look_of_collection(artist), data=data, cells=_map(values))
 
 
-def _picture(one: AxesImage, axes: Axes) -> Mark:
-    values = _values(one)
-    look = {"map": one.get_cmap().name, "limits": list(one.get_clim()), "origin": one.origin}
-    extent = [float(x) for x in one.get_extent()]
+def _picture(artist: AxesImage, axes: Axes) -> Mark:
+    values = _values(artist)
+    look = {"map": artist.get_cmap().name, "limits": list(artist.get_clim()), "origin": artist.origin}
+    extent = [float(x) for x in artist.get_extent()]
     return Mark("picture", look=look, data=values | {"extent": extent}, cells=_map(values))
 
 
-def _patch(one: Patch, axes: Axes) -> Mark:
-    if isinstance(one, FancyArrowPatch):
-        return Mark("arrow", look=_look_of_patch(one), data={"points": np.asarray(one.get_path().vertices)})
-    vertices = one.get_patch_transform().transform_path(one.get_path()).vertices
-    space = _space(one.get_transform(), axes)
-    return Mark("area", look=_look_of_patch(one), data={"space": space, "points": np.asarray(vertices)})
+def _patch(artist: Patch, axes: Axes) -> Mark:
+    if isinstance(artist, FancyArrowPatch):
+        return Mark(
+            "arrow", look=_look_of_patch(artist), data={"points": np.asarray(artist.get_path().vertices)}
+        )
+    vertices = artist.get_patch_transform().transform_path(artist.get_path()).vertices
+    space = _space(artist.get_transform(), axes)
+    return Mark("area", look=_look_of_patch(artist), data={"space": space, "points": np.asarray(vertices)})
 
 
-def _look_of_patch(one: Patch) -> dict[str, Any]:
-    face = one.get_facecolor() if one.get_fill() else one.get_edgecolor()
-    return {"colour": to_hex(face, keep_alpha=True), "hatch": one.get_hatch()}
+def _look_of_patch(artist: Patch) -> dict[str, Any]:
+    face = artist.get_facecolor() if artist.get_fill() else artist.get_edgecolor()
+    return {"colour": to_hex(face, keep_alpha=True), "hatch": artist.get_hatch()}
 
 
-def _text(one: Text, axes: Axes) -> Mark:
-    found: dict[str, Any] = {}
-    if isinstance(one, Annotation):
-        found = {"of": list(one.xy) if one.xycoords == "data" else str(one.xycoords)}
-        if one.anncoords == "data":
-            found["at"] = list(one.xyann)
-    elif (space := _space(one.get_transform(), axes)) != "paper":
-        found = {"space": space, "at": list(one.get_position())}
-    look = {"colour": to_hex(one.get_color(), keep_alpha=True)}
-    return Mark("text", label=one.get_text(), look=look, data=found)
+def _text(artist: Text, axes: Axes) -> Mark:
+    recorded: dict[str, Any] = {}
+    if isinstance(artist, Annotation):
+        recorded = {"of": list(artist.xy) if artist.xycoords == "data" else str(artist.xycoords)}
+        if artist.anncoords == "data":
+            recorded["at"] = list(artist.xyann)
+    elif (space := _space(artist.get_transform(), axes)) != "paper":
+        recorded = {"space": space, "at": list(artist.get_position())}
+    look = {"colour": to_hex(artist.get_color(), keep_alpha=True)}
+    return Mark("text", label=artist.get_text(), look=look, data=recorded)
 
 
 _READERS: tuple[tuple[type, Callable[[Any, Axes], Mark]], ...] = (

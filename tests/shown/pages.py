@@ -146,8 +146,8 @@ def page(own: tuple[str, ...] = ()) -> dict[str, Any]:
 def _commit() -> str:
     """Return the first digits of the commit of this checkout, which a page names."""
     command = ["git", "-C", str(entries.ROOT), "rev-parse", "--short=7", "HEAD"]
-    found = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-    return found or "unknown commit"
+    commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    return commit or "unknown commit"
 
 
 def _charts(data: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -156,8 +156,8 @@ def _charts(data: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
     A chart is a specification with `layer` or `mark`; its rows are beside it or in it.
     """
     if isinstance(data, list):
-        for number, one in enumerate(data):
-            yield from _charts(one, f"{name} {number}")
+        for number, part in enumerate(data):
+            yield from _charts(part, f"{name} {number}")
     if not isinstance(data, dict):
         return
     spec = data.get("spec", data)
@@ -168,8 +168,8 @@ def _charts(data: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
         ordered = sorted(series, key=lambda row: json.dumps(row, sort_keys=True))
         yield name, {"spec": without, "rows": ordered, "drawn": _drawn(ordered)}
         return
-    for key, one in data.items():
-        yield from _charts(one, str(key))
+    for key, part in data.items():
+        yield from _charts(part, str(key))
 
 
 def _without_charts(data: Any) -> Any:
@@ -193,8 +193,8 @@ def _rows(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _drawn(rows: list[dict[str, Any]]) -> list[list[Any]]:
     """Return the different points of a chart: place, value and interval."""
-    found = {json.dumps([row.get(name) for name in ("at", "value", "low", "high")]) for row in rows}
-    return [json.loads(one) for one in sorted(found)]
+    texts = {json.dumps([row.get(name) for name in ("at", "value", "low", "high")]) for row in rows}
+    return [json.loads(row) for row in sorted(texts)]
 
 
 def verdicts() -> dict[str, Any]:
@@ -246,9 +246,9 @@ def results() -> dict[str, Any]:
 
 def by_heading(text: str) -> dict[str, list[str]]:
     """Return the lines of a page in markdown by the heading above them."""
-    found: dict[str, list[str]] = {_START: []}
+    lines_of: dict[str, list[str]] = {_START: []}
     for line in text.splitlines():
         if line.startswith("#"):
-            found.setdefault(line, [])
-        found[line if line.startswith("#") else next(reversed(found))].append(line)
-    return found
+            lines_of.setdefault(line, [])
+        lines_of[line if line.startswith("#") else next(reversed(lines_of))].append(line)
+    return lines_of

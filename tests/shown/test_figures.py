@@ -59,6 +59,7 @@ CHANGES = {
     "a band": ("1 / marks / areas", lambda a, b, c: a.collections[-1].set_verts([[(1, 1), (2, 2)]])),
     "a limit": ("1 / x / limits", lambda a, b, c: a.set_xlim(0.5, 8)),
     "a scale": ("1 / x / scale", lambda a, b, c: a.set_xscale("linear")),
+    "a form of numbers": ("1 / y / written", lambda a, b, c: a.yaxis.set_major_formatter("{x:.0%}")),
     "a title of an axis": ("1 / y / label", lambda a, b, c: a.set_ylabel("time")),
     "a title of a panel": ("1 / title", lambda a, b, c: a.set_title("5 %")),
     "a title": ("title", lambda a, b, c: a.figure.suptitle("gain")),
