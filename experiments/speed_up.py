@@ -43,13 +43,14 @@ import sfc
 from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
 from experiments.core.settings import UsageError
 from experiments.core.terminal import FITS_CACHE
-from experiments.drawing.phases import stacked_phases
+from experiments.drawing.charts import draw_chart
 from experiments.measurement.correctness import check_forces
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phases_of, whole_steps
 from experiments.results.answers import Answer, compared, headline, percent
 from experiments.results.baselines import AGED, SHUFFLED, again, is_again, memory_of, original, with_ages
+from experiments.results.charts import BARS, ORDERS, Chart, Points, Scale
 from experiments.results.published_gains import TABLE_6_1 as THESIS
 from md.boundaries import ShakenWalls
 from md.laws import SpringDashpot
@@ -344,15 +345,20 @@ def _file_name(stem: str, table: pd.DataFrame, names: list[str], key: tuple) -> 
     return figures.file_name(stem, table, names, shown)
 
 
+PHASES = Chart(
+    "phases", "At {filling_fraction} filled, a step takes {value} ms ({best}), {of_worst} ms ({worst})", BARS, Points("time_ms"), ORDERS, Scale("time per step (ms)"), "part", "phase",
+    order=("force", "build", "integrate", "reorder", "other"), whole=TOTAL,
+)  # fmt: skip
+
+
 def _phases(rows: pd.DataFrame, out: Path, name: str) -> None:
     """Draw figure 6.1 of [thesis]: the phases of a step that is not fused, and their shares."""
     phi = min(rows["filling_fraction"].unique(), key=lambda share: abs(share - FIGURE_6_1))
     rows = rows[rows["filling_fraction"] == phi]
-    found = statistics.over_runs(rows, ["ordering", "part"], "time_ms")
-    title = f"{_box(rows)}, {phi:.0%} filled: phases and their shares\n"
-    title += f"whole step: {statistics.caption(found)}"
-    found = found.join(statistics.bounds(found, "time_ms"))
-    style.save(stacked_phases(found, _names(rows), title), out, name, rows)
+    if (rows["part"] == "build").any():
+        rows = rows[rows["part"] != "other"]
+    note = f"{_box(rows)}: phases and their shares of a step"
+    draw_chart(replace(PHASES, name=name, words=_names(rows), note=note), rows, out)
 
 
 def _names(rows: pd.DataFrame) -> dict[str, str]:

@@ -45,13 +45,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Draw = Callable[[pd.DataFrame, Path], Any]
-_ORDERING = "ordering"  # the column of memory orders, whose looks are fixed
+_ORDERING = "ordering"  # the column of memory orders, which have fixed looks
 _WIDTH, _HEIGHT = 2.7, 2.9  # of a panel of lines, in inches
 _ROW, _STATE, _MARGIN = 0.21, 0.06, 0.65  # inches: of a row of dots, for each more state, around the rows
 _BOUND: dict[str, Any] = {"color": "#6B4F3A", "linestyle": ":", "linewidth": 1}
 _MARK: dict[str, Any] = {"color": "#D00000", "marker": "s", "linestyle": "", "markerfacecolor": "none"}
 _SHADES = (("#56B4E9", ""), ("#E69F00", "//"), ("#009E73", ".."), ("#CC79A7", "xx"), ("0.8", "\\\\"))
 _BAR, _NO_SERIES = 0.62, " "
+_LEAST_SHARE = 0.07  # of the longest bar: narrower parts have no room for their share
+_PLATE = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
+_SHARE: dict[str, Any] = {"fontsize": 7, "bbox": _PLATE}
 _NOTE = f"no parts where they differ from the whole by over {reliability.MOST_APART:.0%}"
 
 
@@ -341,13 +344,17 @@ def _plain_lines(panel: Axes, found: pd.DataFrame, x: str, look: dict, gaps: boo
 def _bars(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
     """Draw the parts of each name one behind the other, and the whole as a mark with its interval."""
     parts, whole, _ = _parts(chart, part.found, shared)
-    left = np.zeros(len(shared.names))
-    for name, (shade, hatch) in zip(shared.series, _SHADES, strict=False):
+    left, longest = np.zeros(len(shared.names)), whole[VALUE].max()
+    for name, (shade, hatch) in zip(chart.order or shared.series, _SHADES, strict=False):
         if name in parts and parts[name].notna().any():
             widths = parts[name].fillna(0).to_numpy()
             look: dict[str, Any] = {"color": shade, "hatch": hatch, "edgecolor": "white", "label": name}
-            panel.barh(range(len(shared.names)), widths, _BAR, left, linewidth=0.6, **look)
+            bars = panel.barh(range(len(shared.names)), widths, _BAR, left, linewidth=0.6, **look)
             left += widths
+            if panel.figure.axes == [panel]:  # in a figure of several they are too narrow
+                has_room = widths >= _LEAST_SHARE * longest
+                shares = [f"{share:.0%}" for share in widths / whole[VALUE]]
+                panel.bar_label(bars, np.where(has_room, shares, ""), label_type="center", **_SHARE)
     ends = whole.set_axis(["centre", "low", "high"], axis=1)
     marks: dict[str, Any] = {"fmt": "k|", "markersize": 9, "capsize": 2, "linewidth": 1}
     panel.errorbar(

@@ -84,8 +84,9 @@ def word(column: str, value: Any) -> str:
         return column.replace("_", " ") if value else f"not {column.replace('_', ' ')}"
     if not checks.is_number(value):
         return quoted(str(value))
-    is_count = checks.is_integer(value) or (value >= 1000 and value == round(value))
-    return f"{value:,.0f}" if is_count else f"{value:g}"
+    number = float(value)
+    is_count = checks.is_integer(value) or (number >= 1000 and number.is_integer())
+    return f"{number:,.0f}" if is_count else f"{number:g}"
 
 
 def fields_of(template: str) -> list[str]:

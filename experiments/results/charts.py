@@ -3,7 +3,7 @@
 Contract. A `Chart` names a selection and a form, and draws nothing: `experiments.drawing.charts` draws it as
 a figure, `experiments.results.page.specs` as a chart of the page. Its numbers are those of `estimates`, which
 asks the one module that computes gains and intervals. A title is a sentence with the chart's own numbers: a
-template whose fields `facts` fills, so that no number is typed.
+template with fields that `facts` fills, so that no number is typed.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Points:
         run: kept run below `results/reference`, `<experiment>/<name>`, of a chart of the page.
         each: columns that identify a point, beside those of the chart; of a chart of the page all.
         along: second expression, for a statistic that has one.
-        across: expression whose median is the place of a point, if no column is.
+        across: expression that gives the place of a point by its median, if no column does.
         constants: columns of all these points.
         names: column of the table -> column of the chart, beyond those of `page.charts.NAMES`.
 
@@ -100,7 +100,7 @@ class Points:
     value: str
     where: str = ""
     statistic: str = ""
-    over: tuple[Any, ...] | Callable[[pd.DataFrame], Sequence[Any]] = ()
+    over: Any = ()
     compared: str = ""
     scale: str = ""
     values: Scale | None = None
@@ -171,7 +171,7 @@ class Chart:
         form: "dots" (a row for each name, values to the right), "lines" (values over numbers; over a single
             number the series are rows of dots) or "bars" (a row for each name, the values of the series one
             behind the other).
-        points: what is computed; a tuple for several, whose axes have panels of their own.
+        points: what is computed; several have panels of their own by their axes.
         names: axis of names, or of numbers to the right.
         values: axis of the numbers computed.
         series: column that colour and shape show; empty for none.
@@ -179,7 +179,7 @@ class Chart:
         panels: column with a panel for each value, side by side; empty for none.
         heading: above a panel, such as "{filling_fraction} filled".
         lines: column with a line of panels for each value; empty for none.
-        files: columns with a figure for each value, whose files are named by those that vary.
+        files: columns with a figure for each value; files are named by those that vary.
         note: second line of the title, with fields of `facts`; or a function of the rows that returns it.
         caption: below a chart of the page.
         selects: choices of a reader of the page.
@@ -377,7 +377,7 @@ def selected(table: pd.DataFrame, points: Points) -> pd.DataFrame:
     try:
         rows = table.query(points.where, engine="python") if points.where else table
         numbers = rows[points.value] if points.value in rows else rows.eval(points.value, engine="python")
-        return rows.assign(**{VALUE: numbers}).dropna(subset=[VALUE])
+        return rows.assign(value=numbers).dropna(subset=[VALUE])
     except _BROKEN as error:
         raise ValueError(
             f"points of {points.value!r} where {points.where!r} cannot be evaluated: {error}; allowed: "
@@ -429,7 +429,7 @@ def facts(chart: Chart, rows: pd.DataFrame, found: pd.DataFrame) -> dict[str, st
     They are those of one case: the largest number in each column that identifies a point, or its first word.
 
     Args:
-        chart: whose title it is.
+        chart: with the title.
         rows: of the table that its figure shows.
         found: `estimates` of its first points.
 

@@ -102,7 +102,7 @@ def _rows_of(chart: Chart, points: Points, run: Run) -> Iterator[Row]:
     compared = points.compared if points.compared in points.each else ""
     for key, answer in evaluate_each(query, points.each, compared, root):
         texts = {named.get(column, column): shown(column, value) for column, value in key.items()}
-        texts |= over | points.constants
+        texts |= over | dict(points.constants)
         if "device" in chart.columns and "device" not in texts:
             texts["device"] = f"your run: {run.where}" if run.own else run.where
         raw = {named.get(column, column): value for column, value in key.items()}
