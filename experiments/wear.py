@@ -23,7 +23,8 @@ import pandas as pd
 
 from experiments.core import Settings, figures, main, save_table, style
 from experiments.core.old_names import table_now
-from experiments.core.record import read_provenance, read_table
+from experiments.core.provenance import read_provenance
+from experiments.core.record import read_table
 from experiments.core.settings import UsageError
 from experiments.core.terminal import FEW_RUNS
 from experiments.prediction.wear import (

@@ -1,8 +1,9 @@
-"""Collect the origin of a table: configuration, code, packages, machine."""
+"""Collect, write and read the origin of a table: configuration, code, packages, machine."""
 
 import contextlib
 import functools
 import hashlib
+import json
 import os
 import platform
 import re
@@ -12,15 +13,19 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO
 
 import psutil
 
-from experiments.core.settings import Settings
+from experiments.core.settings import Settings, UsageError
 from experiments.processes.output import readable
 from md import backend as backends
 from md.checks import path as as_path
+from md.io.atomic_write import write_atomically
 from sfc import checks
 
+PROVENANCE = "provenance.json"
+TABLE_CRC = "table_crc32"  # key of the CRC-32 of the table
 PACKAGES = (
     "spatial-locality",
     "numpy",
@@ -48,6 +53,22 @@ _MODEL = (  # entries of /proc/cpuinfo, on x86 and on ARM
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 CODE = ("sfc", "md", "experiments")
 SOURCES = (".py", ".cu", ".cuh")
+# Entries of a file that the code reads, by the class and the words of what is allowed; * is each inside.
+_ENTRIES: tuple[tuple[Any, str, str], ...] = (
+    (bool, "true or false", "quick"),
+    (int, "an integer", "cases finished"),
+    (str, "text", "experiment command.* grammars.* started ended status python reference.commit"),
+    (
+        (str, type(None)),
+        "text or null",
+        "code.commit code.sources resumed.*.code.commit resumed.*.code.sources",
+    ),
+    (list, "a list", "command resumed"),
+    (dict, "an object", "config grammars reference code packages environment backend machine resumed.*"),
+    (dict, "an object", "resumed.*.code resumed.*.packages resumed.*.environment resumed.*.backend"),
+    (dict, "an object", "resumed.*.machine"),
+    ((int, list), "an integer, or a list of integers", TABLE_CRC),
+)
 
 
 def provenance(experiment: str, config: Settings, arguments: Sequence[str]) -> dict:
@@ -201,3 +222,79 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
+
+
+def write_provenance(run: Path, found: Mapping[str, Any]) -> None:
+    """Write the provenance of a run as JSON, whole or not at all.
+
+    Args:
+        run: its folder.
+        found: the provenance; what JSON does not hold is written as text.
+
+    Raises:
+        OSError: it cannot be written; the error names the file, and the old file is unchanged.
+    """
+    text = json.dumps(found, indent=2, default=str) + "\n"
+
+    def write(file: BinaryIO) -> None:
+        file.write(text.encode())
+
+    write_atomically(as_path("run", run) / PROVENANCE, write)
+
+
+def read_provenance(run: Path) -> dict:
+    """Read the provenance of a run; empty if there is none.
+
+    Args:
+        run: a run's folder.
+
+    Raises:
+        UsageError: a file that cannot be read, or is damaged.
+    """
+    path = as_path("run", run) / PROVENANCE
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_bytes())
+    except OSError as error:
+        raise no_access(path, error) from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise _damaged(path, f"{type(error).__name__}: {error}") from error
+    if not isinstance(found, dict):
+        raise _damaged(path, f"{checks.shown(found)}, not an object")
+    for classes, allowed, names in _ENTRIES:
+        for name in names.split():
+            for place, value in _entries(found, name.split(".")):
+                if not isinstance(value, classes) or (isinstance(value, bool) and classes is not bool):
+                    raise _damaged(path, f"{place!r} is {checks.shown(value)}; allowed: {allowed}")
+    return found
+
+
+def no_access(path: Path, error: Exception) -> UsageError:
+    """Return an error for a file of a run that cannot be read, or written.
+
+    Args:
+        path: of the file.
+        error: of the system, or of SQLite.
+    """
+    return UsageError(
+        f"{path}: {getattr(error, 'strerror', None) or error}; allowed: a run's folder with permission to "
+        "read, and to write for --resume; take a copy of the folder with these permissions"
+    )
+
+
+def _damaged(path: Path, why: str) -> UsageError:
+    return UsageError(
+        f"{path} is damaged: {why}; restore a copy of it, or move it away: --replot draws without it, except "
+        "curves of --curve-file; --resume and --from need it"
+    )
+
+
+def _entries(found: Any, names: Sequence[str], place: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the place and the value of each entry that a name of `_ENTRIES` stands for."""
+    if not names:
+        yield place[1:], found
+        return
+    inner = found if isinstance(found, dict) else dict(enumerate(found)) if isinstance(found, list) else {}
+    for key in inner if names[0] == "*" else {names[0]} & inner.keys():
+        yield from _entries(inner[key], names[1:], f"{place}.{key}")

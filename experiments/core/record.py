@@ -1,25 +1,26 @@
 """Write and read the folder of a run, so that a killed run loses at most a case or a round.
 
-Contents of a folder. While cases are measured, the journal `rows.jsonl` has a line for each finished case, or
-for each round of a timed case. A line is complete or absent, and has its own CRC-32. The tables are made from
-the journal every few seconds, and at the end, when the journal is deleted. `provenance.json` holds the origin
-of the table, the progress of the run, and the CRC-32 of `table.parquet`; while that table is replaced, those
-of the old and of the new one. `error.txt` is the traceback of a failed attempt, until the run is complete.
-Lines and tables without a CRC-32 are of older code, and are read as they are.
+While cases are measured, the SQLite database `rows.sqlite` has a row for each finished round of a timed case,
+and for the last rows of each case, with a CRC-32. A transaction adds one such row: after a kill, a power cut
+or on a full disk, the row is complete or absent. The measuring process holds the exclusive lock of the
+database, so that no other process resumes the run. At the end the rows become `table.parquet` and
+`table.csv`, and the database is deleted: it holds nothing else, and takes more room. `provenance.json` holds
+the origin of the table, and the CRC-32 of `table.parquet`; while that table is replaced, those of the old and
+of the new one. `error.txt` is the traceback of a failed attempt, until the run is complete.
+
+Older code kept the rows of an unfinished run in `rows.jsonl`, which is read and never written.
 """
 
 import contextlib
 import errno
-import fcntl
 import io
 import json
-import os
 import secrets
 import shutil
-import time
+import sqlite3
 import weakref
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -27,56 +28,33 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 
+from experiments.core.provenance import PROVENANCE, TABLE_CRC, no_access, read_provenance, write_provenance
 from experiments.core.settings import KEPT, UsageError
 from experiments.results.tables import save_table
 from md.checks import path as as_path
-from md.io.atomic_write import replacing, write_atomically
+from md.io.atomic_write import write_atomically
 from md.io.interrupt import defer_sigint
 from sfc import checks
 
-JOURNAL = "rows.jsonl"
-PROVENANCE = "provenance.json"
+DATABASE = "rows.sqlite"
+OLD_JOURNAL = "rows.jsonl"
 TABLE = "table.parquet"
-TABLE_CRC = "table_crc32"  # key of the provenance
 ERROR = "error.txt"
-SECONDS = 5.0  # between two writings of the tables
-_OBJECT, _TEXT, _COUNT = (dict, "an object"), (str, "text"), (int, "an integer")
-_TEXT_OR_NULL = ((str, type(None)), "text or null")
-_CODE = {"code": _OBJECT, "code.commit": _TEXT_OR_NULL, "code.sources": _TEXT_OR_NULL}
-_MACHINE = {"packages": _OBJECT, "environment": _OBJECT, "backend": _OBJECT, "machine": _OBJECT}
-# Entries of a provenance that the code reads; * stands for each inside.
-SHAPES: dict[str, tuple[Any, str]] = {
-    "experiment": (str, "a word"),
-    "config": _OBJECT,
-    "quick": (bool, "true or false"),
-    "command": (list, "a list of words"),
-    "command.*": (str, "a word"),
-    "grammars": _OBJECT,
-    "grammars.*": _TEXT,
-    "started": _TEXT,
-    "ended": _TEXT,
-    "status": _TEXT,
-    "cases": _COUNT,
-    "finished": _COUNT,
-    "python": _TEXT,
-    **_CODE,
-    **_MACHINE,
-    "resumed": (list, "a list of objects"),
-    "resumed.*": _OBJECT,
-    **{f"resumed.*.{name}": shape for name, shape in (_CODE | _MACHINE).items()},
-    "reference": _OBJECT,
-    "reference.commit": _TEXT,
-    TABLE_CRC: ((int, list), "an integer, or a list of integers"),
-}
+# The first change takes the lock, which is kept, and fails for a file that cannot be written.
+_LOCK = ("PRAGMA locking_mode = EXCLUSIVE", "PRAGMA synchronous = FULL", "PRAGMA user_version = 1")
+_CREATE = "CREATE TABLE rounds (number INTEGER, round INTEGER, last INTEGER, rows BLOB, crc32 INTEGER)"
+_ACCESS = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_IOERR", "SQLITE_FULL")
+_Cases = dict[int, list[list[dict]]]  # number of each case -> rows of each of its rounds
 
 
 class Record:
     """Folder of one run: `create` makes a new one, `reopen` resumes an old one.
 
-    A record locks its journal until `release` or its deletion, so that no other process resumes the run.
+    A record locks its database until `release` or its deletion, so that no other process resumes the run.
 
     Args:
-        folder: the run's own folder, with a journal.
+        folder: the run's own folder.
+        new: create the database.
 
     Attributes:
         folder: the run's own folder.
@@ -85,25 +63,17 @@ class Record:
         release: releases the lock.
 
     Raises:
-        UsageError: another process holds the lock, the folder cannot be written, or the journal is damaged.
+        UsageError: another process holds the lock, the file system has no locks, the folder cannot be
+            written, or the database is damaged.
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, new: bool = False):
         self.folder = as_path("folder", folder)
-        journal = self.folder / JOURNAL
-        self.release = weakref.finalize(self, os.close, _lock_journal(journal))
-        try:
-            self._cases, whole = _read_journal(journal)
-            os.truncate(journal, whole)  # a line cut short is of a case that is measured again
-        except OSError as error:
-            self.release()
-            raise _no_access(journal, error) from error
-        except UsageError:
-            self.release()
-            raise
-        self.finish: Callable[[pd.DataFrame], pd.DataFrame] = _unchanged
+        opening = ("mode=rwc", *_LOCK, _CREATE) if new else ("mode=rw", *_LOCK)
+        self._database, self._cases, self.finished = _open(self.folder / DATABASE, *opening)
+        self.release = weakref.finalize(self, self._database.close)
+        self.finish: Callable[[pd.DataFrame], pd.DataFrame] = lambda table: table
         self._table_crc: int | None = None
-        self._written = time.monotonic()
 
     @classmethod
     def create(cls, results: Path, experiment: str, provenance: dict) -> "Record":
@@ -117,27 +87,22 @@ class Record:
             provenance: of the run, so far.
 
         Raises:
-            UsageError: a results folder that cannot be made or written.
+            UsageError: a results folder that cannot be made or written, or that has no locks.
         """
-        checks.text("experiment", experiment)
-        folder = (
-            as_path("results", results)
-            / experiment
-            / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
-        )
+        name = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+        folder = as_path("results", results) / checks.text("experiment", experiment) / name
         with defer_sigint():
             try:
                 folder.mkdir(parents=True)
-                (folder / JOURNAL).touch()
-                record = cls(folder)
+                record = cls(folder, new=True)
                 record.describe(provenance)
             except BaseException as error:
                 shutil.rmtree(folder, ignore_errors=True)
-                if not isinstance(error, OSError):
+                if not isinstance(error, (OSError, UsageError)):
                     raise
                 raise UsageError(
-                    f"cannot write results to {results}: {error.strerror or error}; give a folder you may "
-                    "write to, on a disk with room, with --results"
+                    f"cannot write results to {results}: {getattr(error, 'strerror', None) or error}; give a "
+                    "folder you may write to, on a disk with room, with --results"
                 ) from error
             return record
 
@@ -149,20 +114,17 @@ class Record:
             run: the folder.
 
         Raises:
-            UsageError: a folder without a journal: of no run, or of a complete one; a folder that another
-                process has locked or that cannot be written; or a damaged journal.
+            UsageError: a folder without a database: of no run, of a complete one, or of one that older code
+                began; a folder that another process has locked or that cannot be written; or a damaged
+                database.
         """
-        if not (as_path("run", run) / JOURNAL).is_file():
+        if not (as_path("run", run) / DATABASE).is_file():
+            older = f", but {OLD_JOURNAL} of older code: resume it with the commit in its {PROVENANCE}"
             raise UsageError(
-                f"no {JOURNAL} in {run}; allowed: the folder of an interrupted, killed or failed run; "
-                "--from repeats a finished run"
+                f"no {DATABASE} in {run}{older if (run / OLD_JOURNAL).is_file() else ''}; allowed: the "
+                "folder of an interrupted, killed or failed run; --from repeats a finished run"
             )
         return cls(run)
-
-    @property
-    def finished(self) -> set[int]:
-        """Return the numbers of the finished cases."""
-        return {number for number, case in self._cases.items() if case.finished}
 
     def first_missing_round(self, number: int) -> int:
         """Return the first round of a case that is not recorded; 0 for a case that was not started.
@@ -170,7 +132,7 @@ class Record:
         Args:
             number: of the case.
         """
-        return len(self._cases[number].rounds) if number in self._cases else 0
+        return len(self._cases.get(number, ()))
 
     def check(self, places: dict[int, dict]) -> None:
         """Check that the recorded cases are those of a sweep.
@@ -183,11 +145,11 @@ class Record:
         """
         for number, case in self._cases.items():
             wanted = {name: _plain(name, value) for name, value in places.get(number, {}).items()}
-            for row in case.rows[:1]:
-                found = {name: row.get(name) for name in wanted}
-                if not wanted or found != wanted:
+            for row in [row for rows in case for row in rows][:1]:
+                recorded = {name: row.get(name) for name in wanted}
+                if not wanted or recorded != wanted:
                     raise UsageError(
-                        f"case {number} of {self.folder} has {found}, but its settings give {wanted}: the "
+                        f"case {number} of {self.folder} has {recorded}, but its settings give {wanted}: the "
                         "experiment has changed since; take --from to measure all of it again"
                     )
 
@@ -201,30 +163,28 @@ class Record:
 
         Raises:
             TypeError: a value of another class; a cell of a table holds one value.
-            ValueError: an integer outside the range of int64.
-            OSError: the file cannot be written, for example on a full disk; the error names the file, and the
-                cases before are kept.
+            ValueError: an integer outside the range of int64, a round that is not the first missing one, or
+                a case that is finished.
+            OSError: the database cannot be written, for example on a full disk; the error names the file, and
+                the rounds before are kept.
         """
-        number = checks.integer("number of a case", number, 0)
-        if round_number is not None:
-            round_number = checks.integer("number of a round", round_number, 0)
+        number, first = checks.integer("number of a case", number, 0), self.first_missing_round(number)
+        if number in self.finished:
+            raise checks.refuse_value("number of a case", number, "a case that is not finished")
+        if round_number is not None and checks.integer("number of a round", round_number, 0) != first:
+            raise checks.refuse_value(
+                f"round of case {number}", round_number, f"{first}, the first missing one"
+            )
         rows = [{name: _plain(name, value) for name, value in row.items()} for row in rows]
-        journal = self.folder / JOURNAL
-        before = journal.stat().st_size
+        values = number, first, int(round_number is None), json.dumps(rows).encode()
         try:
-            with open(journal, "ab") as file:
-                file.write(_line(number, rows, round_number, self.first_missing_round(number)))
-                file.flush()
-                os.fsync(file.fileno())
-        except BaseException as error:
-            with contextlib.suppress(OSError):
-                os.truncate(journal, before)
-            if isinstance(error, OSError):
-                raise OSError(error.errno, error.strerror or str(error), str(journal)) from error
-            raise
-        self._cases.setdefault(number, _Case()).add(rows, round_number)
-        if time.monotonic() - self._written > SECONDS:
-            self.write_tables()
+            with defer_sigint():
+                self._database.execute("INSERT INTO rounds VALUES (?, ?, ?, ?, ?)", (*values, _crc(values)))
+                self._cases.setdefault(number, []).append(rows)
+                self.finished |= {number} if round_number is None else set()
+        except sqlite3.Error as error:
+            code = errno.ENOSPC if error.sqlite_errorname == "SQLITE_FULL" else errno.EIO
+            raise OSError(code, str(error), str(self.folder / DATABASE)) from error
 
     def write_tables(self) -> None:
         """Write the table of all recorded rows, as Parquet and as CSV.
@@ -237,7 +197,6 @@ class Record:
         write_bytes(self.folder / TABLE, parquet.getbuffer())
         self._table_crc = zlib.crc32(parquet.getbuffer())
         save_table(table, self.folder, "table")
-        self._written = time.monotonic()
 
     def write_error(self, error: str) -> None:
         """Write the traceback of a failed attempt, if the disk has room."""
@@ -245,9 +204,10 @@ class Record:
             (self.folder / ERROR).write_text(error, encoding="utf-8")
 
     def close(self) -> None:
-        """Delete the journal and error.txt of a run that its provenance calls complete."""
-        (self.folder / ERROR).unlink(missing_ok=True)
-        (self.folder / JOURNAL).unlink()
+        """Delete the database and error.txt of a run that its provenance calls complete."""
+        self.release()
+        for name in (ERROR, f"{DATABASE}-journal", DATABASE):  # the journal of a process that was killed
+            (self.folder / name).unlink(missing_ok=True)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -267,45 +227,6 @@ class Record:
         write_provenance(self.folder, provenance | crc)
 
 
-def write_provenance(run: Path, provenance: Mapping[str, Any]) -> None:
-    """Write the provenance of a run as JSON, whole or not at all.
-
-    Args:
-        run: its folder.
-        provenance: of the run; what JSON does not hold is written as text.
-
-    Raises:
-        OSError: it cannot be written; the error names the file, and the old file is unchanged.
-    """
-    text = json.dumps(provenance, indent=2, default=str) + "\n"
-    write_bytes(as_path("run", run) / PROVENANCE, text.encode())
-
-
-def replace_table(run: Path, data: bytes) -> None:
-    """Replace the table of a run, and its CRC-32 in the provenance if that has one.
-
-    The provenance allows the old and the new table while one replaces the other. So after a kill, or on a
-    full disk, the run has one of the two, and the next call completes the change.
-
-    Args:
-        run: its folder.
-        data: the new table, as Parquet.
-
-    Raises:
-        OSError: a file cannot be written; the error names the file, and the old or the new table is there.
-    """
-    path = as_path("run", run) / TABLE
-    origin, old, new = read_provenance(run), zlib.crc32(path.read_bytes()), zlib.crc32(data)
-    if TABLE_CRC not in origin:
-        return write_bytes(path, data)
-    if old != new:
-        write_provenance(run, origin | {TABLE_CRC: [old, new]})
-        write_bytes(path, data)
-    if origin[TABLE_CRC] != new:
-        write_provenance(run, origin | {TABLE_CRC: new})
-    return None
-
-
 def write_bytes(path: Path, data: bytes | memoryview) -> None:
     """Write a file, whole or not at all.
 
@@ -323,33 +244,8 @@ def write_bytes(path: Path, data: bytes | memoryview) -> None:
     write_atomically(path, write)
 
 
-def write_files(files: Mapping[Path, bytes]) -> None:
-    """Write several files, each whole or not at all, and none of them if the disk is full.
-
-    All are on the disk under partial names before the first is moved to its place. A killed process may leave
-    some of them new and the others old.
-
-    Args:
-        files: path -> content.
-
-    Raises:
-        OSError: one cannot be written; the error names a file.
-    """
-    path = None
-    try:
-        with contextlib.ExitStack() as stack:
-            for path, data in files.items():
-                file = stack.enter_context(replacing(path))
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-    except OSError as error:
-        reason = f"{error.strerror or error}; each file is the old one or the new one"
-        raise OSError(error.errno, reason, str(error.filename or path)) from error
-
-
 def read_table(run: Path) -> pd.DataFrame:
-    """Read the table of a run, or of its finished part.
+    """Read the table of a run, or of its finished part, even while another process measures the rest.
 
     Args:
         run: a run's folder.
@@ -357,93 +253,130 @@ def read_table(run: Path) -> pd.DataFrame:
     Raises:
         UsageError: a folder without a table, or with one that is damaged or cannot be read.
     """
-    run = as_path("run", run)
-    if (run / JOURNAL).is_file():
-        try:
-            return _table(_read_journal(run / JOURNAL)[0])
-        except OSError as error:
-            raise _no_access(run / JOURNAL, error) from error
-    path = run / TABLE
-    if not path.is_file():
+    names = (DATABASE, OLD_JOURNAL, TABLE)
+    path = next((path for name in names if (path := as_path("run", run) / name).is_file()), None)
+    if path is None:
         raise UsageError(
             f"no {TABLE} in {run}; allowed: the folder of a run, results/<experiment>/<utc>-<hash>"
         )
-    wanted = read_provenance(run).get(TABLE_CRC)
+    if path.name == DATABASE:
+        return _table(_read_file(path))
     remedy = f"restore a copy of it, or repeat the run with --from {run}"
+    wanted = read_provenance(run).get(TABLE_CRC)
+    allowed = wanted if isinstance(wanted, list) else [wanted]
     try:
         data = path.read_bytes()
-        allowed = wanted if isinstance(wanted, list) else [wanted]
-        if wanted is not None and zlib.crc32(data) not in allowed:
-            sums = " or ".join(map(str, allowed))
-            raise UsageError(
-                f"{path} is damaged: its CRC-32 is {zlib.crc32(data)}, but {PROVENANCE} says {sums}; "
-                f"{remedy}; if it was changed on purpose, delete {TABLE_CRC!r} from {PROVENANCE}"
-            )
-        return pd.read_parquet(io.BytesIO(data), page_checksum_verification=True)
-    except UsageError:
-        raise
+        if path.name == OLD_JOURNAL:
+            return _table(_parse_old_journal(data))
+        if wanted is None or zlib.crc32(data) in allowed:
+            return pd.read_parquet(io.BytesIO(data), page_checksum_verification=True)
     except Exception as error:  # pyarrow and pandas raise errors of many classes for a damaged file
-        raise UsageError(f"{path} cannot be read: {_describe_error(error)}; {remedy}") from error
+        raise UsageError(f"{path} cannot be read: {type(error).__name__}: {error}; {remedy}") from error
+    sums = " or ".join(map(str, allowed))
+    raise UsageError(
+        f"{path} is damaged: its CRC-32 is {zlib.crc32(data)}, but {PROVENANCE} says {sums}; {remedy}; if it "
+        f"was changed on purpose, delete {TABLE_CRC!r} from {PROVENANCE}"
+    )
 
 
-def read_provenance(run: Path) -> dict:
-    """Read the provenance of a run; empty if there is none.
+def _read_file(path: Path) -> _Cases:
+    """Read a database; in spite of its lock, if a process that measures holds that.
 
-    Args:
-        run: a run's folder.
+    A file that changes while it is read without the lock seems to be damaged. Then it is read once more.
+    """
+    for access in ("mode=rw", *["immutable=1"] * 20):
+        try:
+            return _open(path, access)[1]
+        except UsageError as error:
+            failure = error
+            if access == "mode=rw" and getattr(error.__cause__, "sqlite_errorname", "") != "SQLITE_BUSY":
+                break
+    raise failure
+
+
+def _open(path: Path, access: str, *statements: str) -> tuple[sqlite3.Connection, _Cases, set[int]]:
+    """Open a database, execute statements, and read and check its rows.
+
+    Each statement is a transaction, and a lock of another process is not awaited.
+
+    Returns:
+        The connection, rows of each case by round, and numbers of the finished cases.
 
     Raises:
-        UsageError: a file that cannot be read, or is damaged.
+        UsageError: it is locked, it cannot be opened, or it is damaged; names the file and the remedy.
     """
-    path = as_path("run", run) / PROVENANCE
-    if not path.is_file():
-        return {}
+    uri, database = f"{path.resolve().as_uri()}?{access}", None
     try:
-        found = json.loads(path.read_bytes())
-    except OSError as error:
-        raise _no_access(path, error) from error
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise _damaged(path, _describe_error(error)) from error
-    if not isinstance(found, dict):
-        raise _damaged(path, f"{checks.shown(found)}, not an object")
-    for name, (kind, allowed) in SHAPES.items():
-        for place, value in _entries(found, name.split(".")):
-            if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-                raise _damaged(path, f"{place!r} is {checks.shown(value)}; allowed: {allowed}")
-    return found
+        database = sqlite3.connect(uri, 0, isolation_level=None, check_same_thread=False, uri=True)
+        database.text_factory = bytes
+        for statement in statements:
+            database.execute(statement)
+        return database, *_read_rows(database)
+    except sqlite3.Error as error:
+        if database is not None:
+            database.close()
+        name = getattr(error, "sqlite_errorname", "")
+        if name.startswith("SQLITE_BUSY"):
+            raise UsageError(
+                f"{path.parent} is being measured by another process, or is on a file system without locks; "
+                "allowed: a run that no process measures, where there are locks; wait for that process, end "
+                "it, or take a folder on a local disk"
+            ) from error
+        if name.startswith(_ACCESS):
+            raise no_access(path, error) from error
+        raise UsageError(
+            f"{path} is damaged: {error}; restore a copy of it, or repeat the run with --from {path.parent}"
+        ) from error
 
 
-def _entries(found: Any, names: Sequence[str], place: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the place and the value of each entry that a name of `SHAPES` stands for."""
-    if not names:
-        yield place[1:], found
-        return
-    inner = found if isinstance(found, dict) else dict(enumerate(found)) if isinstance(found, list) else {}
-    for key in inner if names[0] == "*" else {names[0]} & inner.keys():
-        yield from _entries(inner[key], names[1:], f"{place}.{key}")
+def _read_rows(database: sqlite3.Connection) -> tuple[_Cases, set[int]]:
+    """Read all rows; check the structure of the file, and the CRC-32 of each row.
+
+    Raises:
+        sqlite3.Error: the file is damaged, or cannot be read; for a damaged row, the error names it.
+    """
+    if (problem := database.execute("PRAGMA integrity_check(1)").fetchone()[0]) != b"ok":
+        raise sqlite3.DatabaseError(problem.decode())
+    cases: _Cases = {}
+    finished: set[int] = set()
+    for key, *values, crc in database.execute("SELECT rowid, * FROM rounds ORDER BY rowid"):
+        number, round_number, is_last, data = values
+        case = cases.setdefault(number, [])
+        if crc != _crc(values) or round_number != len(case) or number in finished:
+            raise sqlite3.DatabaseError(
+                f"row {key}, of case {number}, round {round_number}, has another CRC-32 or follows a gap; "
+                f"after DELETE FROM rounds WHERE rowid >= {key} --resume measures the rest again"
+            )
+        case.append(json.loads(data))
+        finished |= {number} if is_last else set()
+    return cases, finished
 
 
-def _damaged(path: Path, why: str) -> UsageError:
-    return UsageError(
-        f"{path} is damaged: {why}; restore a copy of it, or move it away: --replot draws without it, except "
-        "curves of --curve-file; --resume and --from need it"
-    )
+def _crc(values: Sequence[Any]) -> int:
+    """Return the CRC-32 of a row of the database: number of the case, round, whether it is the last, rows."""
+    return zlib.crc32(repr(tuple(values)).encode())
 
 
-def _no_access(path: Path, error: OSError) -> UsageError:
-    return UsageError(
-        f"{path}: {error.strerror or error}; allowed: a run's folder with permission to read, and to write "
-        "for --resume; take a copy of the folder with these permissions"
-    )
+def _parse_old_journal(data: bytes) -> _Cases:
+    """Read the rows of a journal of older code, which has a line for each round.
+
+    A line is a JSON list: number of the case, rows, round, and the CRC-32 of all before it. A line without an
+    end was cut short by a kill.
+
+    Raises:
+        ValueError: a damaged line; the error names it.
+    """
+    cases: _Cases = {}
+    for count, line in enumerate(data.split(b"\n")[:-1], 1):
+        if not line.endswith(b", %d]" % zlib.crc32(line.rpartition(b", ")[0])):
+            raise ValueError(f"line {count} has another CRC-32")
+        number, rows, *_ = json.loads(line)
+        cases.setdefault(number, []).append(rows)
+    return cases
 
 
-def _describe_error(error: BaseException) -> str:
-    """Describe an error by its class and its message."""
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-
-
-def _table(kept: dict[int, "_Case"]) -> pd.DataFrame:
-    rows = [row for number in sorted(kept) for row in kept[number].rows]
+def _table(cases: _Cases) -> pd.DataFrame:
+    rows = [row for number in sorted(cases) for part in cases[number] for row in part]
     table = pd.DataFrame(rows)
     # Where a row has no value, pandas makes floats of a column of integers.
     for name in table.select_dtypes("float64"):
@@ -453,119 +386,6 @@ def _table(kept: dict[int, "_Case"]) -> pd.DataFrame:
             if all(value is None or checks.is_integer(value) for value in values):
                 table[name] = pd.array(values, "Int64")
     return table
-
-
-def _unchanged(table: pd.DataFrame) -> pd.DataFrame:
-    return table
-
-
-class _Case:
-    """Rows of a case by round; all in one round if the case is not timed in rounds."""
-
-    def __init__(self):
-        self.rounds: list[list[dict]] = []
-        self.finished = False
-
-    @property
-    def rows(self) -> list[dict]:
-        """Return the rows of all rounds."""
-        return [row for rows in self.rounds for row in rows]
-
-    def add(self, rows: list[dict], number: int | None) -> None:
-        """Add the next round, or the last rows, which finish the case."""
-        if rows:
-            self.rounds.append(rows)
-        self.finished = number is None
-
-
-def _line(number: int, rows: list[dict], round_number: int | None, before: int = 0) -> bytes:
-    """Write a line of the journal: a JSON list of case number, rows, round, and the CRC-32 of all.
-
-    The last line of a case has -1 - `before` in place of the round, the number of rounds before it, so that a
-    reader detects a missing one.
-    """
-    text = json.dumps([number, rows, ~before if round_number is None else round_number])[:-1].encode()
-    return b"%b, %d]\n" % (text, zlib.crc32(text))
-
-
-def _read_journal(path: Path) -> tuple[dict[int, _Case], int]:
-    """Read a journal: each case by its number, and the length of the complete lines.
-
-    Raises:
-        UsageError: a damaged line before the last; the error names the line.
-    """
-    lines: dict[int, dict[int, list[dict]]] = {}
-    whole = 0
-    with open(path, "rb") as file:
-        for count, line in enumerate(file, 1):
-            if not line.endswith(b"\n"):
-                break
-            try:
-                number, rows, round_number = _read_line(line)
-            except (ValueError, TypeError, RecursionError, MemoryError) as error:
-                raise UsageError(
-                    f"{path}, line {count}, is damaged: {_describe_error(error)}; restore a copy of "
-                    "the file, or delete that line: --resume measures its case again, or its round and those "
-                    "after it"
-                ) from error
-            lines.setdefault(number, {})[round_number] = rows
-            whole += len(line)
-    return {number: _case_of(parts) for number, parts in lines.items()}, whole
-
-
-def _case_of(parts: dict[int, list[dict]]) -> _Case:
-    """Assemble a case from its lines, up to the first missing round."""
-    case, number = _Case(), 0
-    while number in parts:
-        case.add(parts[number], number)
-        number += 1
-    if ~number in parts:
-        case.add(parts[~number], None)
-    return case
-
-
-def _read_line(line: bytes) -> tuple[int, list[dict], int]:
-    """Parse a line of the journal: number, rows and round; in a case's last line -1 - the rounds before it.
-
-    Raises:
-        ValueError: no JSON, another shape, or another CRC-32.
-        TypeError: a cell that is no number or str.
-    """
-    found = json.loads(line)
-    if not isinstance(found, list) or len(found) not in (2, 4):  # two, from older code
-        raise ValueError("not a list of case number, rows, round and CRC-32")
-    if len(found) == 4 and found[3] != (crc := zlib.crc32(line.rpartition(b", ")[0])):
-        raise ValueError(f"its CRC-32 is {crc}, but the line says {checks.shown(found[3])}")
-    number, rows, round_number = (*found, -1)[:3] if len(found) == 2 else found[:3]
-    whole = checks.is_integer(number) and checks.is_integer(round_number)
-    if not (whole and isinstance(rows, list) and all(isinstance(row, dict) for row in rows)):
-        raise ValueError("not the number of a case with a list of its rows")
-    return number, [{name: _plain(name, value) for name, value in row.items()} for row in rows], round_number
-
-
-def _lock_journal(journal: Path) -> int:
-    """Open the journal, and lock it until it is closed, where the file system has locks.
-
-    Raises:
-        UsageError: another process holds the lock, or the journal cannot be opened.
-    """
-    try:
-        opened = os.open(journal, os.O_RDWR)
-    except OSError as error:
-        raise _no_access(journal, error) from error
-    try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(opened)
-        raise UsageError(
-            f"{journal.parent} is being measured by another process; allowed: a run that no process "
-            "measures; wait for that process, or end it first"
-        ) from error
-    except OSError as error:
-        if error.errno not in (errno.ENOLCK, errno.ENOTSUP):
-            os.close(opened)
-            raise _no_access(journal, error) from error
-    return opened
 
 
 def _plain(name: str, value: Any) -> Any:

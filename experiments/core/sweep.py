@@ -64,7 +64,6 @@ def sweep(
                     if number is not None:
                         continue
                     outcome["finished"] += 1
-                    record.describe(outcome)
                     if so_far is not None and (what := _so_far(every, record.finished)):
                         progress.write(so_far(record.table, what))
         record.write_tables()
@@ -84,7 +83,7 @@ def sweep(
         raise
     finally:
         if outcome["status"] != "complete":
-            # On a full disk, for example, the journal holds the finished cases.
+            # On a full disk, for example, the database holds the finished cases.
             with contextlib.suppress(OSError):
                 record.write_tables()
             with contextlib.suppress(OSError):

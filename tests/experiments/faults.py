@@ -4,6 +4,7 @@ import contextlib
 import errno
 import io
 import os
+import resource
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +15,17 @@ from experiments.core.settings import UsageError
 CHANGES = ("replace", "rename", "unlink", "remove", "mkdir", "rmdir", "truncate", "link")
 MOST = 200  # changes of one call
 KILLED, FULL = "killed", "full"
+
+
+@contextlib.contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """No file of this process grows beyond a size in bytes, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 class Killed(BaseException):

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import md
-from experiments.core import Settings, main, record
+from experiments.core import Settings, main
 from experiments.drawing import style
 
 
@@ -58,9 +58,8 @@ def without_style() -> None:
 
 
 def run(arguments: list[str], message: Connection) -> None:
-    """In a process of its own, with a table after each case, so that a kill often meets one."""
+    """In a process of its own."""
     without_style()
-    record.SECONDS = 0.0
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
         main(Config, measure, draw, {}, arguments, spreads=True)
 

@@ -18,17 +18,8 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.core.record import (
-    ERROR,
-    JOURNAL,
-    PROVENANCE,
-    TABLE,
-    TABLE_CRC,
-    read_provenance,
-    read_table,
-    write_bytes,
-    write_provenance,
-)
+from experiments.core.provenance import PROVENANCE, TABLE_CRC, read_provenance, write_provenance
+from experiments.core.record import DATABASE, ERROR, TABLE, read_table, write_bytes
 from experiments.core.rerun import experiment_of, was_quick
 from experiments.core.settings import UsageError, checked_text
 from experiments.results.kept.history import find_commit
@@ -169,7 +160,7 @@ def _check_complete(run: Path, origin: dict, interrupted: bool) -> pd.DataFrame:
         raise UsageError(f"{run} has no {PROVENANCE} of a run; allowed: results/<experiment>/<utc>-<hash>")
     allowed = ("complete", *(INTERRUPTED if interrupted else ()))
     is_complete = origin.get("status") == "complete"
-    left = [name for name in (JOURNAL, ERROR) if (run / name).exists()]
+    left = [name for name in (DATABASE, ERROR) if (run / name).exists()]
     if origin.get("status") not in allowed or ERROR in left or (is_complete and left):
         found = f"{origin.get('status')!r}" + (f", with {' and '.join(left)}" if left else "")
         raise UsageError(

@@ -10,7 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 
-from experiments.core.record import PROVENANCE, TABLE, read_provenance, write_bytes
+from experiments.core.provenance import PROVENANCE, read_provenance
+from experiments.core.record import TABLE, write_bytes
 from experiments.core.settings import UsageError
 from experiments.drawing.style.origin import device_of
 from experiments.processes.output import readable

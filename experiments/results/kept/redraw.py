@@ -8,14 +8,17 @@ provenance and films stay as they are, and so does a table that differs by round
 import contextlib
 import importlib
 import io
+import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 
 import sfc
-from experiments.core.record import PROVENANCE, TABLE, read_provenance, write_files
+from experiments.core.provenance import PROVENANCE, read_provenance
+from experiments.core.record import TABLE
 from experiments.core.rerun import experiment_of, read_table_now, was_quick
 from experiments.core.settings import UsageError
 from experiments.drawing import style
@@ -24,6 +27,7 @@ from experiments.results import reliability
 from experiments.results.kept.keep import ABOUT
 from experiments.results.kept.shrink import ENDINGS, shrink
 from md.checks import path as as_path
+from md.io.atomic_write import replacing
 
 _ROUNDING = 1e-9  # relative
 RECORDED = ("table.csv",)  # of the run itself, with the ending of a table that is drawn
@@ -78,10 +82,35 @@ def _replace(run: Path, drawn: Path) -> tuple[list[str], list[str]]:
     made = {path.name for path in drawn.iterdir() if path.suffix in ENDINGS}
     before = {path.name for path in run.iterdir() if path.suffix in ENDINGS} - set(RECORDED)
     changed = [name for name in sorted(made) if not _is_same_table(drawn / name, run / name)]
-    write_files({run / name: (drawn / name).read_bytes() for name in changed})
+    _write_files({run / name: (drawn / name).read_bytes() for name in changed})
     for name in sorted(before - made):
         (run / name).unlink()
     return sorted(made), sorted(before - made)
+
+
+def _write_files(files: Mapping[Path, bytes]) -> None:
+    """Write several files, each whole or not at all, and none of them if the disk is full.
+
+    All are on the disk under partial names before the first is moved to its place. A killed process may leave
+    some of them new and the others old.
+
+    Args:
+        files: path -> content.
+
+    Raises:
+        OSError: one cannot be written; the error names a file.
+    """
+    path = None
+    try:
+        with contextlib.ExitStack() as stack:
+            for path, data in files.items():
+                file = stack.enter_context(replacing(path))
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+    except OSError as error:
+        reason = f"{error.strerror or error}; each file is the old one or the new one"
+        raise OSError(error.errno, reason, str(error.filename or path)) from error
 
 
 def _is_same_table(made: Path, kept: Path) -> bool:

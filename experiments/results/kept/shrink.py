@@ -6,6 +6,7 @@ many by Pillow, without dithering: lines and letters keep their edges, and simil
 """
 
 import io
+import zlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +14,8 @@ import pyarrow.parquet as pq
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from experiments.core.record import TABLE, read_table, replace_table, write_bytes
+from experiments.core.provenance import TABLE_CRC, read_provenance, write_provenance
+from experiments.core.record import TABLE, read_table, write_bytes
 from md.checks import path as as_path
 
 COLOURS = 128  # of a picture; a figure has a dozen and their shades
@@ -67,6 +69,31 @@ def shrink_table(folder: Path) -> None:
     before = (folder / TABLE).read_bytes()
     after = _compressed(pq.read_table(io.BytesIO(before)))
     replace_table(folder, after if len(after) < len(before) else before)
+
+
+def replace_table(run: Path, data: bytes) -> None:
+    """Replace the table of a run, and its CRC-32 in the provenance if that has one.
+
+    The provenance allows the old and the new table while one replaces the other. So after a kill, or on a
+    full disk, the run has one of the two, and the next call completes the change.
+
+    Args:
+        run: its folder.
+        data: the new table, as Parquet.
+
+    Raises:
+        OSError: a file cannot be written; the error names the file, and the old or the new table is there.
+    """
+    path = as_path("run", run) / TABLE
+    origin, old, new = read_provenance(run), zlib.crc32(path.read_bytes()), zlib.crc32(data)
+    if TABLE_CRC not in origin:
+        return write_bytes(path, data)
+    if old != new:
+        write_provenance(run, origin | {TABLE_CRC: [old, new]})
+        write_bytes(path, data)
+    if origin[TABLE_CRC] != new:
+        write_provenance(run, origin | {TABLE_CRC: new})
+    return None
 
 
 def _compressed(table: pa.Table) -> bytes:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.core.record import PROVENANCE, TABLE, read_provenance
+from experiments.core.provenance import PROVENANCE, read_provenance
+from experiments.core.record import TABLE
 from experiments.core.rerun import experiment_of
 from experiments.core.settings import UsageError
 from experiments.results.kept.keep import read_about

@@ -380,7 +380,7 @@ def test_ctrl_c_outside_the_cases_ends_with_status_130_and_a_line(
 
 @pytest.mark.quick
 @pytest.mark.parametrize(
-    "place", ["experiments.core.record._lock_journal", "experiments.core.record.write_atomically"]
+    "place", ["experiments.core.record._open", "experiments.core.provenance.write_atomically"]
 )
 def test_ctrl_c_while_a_folder_is_made_leaves_one_that_goes_on(place, tmp_path, capsys, monkeypatch):
     module, _, name = place.rpartition(".")
@@ -406,7 +406,7 @@ def test_a_disk_without_room_for_the_provenance_leaves_no_folder(tmp_path, capsy
     def full(path, write):
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr("experiments.core.record.write_atomically", full)
+    monkeypatch.setattr("experiments.core.provenance.write_atomically", full)
     with pytest.raises(SystemExit) as ended:
         run(tmp_path)
     assert ended.value.code == 2

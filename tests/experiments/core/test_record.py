@@ -1,8 +1,11 @@
-"""Damaged records are named with file, line and remedy; a flipped bit is seen; what is written is whole."""
+"""Damaged records are named with file, row and remedy; a flipped bit is seen; what is written is whole."""
 
+import contextlib
 import json
 import os
-import resource
+import sqlite3
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,19 +13,12 @@ import pandas as pd
 import pytest
 
 from experiments.core import main, record, save_table
-from experiments.core.record import (
-    ERROR,
-    JOURNAL,
-    PROVENANCE,
-    TABLE,
-    TABLE_CRC,
-    Record,
-    read_provenance,
-    read_table,
-)
+from experiments.core.provenance import PROVENANCE, TABLE_CRC, read_provenance
+from experiments.core.record import DATABASE, ERROR, OLD_JOURNAL, TABLE, Record, read_table
 from experiments.core.settings import UsageError
 from tests.experiments import toy
 from tests.experiments.core.test_survival import only, provenance, run
+from tests.experiments.faults import largest_file
 from tests.tiers import by_default, full, product
 
 ROWS = [{"size": 1, "share": 1 / 7, "part": None, "name": "red"}, {"size": -1, "share": float("nan")}]
@@ -96,12 +92,10 @@ def refused(folder: Path, flag: str, capsys, *more) -> str:
 def test_a_damaged_provenance_is_named_with_its_remedy(complete, tmp_path, capsys, damage, flag):
     folder = copied(complete, tmp_path / "run")
     (folder / PROVENANCE).write_text(DAMAGED[damage], encoding="latin-1")
-    (folder / JOURNAL).touch()
     message = refused(folder, flag, capsys, *(("--results", tmp_path) if flag == "--from" else ()))
     assert f"{folder / PROVENANCE} is damaged" in message
     assert "restore a copy of it, or move it away" in message
     (folder / PROVENANCE).unlink()
-    (folder / JOURNAL).unlink()
     assert run("--replot", folder) == 0  # as the remedy says
 
 
@@ -120,54 +114,171 @@ def test_settings_of_a_wrong_class_in_a_provenance_are_refused_by_its_name(
     assert str(folder / PROVENANCE) in message
 
 
-@pytest.mark.quick
-@pytest.mark.parametrize(
-    "line",
-    [b"", b"1", b"{}", b"[1]", b"[0, 1, 2]", b"[true, []]", b'[0, [{"a": []}]]', b"\xff", NESTED.encode()],
-)
-def test_a_damaged_line_of_the_journal_is_named_and_may_be_deleted(cut, capsys, line):
-    lines = (cut / JOURNAL).read_bytes().splitlines()
-    (cut / JOURNAL).write_bytes(b"\n".join([line, *lines[1:], b""]))
-    for flag in ("--replot", "--resume"):
-        message = refused(cut, flag, capsys)
-        assert f"{cut / JOURNAL}, line 1, is damaged" in message
-        assert "restore a copy of the file, or delete that line" in message
-    (cut / JOURNAL).write_bytes(b"\n".join([*lines[1:], b""]))
-    assert Record.reopen(cut).finished == {1}
+def change(folder: Path, statement: str) -> None:
+    """Change the database of a run as its user may."""
+    with contextlib.closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as database:
+        database.execute(statement)
 
 
-@pytest.mark.quick
-def test_a_flipped_bit_of_the_journal_is_seen(tmp_path):
-    held = Record.create(tmp_path, "toy", {})
-    held.add(0, ROWS)
-    held.add(1, ROWS)
-    held.release()
-    journal = held.folder / JOURNAL
-    whole = journal.read_bytes()
-    first, last = whole.index(b"\n"), len(whole) - 1
-    for bit in np.random.default_rng(0).choice(8 * last, 250, replace=False):
+def flipped(path: Path, count: int, end: int | None = None, first: int = 0) -> Iterator[int]:
+    """The numbers of bits of a file, each flipped meanwhile: `first`, and some before byte `end`."""
+    whole = path.read_bytes()
+    for bit in [first, *np.random.default_rng(0).choice(8 * (end or len(whole)), count, replace=False)]:
         damaged = bytearray(whole)
         damaged[bit // 8] ^= 1 << bit % 8
-        journal.write_bytes(damaged)
-        with pytest.raises(UsageError, match=f"line {1 if bit // 8 <= first else 2}, is damaged"):
-            read_table(held.folder)
-    journal.write_bytes(whole[:last] + b"!")  # the last line has no end: its case was not finished
-    assert Record.reopen(held.folder).finished == {0}
+        path.write_bytes(damaged)
+        yield bit
+
+
+def recorded(tmp_path: Path, *rows: tuple[int, list[dict], int | None]) -> Path:
+    """The folder of a run that has these rounds and is measured by no process."""
+    held = Record.create(tmp_path, "toy", {})
+    for number, some, round_number in rows:
+        held.add(number, some, round_number)
+    held.release()
+    return held.folder
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize(("missing", "begin"), [(0, 0), (1, 1), (2, 2), (3, 3), (None, 3)])
-def test_a_case_without_one_of_its_lines_is_not_finished(missing, begin, tmp_path):
+@pytest.mark.parametrize(
+    ("damage", "row"),
+    [
+        ("UPDATE rounds SET rows = replace(rows, 'red', 'rod') WHERE rowid = 1", 1),
+        ("UPDATE rounds SET number = 'x' WHERE rowid = 2", 2),
+        ("UPDATE rounds SET last = 0 WHERE rowid = 1", 1),
+        ("UPDATE rounds SET crc32 = NULL WHERE rowid = 2", 2),
+        ("INSERT INTO rounds SELECT * FROM rounds WHERE rowid = 1", 3),
+    ],
+)
+def test_a_damaged_row_is_named_and_measured_again_once_it_is_deleted(cut, capsys, damage, row):
+    change(cut, damage)
+    remedy = f"DELETE FROM rounds WHERE rowid >= {row}"
+    for flag in ("--replot", "--resume"):
+        message = refused(cut, flag, capsys)
+        assert f"{cut / DATABASE} is damaged: row {row}, of case" in message
+        assert f"after {remedy} --resume measures the rest again; restore a copy of it, or repeat" in message
+    change(cut, remedy)
+    assert Record.reopen(cut).finished == set(range(row - 1))
+
+
+@pytest.mark.quick
+def test_a_round_that_is_missing_is_named(tmp_path):
+    folder = recorded(tmp_path, *((0, [{"round": number}], number) for number in (0, 1, 2, None)))
+    assert Record.reopen(folder).finished == {0}
+    change(folder, "DELETE FROM rounds WHERE rowid = 2")
+    with pytest.raises(UsageError, match=r"row 3, of case 0, round 2, .* follows a gap; after DELETE FROM"):
+        read_table(folder)
+    change(folder, "DELETE FROM rounds WHERE rowid >= 3")
+    again = Record.reopen(folder)
+    assert (again.finished, again.first_missing_round(0)) == (set(), 1)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("damage", [lambda data: b"", lambda data: b"rows" * 2000, lambda data: data[:-999]])
+def test_a_database_that_is_none_or_cut_short_is_named(cut, capsys, damage):
+    (cut / DATABASE).write_bytes(damage((cut / DATABASE).read_bytes()))
+    for flag in ("--replot", "--resume"):
+        message = refused(cut, flag, capsys)
+        assert f"{cut / DATABASE} is damaged: " in message
+        assert f"or repeat the run with --from {cut}" in message
+
+
+@pytest.mark.quick
+def test_a_flipped_bit_of_the_database_is_seen_or_changes_no_row(tmp_path):
+    many = [row | {"text": "words " * 100} for row in ROWS]
+    folder = recorded(tmp_path, *((number, many, None) for number in range(8)))
+    table, seen = read_table(folder), 0
+    for _ in flipped(folder / DATABASE, 250):
+        try:
+            pd.testing.assert_frame_equal(read_table(folder), table, check_exact=True)
+        except UsageError as error:
+            seen += str(folder / DATABASE) in str(error)
+    assert seen > 120  # the others are in bytes without a meaning
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("begin", ["--replot", "--resume"])
+def test_a_transaction_cut_short_is_rolled_back(cut, tmp_path, begin):
+    before, torn = read_table(cut), tmp_path / "torn"
+    with contextlib.closing(sqlite3.connect(cut / DATABASE, isolation_level=None)) as database:
+        database.execute("PRAGMA cache_size = 1")  # pages are written before the end of the transaction
+        database.execute("BEGIN")
+        database.execute("UPDATE rounds SET crc32 = 0, rows = zeroblob(9000)")
+        database.execute("INSERT INTO rounds SELECT * FROM rounds")
+        copied(cut, torn)  # as a kill leaves it
+    assert (torn / DATABASE).read_bytes() != (cut / DATABASE).read_bytes()
+    assert run(begin, torn) == (0 if begin == "--replot" else 1)
+    pd.testing.assert_frame_equal(read_table(torn), before, check_exact=True)
+
+
+@pytest.mark.quick
+def test_values_come_back_as_they_were_given(tmp_path):
+    values = [
+        0.1,
+        -0.0,
+        5e-324,
+        1.7976931348623157e308,
+        np.inf,
+        -np.inf,
+        np.nan,
+        None,
+        True,
+        False,
+        0,
+        -(2**63),
+    ]
+    given = {
+        f"c{k}": value for k, value in enumerate([*values, 2**63 - 1, 2**53 + 1, "", "a\n\"'\0ä", "NaN"])
+    }
+    again = Record.reopen(recorded(tmp_path, (3, [given], 0), (3, [], 1)))
+    assert str(again.table.iloc[0].to_dict()) == str(pd.DataFrame([given]).iloc[0].to_dict())
+    assert (again.finished, again.first_missing_round(3)) == (set(), 2)
+
+
+@pytest.mark.quick
+def test_a_round_is_recorded_once(tmp_path):
     held = Record.create(tmp_path, "toy", {})
-    for number in (0, 1, 2, None):
-        held.add(0, [{"round": number}], number)
-    held.release()
-    journal = held.folder / JOURNAL
-    lines = journal.read_bytes().splitlines(keepends=True)
-    journal.write_bytes(b"".join(line for k, line in enumerate(lines) if k != missing))
-    again = Record.reopen(held.folder)
-    assert again.finished == ({0} if missing is None else set())
-    assert begin == (3 if missing is None else again.first_missing_round(0))
+    held.add(0, ROWS, 0)
+    for number in (0, 2):
+        with pytest.raises(
+            ValueError, match=f"round of case 0 = {number}; allowed: 1, the first missing one"
+        ):
+            held.add(0, ROWS, number)
+    held.add(0, ROWS)
+    with pytest.raises(ValueError, match="number of a case = 0; allowed: a case that is not finished"):
+        held.add(0, ROWS, 2)
+    assert len(held.table) == 4
+
+
+@pytest.mark.quick
+def test_the_files_of_a_process_that_was_killed_go_when_its_run_is_closed(tmp_path):
+    held = Record.create(tmp_path, "toy", {})
+    held.add(0, ROWS)
+    folder = copied(held.folder, tmp_path / "killed")
+    assert sorted(path.name for path in folder.glob("rows*")) == [DATABASE, f"{DATABASE}-journal"]
+    Record.reopen(folder).close()
+    assert not list(folder.glob("rows*"))
+
+
+@pytest.mark.quick
+def test_a_run_of_older_code_is_drawn_and_says_how_it_is_resumed(cut, tmp_path, capsys):
+    wanted = read_table(cut)
+    texts = [
+        json.dumps([number, wanted.iloc[k : k + 1].to_dict("records"), round_number])[:-1].encode()
+        for k, number, round_number in ((2, 1, 0), (0, 0, 0), (1, 0, ~1), (3, 1, 1))
+    ]
+    lines = [b"%b, %d]\n" % (text, zlib.crc32(text)) for text in texts]
+    (cut / DATABASE).unlink()
+    (cut / OLD_JOURNAL).write_bytes(b"".join(lines) + lines[0][:-1])  # the last line was cut short
+    pd.testing.assert_frame_equal(read_table(cut), wanted, check_exact=True)
+    assert run("--replot", cut) == 0
+    message = refused(cut, "--resume", capsys)
+    assert f"no {DATABASE} in {cut}, but {OLD_JOURNAL} of older code: resume it with the commit in" in message
+    assert "--from repeats a finished run" in message
+    for bit in flipped(cut / OLD_JOURNAL, 100, sum(map(len, lines[:2])) - 1):
+        where = f"line {1 if bit // 8 < len(lines[0]) else 2} has another CRC-32; restore a copy"
+        with pytest.raises(UsageError, match=f"{OLD_JOURNAL} cannot be read: ValueError: {where}"):
+            read_table(cut)
 
 
 @pytest.mark.parametrize("other", [{}, {"seed": None}, {"seed": float("nan")}])
@@ -185,20 +296,9 @@ def test_a_wide_integer_is_kept_where_another_row_has_none(other, tmp_path):
 
 
 @pytest.mark.quick
-def test_lines_without_a_checksum_are_of_older_code_and_are_read(tmp_path):
-    (tmp_path / JOURNAL).write_text(json.dumps([0, ROWS]) + "\n")
-    assert read_table(tmp_path)["size"].tolist() == [1, -1]
-    assert Record.reopen(tmp_path).finished == {0}
-
-
-@pytest.mark.quick
 def test_a_flipped_bit_of_the_table_is_seen(complete, tmp_path):
     folder = copied(complete, tmp_path / "run")
-    whole = (folder / TABLE).read_bytes()
-    for bit in np.random.default_rng(1).integers(8 * len(whole), size=300):
-        damaged = bytearray(whole)
-        damaged[bit // 8] ^= 1 << bit % 8
-        (folder / TABLE).write_bytes(damaged)
+    for _ in flipped(folder / TABLE, 300):
         with pytest.raises(UsageError, match=r"table\.parquet is damaged: its CRC-32 is .*--from"):
             read_table(folder)
 
@@ -208,22 +308,15 @@ def test_without_a_provenance_what_cannot_be_read_of_a_table_is_named_and_its_pa
 ):
     folder = copied(complete, tmp_path / "run")
     (folder / PROVENANCE).unlink()
-    whole = (folder / TABLE).read_bytes()
-    page = whole.index(b"red") * 8  # the first value of a page
-    seen = []
-    for bit in [page, *np.random.default_rng(2).integers(8 * len(whole), size=150)]:
-        damaged = bytearray(whole)
-        damaged[bit // 8] ^= 1 << bit % 8
-        (folder / TABLE).write_bytes(damaged)
+    page, seen = 8 * (folder / TABLE).read_bytes().index(b"red"), 0  # the first value of a page
+    for bit in flipped(folder / TABLE, 150, first=page):
         try:
             read_table(folder)
         except UsageError as error:
-            seen.append((bit, str(error)))
-    assert seen[0][0] == page
-    assert len(seen) > 60
-    for _, message in seen:
-        assert f"{folder / TABLE} cannot be read" in message
-        assert f"--from {folder}" in message
+            seen += f"{folder / TABLE} cannot be read" in str(error) and f"--from {folder}" in str(error)
+        else:
+            assert bit != page
+    assert seen > 60
 
 
 @pytest.mark.quick
@@ -282,14 +375,9 @@ def refusing(*arguments, **others):
 
 @pytest.mark.quick
 def test_a_disk_that_is_full_while_figures_are_drawn_is_named_with_the_way_on(tmp_path, capsys):
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-
     def draw(table, out):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
-        try:
+        with largest_file(0):
             save_table(table, out, "summary")
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
     with pytest.raises(SystemExit) as ended:
         main(
@@ -320,7 +408,7 @@ def test_the_error_of_a_failed_attempt_goes_when_the_run_is_completed(tmp_path):
     broken.clear()
     assert run("--resume", folder, measure=measure) == 0
     assert not (folder / ERROR).exists()
-    assert not (folder / JOURNAL).exists()
+    assert not list(folder.glob(f"{DATABASE}*"))
 
 
 @pytest.mark.quick
@@ -349,16 +437,14 @@ def test_no_planted_link_is_followed(tmp_path, name):
 
 
 @pytest.mark.quick
-def test_a_disk_that_is_full_names_the_journal(tmp_path):
+@pytest.mark.parametrize("most", [10, 9000])
+def test_a_disk_that_is_full_names_the_database(tmp_path, most):
     held = Record.create(tmp_path, "toy", {})
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    try:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
-        with pytest.raises(OSError, match=str(held.folder / JOURNAL)):
-            held.add(0, ROWS)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert not (held.folder / JOURNAL).read_bytes()
+    with largest_file(most), pytest.raises(OSError, match=f"disk I/O error: '{held.folder / DATABASE}'"):
+        held.add(0, ROWS * 200)
+    assert held.finished == set()
+    held.release()
+    assert Record.reopen(held.folder).finished == set()
 
 
 @pytest.mark.quick

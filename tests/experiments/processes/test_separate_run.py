@@ -1,4 +1,4 @@
-"""Experiments that time: rounds in the journal, runs in processes of their own, warnings for the user."""
+"""Experiments that time: rounds in the record, runs in processes of their own, warnings for the user."""
 
 import json
 import pickle
@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from experiments.core import main
-from experiments.core.record import JOURNAL, Record, read_table
+from experiments.core.record import DATABASE, Record, read_table
 from experiments.processes.separate_run import RunFailed, all_rows, rounds_with_numbers
 from experiments.results import reliability
 from tests.experiments import toy_timed
@@ -137,7 +137,7 @@ def test_a_run_in_another_process_goes_on_after_a_kill(kills, tmp_path):
     assert table[["run", "round"]].values.tolist() == [[a, b] for a in (0, 1) for b in range(3)]
     assert table["time_ms"].tolist() == [1 + a + b / 8 + 3 / 64 for a in (0, 1) for b in range(3)]
     assert len(log.read_text().splitlines()) <= 6 + 2 * len(kills)  # one is written, one is begun at a kill
-    assert not (folder / JOURNAL).exists()
+    assert not (folder / DATABASE).exists()
 
 
 def test_a_sweep_that_no_process_can_import_is_refused_before_a_folder_is_made(tmp_path, capsys):
@@ -184,34 +184,15 @@ def test_a_kill_loses_at_most_a_round(kills, whole, tmp_path):
         process.kill()
         process.join()
         folder = only(tmp_path)
-        kept = len((folder / JOURNAL).read_bytes().splitlines())
-        assert kept >= lines - 1 - (lines > 6)
+        record = Record.reopen(folder)
+        record.release()
+        assert sum(map(record.first_missing_round, (0, 1))) >= lines - 1 - (lines > 6)
     process, _ = started(toy_timed.run, argv("--resume", folder))
     process.join()
     assert process.exitcode == 0
-    assert not (folder / JOURNAL).exists()
+    assert not (folder / DATABASE).exists()
     pd.testing.assert_frame_equal(read_table(folder), read_table(whole))
     assert len(log.read_text().splitlines()) <= 12 + len(kills)  # each kill loses at most the round it met
-
-
-def test_rounds_after_one_that_is_missing_are_measured_again(tmp_path):
-    assert run("--results", tmp_path, "--runs", 1, "--rounds", 4, "--size", 1, 13) == 1
-    folder = only(tmp_path)
-    lines = (folder / JOURNAL).read_bytes().splitlines(keepends=True)
-    (folder / JOURNAL).write_bytes(b"".join(lines[:1] + lines[2:]))  # case 0: rounds 0, 2, 3 and its end
-    record = Record.reopen(folder)
-    assert record.finished == set()
-    assert record.first_missing_round(0) == 1
-    assert len(record.table) == 2 * 2  # round 0 of both cases
-
-
-def test_a_damaged_line_is_named(tmp_path, capsys):
-    assert run("--results", tmp_path, "--runs", 1, "--rounds", 4, "--size", 1, 13) == 1
-    folder = only(tmp_path)
-    journal = (folder / JOURNAL).read_bytes()
-    (folder / JOURNAL).write_bytes(journal.replace(b'"round": 2', b'"round": 3', 1))
-    assert run("--resume", folder) == 2
-    assert f"{folder / JOURNAL}, line 3, is damaged" in capsys.readouterr().err
 
 
 def test_warnings_reach_terminal_column_and_footer(tmp_path, capsys, monkeypatch):

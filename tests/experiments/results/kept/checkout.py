@@ -50,7 +50,7 @@ class Checkout:
 
 
 def complete_run(folder: Path, code: dict, rows: Sequence[dict], **provenance) -> Path:
-    """A complete run in a new folder, written as an experiment writes it; with a status, its journal."""
+    """A complete run in a new folder, written as an experiment writes it; with a status, its database."""
     origin = {
         "experiment": "timing",
         "config": {"n": [64, 8]},

@@ -71,12 +71,12 @@ def test_rows_are_left_out_only_by_name_and_the_description_says_so(checkout, tm
 def test_an_interrupted_run_is_kept_if_that_is_allowed_and_says_so(checkout, tmp_path, status):
     ended = {"status": status, "finished": 2, "cases": 3}
     run = complete_run(tmp_path / "runs", code_of(checkout.root), THREE_RUNS, **ended)
-    assert (run / "rows.jsonl").stat().st_size
+    assert (run / "rows.sqlite").stat().st_size
     with pytest.raises(UsageError, match="allowed: a complete run"):
         keep(run, "h200", "times", checkout.root)
     folder = keep(run, "h200", "times", checkout.root, interrupted=True)
     assert read_about(folder) == {"what": "times; interrupted after 2 of 3 cases"}
-    assert not (folder / "rows.jsonl").exists()
+    assert not (folder / "rows.sqlite").exists()
 
 
 def test_a_run_that_was_terminated_after_its_last_case_lacks_nothing(checkout, tmp_path):
@@ -103,7 +103,7 @@ REFUSED = {
     "interrupted": (lambda run: changed(run, status="interrupted"), "is 'interrupted'; allowed: a complete"),
     "failed": (lambda run: changed(run, status="failed: OSError: x"), "is 'failed: OSError: x'; allowed"),
     "with an error": (lambda run: (run / "error.txt").write_text("x"), "'complete', with error.txt; allowed"),
-    "with a journal": (lambda run: (run / "rows.jsonl").touch(), "'complete', with rows.jsonl; allowed"),
+    "with a database": (lambda run: (run / "rows.sqlite").touch(), "'complete', with rows.sqlite; allowed"),
     "damaged": (lambda run: changed(run, table_crc32=1), "is damaged: its CRC-32"),
     "without a CRC": (lambda run: changed(run, table_crc32=None), "has no CRC-32 of its table; allowed"),
     "of other sources": (
