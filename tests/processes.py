@@ -6,6 +6,7 @@ Python and its imports take seconds, a process that is forked takes a few hundre
 import multiprocessing
 import os
 from collections.abc import Callable
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 
 import numba
@@ -58,6 +59,7 @@ def started(work: Callable, *arguments, threads: int = 1) -> tuple[Process, Hear
 
 def preloaded(patch: pytest.MonkeyPatch) -> None:
     """Let the product begin its workers as `started` begins processes, though it asks for new Pythons."""
+    forkserver.ensure_running()  # else it begins while the product blocks SIGINT, as its processes then do
     get = multiprocessing.get_context
     patch.setattr(
         multiprocessing, "get_context", lambda kind=None: _CONTEXT if kind == "spawn" else get(kind)

@@ -130,6 +130,18 @@ def test_replot_draws_again_from_the_table_alone(tmp_path):
     assert (folder / "toy.png").read_text() == "8"
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize("again", [False, True])
+def test_a_pipe_that_breaks_is_no_file_that_cannot_be_written(again, tmp_path):
+    def draw(table, out):
+        raise BrokenPipeError
+
+    run(tmp_path)
+    arguments = ["--replot", str(only_run(tmp_path))] if again else ["--results", str(tmp_path / "more")]
+    with pytest.raises(BrokenPipeError):
+        main(Config, measure, draw, {}, ["--backend", "cpu", *arguments])
+
+
 @pytest.fixture
 def reference(tmp_path) -> Path:
     """A run that is kept as a reference, without a figure."""

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 import md
-from experiments.core import executor
+from experiments.core import executor, main
 from experiments.core.record import read_provenance
-from tests.experiments import toy
+from tests.experiments import toy, toy_timed
 from tests.experiments.core.test_survival import argv, only, run, same_table
 from tests.tiers import full, nightly
 
@@ -110,6 +110,13 @@ def test_an_executor_that_is_none_is_refused(arguments, message, tmp_path, capsy
 def test_rows_of_times_are_not_measured_side_by_side(tmp_path, capsys):
     assert run("--results", tmp_path, "--executor", "processes", spreads=False) == 2
     assert "toy measures times" in capsys.readouterr().err
+    elsewhere = argv("--results", tmp_path, "--executor", "processes")
+    with pytest.raises(SystemExit, match="2"):
+        main(toy_timed.Config, toy_timed.measure, toy_timed.draw, {}, elsewhere)
+    assert "toy_timed measures times" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main(toy.Config, lambda case: [], toy.draw, {}, elsewhere)
+    assert "cannot be imported by workers" in capsys.readouterr().err  # and would be measured there else
 
 
 def test_what_workers_cannot_import_is_refused(tmp_path, capsys):

@@ -173,7 +173,6 @@ def interrupted_while_starting(message) -> None:
         with lifetime.without_interrupts():
             os.kill(os.getpid(), signal.SIGINT)
             message.send(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))
-        time.sleep(1)  # another thread may hear it, and later
     except KeyboardInterrupt:
         message.send("afterwards")
     message.send(signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before)
