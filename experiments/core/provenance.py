@@ -57,7 +57,7 @@ SOURCES = (".py", ".cu", ".cuh")
 _ENTRIES: tuple[tuple[Any, str, str], ...] = (
     (bool, "true or false", "quick"),
     (int, "an integer", "cases finished"),
-    (str, "text", "experiment command.* grammars.* started ended status python reference.commit"),
+    (str, "text", "experiment command.* grammars.* started ended status python"),
     (
         (str, type(None)),
         "text or null",
@@ -69,6 +69,7 @@ _ENTRIES: tuple[tuple[Any, str, str], ...] = (
     (dict, "an object", "resumed.*.machine"),
     ((int, list), "an integer, or a list of integers", TABLE_CRC),
 )
+PATHSPECS = tuple(f":(glob){package}/**/*{ending}" for package in CODE for ending in SOURCES)  # of git
 
 
 def provenance(experiment: str, config: Settings, arguments: Sequence[str]) -> dict:
@@ -200,12 +201,11 @@ def _commit(root: Path) -> dict:
         command = ["git", "--no-optional-locks", "-C", str(root), *arguments]
         return subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout.strip()
 
-    places = [f":(glob){package}/**/*{ending}" for package in CODE for ending in SOURCES]
     try:
         commit = git("rev-parse", "HEAD")
-        if not git("ls-files", "--", *places):  # installed inside the checkout of another project
+        if not git("ls-files", "--", *PATHSPECS):  # installed inside the checkout of another project
             return {"commit": None, "dirty": None}
-        changed = git("status", "--porcelain", "--untracked-files=all", "--", *places, "pyproject.toml")
+        changed = git("status", "--porcelain", "--untracked-files=all", "--", *PATHSPECS, "pyproject.toml")
     except (OSError, subprocess.CalledProcessError, ValueError):
         return {"commit": None, "dirty": None}
     return {"commit": commit, "dirty": bool(changed)}

@@ -19,7 +19,7 @@ from experiments.drawing.style.looks import (
     peers_in_turn,
     steps_in_turn,
 )
-from experiments.drawing.style.origin import UNKNOWN, Origin, origin_of
+from experiments.drawing.style.origin import UNKNOWN, Origin, commit_of, device_of, origin_of
 from experiments.drawing.style.saving import SETTINGS, add_footer, save, use, write_figure
 
 __all__ = [
@@ -31,6 +31,8 @@ __all__ = [
     "Origin",
     "add_footer",
     "colour",
+    "commit_of",
+    "device_of",
     "few",
     "label_ends",
     "last_point",

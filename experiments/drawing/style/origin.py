@@ -14,7 +14,6 @@ from experiments.results.tables import sizes_of, table_of
 from md.checks import path as as_path
 from sfc import checks
 
-_SHORT = 7  # digits of a commit
 _ABOUT = "about.toml"  # of a kept run: `code` and `where` replace what its provenance says
 
 
@@ -86,11 +85,12 @@ def origin_of(run: Path, provenance: dict[str, Any], table: pd.DataFrame) -> Ori
     sizes = sizes_of(table_of("table", table), provenance.get("config", {}))
     path = run / _ABOUT
     about = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    commit = commit_of(provenance)
     return Origin(
         device=about.get("where") or device_of(provenance),
         sizes=sizes,
         run=readable(f"run {run.resolve().parent.name}/{run.resolve().name}"),
-        code=about.get("code") or _code(provenance),
+        code=about.get("code") or (commit and f"commit {commit}"),
     )
 
 
@@ -109,10 +109,18 @@ def device_of(provenance: dict[str, Any]) -> str:
     return ", ".join(words)
 
 
-def _code(provenance: dict[str, Any]) -> str:
-    """Name the commit; one with changes says so, unless the commit of the changed sources is known."""
-    code, kept = provenance.get("code", {}), provenance.get("reference", {}).get("commit")
-    commit = kept or code.get("commit")
-    if not commit:
-        return ""
-    return f"commit {commit:.{_SHORT}}" + (" with changes" if code.get("dirty") and not kept else "")
+def commit_of(provenance: dict[str, Any]) -> str:
+    """Name the commit of a run in seven digits: of its last part, if it was resumed.
+
+    It is the one rule for lists of runs, figures, verdicts and the page. `keep` puts the commit that
+    introduced the sources into the provenance of a kept run.
+
+    Args:
+        provenance: of the run.
+
+    Returns:
+        The commit, "... with changes" if a source differed from it, or nothing if it is not known.
+    """
+    last = [provenance, *provenance.get("resumed", [])][-1]
+    code = last.get("code", {})
+    return f"{code['commit']:.7}{' with changes' * bool(code.get('dirty'))}" if code.get("commit") else ""

@@ -1,5 +1,5 @@
 """Runs kept for reference in `results/reference/`.
 
-The commands are `python -m experiments.results.kept keep`, `list`, `redraw` and `shrink`; each has a
+The commands are `python -m experiments.results.kept keep`, `list` and `redraw`; each has a
 `--help`.
 """

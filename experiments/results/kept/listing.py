@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 import shlex
+import tomllib
 from datetime import datetime
 from pathlib import Path
 
@@ -13,21 +15,25 @@ import pyarrow.parquet as pq
 from experiments.core.provenance import PROVENANCE, read_provenance
 from experiments.core.record import TABLE, write_bytes
 from experiments.core.settings import UsageError
-from experiments.drawing.style.origin import device_of
+from experiments.drawing.style.origin import commit_of, device_of
 from experiments.processes.output import readable
-from experiments.results.kept.keep import REFERENCE, count_runs, read_about
 from experiments.results.tables import SIZES, sizes_of
 from md.checks import path as as_path
+from sfc import checks
 
-RUNS = "RUNS.md"
+RUNS, ABOUT = "RUNS.md", "about.toml"
+ABOUT_KEYS = ("what", "code", "where")  # the last two replace what the provenance says
+REFERENCE = "reference"  # key of the provenance
+UNKNOWN = "unknown"
+_COMMIT = r"\b[0-9a-f]{7}\b"
 COLUMNS = ("run", "what", "where", "n", "runs", "s", "code", "command")
 _HEAD = f"""# Runs
 
 Every run in `reference/`, written by `python -m experiments.results.kept list` from `provenance.json`,
 `table.parquet` and `about.toml` of each. n: particles, points, or grid points a side. runs: counted in the
-table; of predictions and physics, repeats with another seed. s: wall time, unless the run was resumed. code:
-the commit that introduced the sources of the run, or what is known of it. CSV files of 100 kB and more are
-left out: table.csv is table.parquet as text, and `--replot RUN --out FOLDER` writes all others again. It
+table; of predictions and physics, repeats with another seed. s: wall time, unknown if a run was resumed.
+code: the commit that introduced the sources of the run, or what is known of it. CSV files of 100 kB and more
+are left out: table.csv is table.parquet as text, and `--replot RUN --out FOLDER` writes all others again. It
 draws the figures too, with `--pdf` also as PDF.
 
 | {" | ".join(COLUMNS)} |
@@ -75,6 +81,55 @@ def kept_runs(results: Path) -> list[Path]:
     return sorted(path for path in found if path.is_dir())
 
 
+def count_runs(table: pd.DataFrame) -> int:
+    """Count the runs of a table of times, or the repeats of another; 1 where older code counted none."""
+    numbers = next((table[name] for name in ("run", "repeat") if name in table), pd.Series([0]))
+    return int(numbers.nunique())
+
+
+def read_about(folder: Path) -> dict[str, str]:
+    """Read the description of a kept run: `what` was measured, and what its provenance does not say.
+
+    Args:
+        folder: of the run.
+
+    Returns:
+        what: one line; code: if the hash of the sources is missing or is that of no commit; where: if the
+        name of the device does not describe the machine.
+
+    Raises:
+        UsageError: a missing or damaged file, or other keys.
+    """
+    path = as_path("folder", folder) / ABOUT
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f'{path} cannot be read: {error}; allowed: a line what = "..."') from error
+    texts = all(isinstance(value, str) and value and "\n" not in value for value in found.values())
+    if "what" not in found or set(found) - set(ABOUT_KEYS) or not texts:
+        raise UsageError(
+            f"{path} has {checks.shown(found)}; allowed: what, and if needed {', '.join(ABOUT_KEYS[1:])}, "
+            "each one line of text"
+        )
+    return found
+
+
+def commit_of_kept(folder: Path) -> str:
+    """Return the commit of a kept run in seven digits: the one that its row in the list names first.
+
+    Args:
+        folder: of the run.
+
+    Raises:
+        UsageError: a folder that is no kept run, lacks its description, or is of unknown code.
+    """
+    text = _code(folder, read_provenance(folder), read_about(folder))
+    commits = re.findall(_COMMIT, text)
+    if not commits:
+        raise UsageError(f"{folder / ABOUT} describes the code as {text!r}; allowed: a text with a commit")
+    return commits[0]
+
+
 def row(folder: Path, about: dict[str, str]) -> tuple[str, ...]:
     """Return the cells of a run, one for each of `COLUMNS`.
 
@@ -97,7 +152,7 @@ def row(folder: Path, about: dict[str, str]) -> tuple[str, ...]:
         sizes_of(table, origin["config"]),
         str(count_runs(table)),
         _seconds(folder, origin),
-        about.get("code") or _code(folder, origin),
+        _code(folder, origin, about),
         f"`{shlex.join(origin['command'])}`",
     )
 
@@ -114,9 +169,9 @@ def _columns(folder: Path, names: tuple[str, ...]) -> pd.DataFrame:
 
 
 def _seconds(folder: Path, origin: dict) -> str:
-    """Return the wall time of a run in s; nothing for a run that was resumed or did not end."""
+    """Return the wall time of a run in s; it is not known of one that was resumed or did not end."""
     if origin.get("resumed") or "ended" not in origin:
-        return ""
+        return UNKNOWN
     try:
         ended, started = (datetime.fromisoformat(origin[name]).astimezone() for name in ("ended", "started"))
     except ValueError as error:
@@ -124,14 +179,14 @@ def _seconds(folder: Path, origin: dict) -> str:
     return f"{(ended - started).total_seconds():,.0f}"
 
 
-def _code(folder: Path, origin: dict) -> str:
-    """Return the commit of a run."""
-    code = origin.get("code", {})
-    recorded = None if code.get("dirty") else code.get("commit")
-    commit = origin.get(REFERENCE, {}).get("commit") or recorded
-    if not commit:
+def _code(folder: Path, origin: dict, about: dict[str, str]) -> str:
+    """Return what is known of the code of a run."""
+    if "code" in about:
+        return about["code"]
+    commit = commit_of(origin)
+    if not re.fullmatch(_COMMIT, commit):
         raise UsageError(
-            f"the commit of {folder} is not known; allowed: a run of which {PROVENANCE} names it; describe "
-            "its code in about.toml"
+            f"the commit of {folder} is not known: {commit or 'none'}; allowed: a run of which {PROVENANCE} "
+            "names it, without changes; describe its code in about.toml"
         )
-    return f"`{commit:.7}`"
+    return f"`{commit}`"

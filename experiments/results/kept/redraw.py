@@ -9,7 +9,6 @@ import contextlib
 import importlib
 import io
 import os
-import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,14 +17,12 @@ import pandas as pd
 
 import sfc
 from experiments.core.provenance import PROVENANCE, read_provenance
-from experiments.core.record import TABLE
 from experiments.core.rerun import experiment_of, read_table_now, was_quick
 from experiments.core.settings import UsageError
 from experiments.drawing import style
 from experiments.drawing.charts import drawer
 from experiments.results import reliability
-from experiments.results.kept.keep import ABOUT
-from experiments.results.kept.shrink import ENDINGS, shrink
+from experiments.results.kept.keep import is_kept
 from md.checks import path as as_path
 from md.io.atomic_write import replacing
 
@@ -34,7 +31,7 @@ RECORDED = ("table.csv",)  # of the run itself, with the ending of a table that 
 
 
 def redraw(run: Path) -> tuple[list[str], list[str]]:
-    """Draw a kept run again, and shrink its pictures.
+    """Draw a kept run again.
 
     Args:
         run: its folder, `reference/<experiment>/<name>`.
@@ -70,17 +67,13 @@ def redraw(run: Path) -> tuple[list[str], list[str]]:
                 f"the table of {run} cannot be drawn: {type(error).__name__}: {error}; allowed: a table "
                 "with the present names, or with those in experiments/core/old_names.py"
             ) from error
-        for name in (TABLE, PROVENANCE, ABOUT):
-            if (run / name).exists():
-                shutil.copy(run / name, drawn)
-        shrink(drawn)
         return _replace(run, drawn)
 
 
 def _replace(run: Path, drawn: Path) -> tuple[list[str], list[str]]:
     """Copy what was drawn to a run, and then remove what is no longer drawn."""
-    made = {path.name for path in drawn.iterdir() if path.suffix in ENDINGS}
-    before = {path.name for path in run.iterdir() if path.suffix in ENDINGS} - set(RECORDED)
+    made = {path.name for path in drawn.iterdir() if is_kept(path)}
+    before = {path.name for path in run.iterdir() if is_kept(path)} - set(RECORDED)
     changed = [name for name in sorted(made) if not _is_same_table(drawn / name, run / name)]
     _write_files({run / name: (drawn / name).read_bytes() for name in changed})
     for name in sorted(before - made):

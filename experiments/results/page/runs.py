@@ -11,8 +11,7 @@ from experiments.core.provenance import PROVENANCE, read_provenance
 from experiments.core.record import TABLE
 from experiments.core.rerun import experiment_of
 from experiments.core.settings import UsageError
-from experiments.results.kept.keep import read_about
-from experiments.results.kept.listing import COLUMNS, kept_runs, row
+from experiments.results.kept.listing import COLUMNS, kept_runs, read_about, row
 from experiments.results.kept.queries import REFERENCE
 from sfc import checks
 

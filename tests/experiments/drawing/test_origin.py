@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.drawing.style import UNKNOWN, origin_of
+from experiments.drawing.style import UNKNOWN, commit_of, origin_of
 
 pytestmark = pytest.mark.quick
 
@@ -29,10 +29,17 @@ def test_it_names_device_sizes_run_and_commit():
     assert text(run, one).startswith("a processor, 1 thread | ")
 
 
-def test_changes_are_told_unless_the_commit_of_the_changed_sources_is_known():
+def test_changes_are_told_unless_the_commit_is_that_of_the_changed_sources():
     changed = {"code": {"commit": COMMIT, "dirty": True}}
     assert text(Path("a/b"), changed).endswith("commit 0123456 with changes")
-    assert text(Path("a/b"), changed | {"reference": {"commit": "fedcba9876"}}).endswith("commit fedcba9")
+    found = {"code": {"commit": "fedcba9876", "dirty": False, "checkout": changed["code"]}}
+    assert text(Path("a/b"), found).endswith("commit fedcba9")
+
+
+def test_a_resumed_run_has_the_commit_of_its_last_part():
+    first, last = ({"code": {"commit": commit, "dirty": False}} for commit in (COMMIT, "fedcba9876"))
+    assert commit_of(first | {"resumed": [first, last]}) == "fedcba9"
+    assert commit_of({"code": {"commit": None}}) == commit_of({}) == ""
 
 
 def test_what_is_not_known_is_left_out():

@@ -4,6 +4,7 @@ import string
 from collections import defaultdict
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -220,3 +221,29 @@ def test_a_figure_is_written_as_pdf_on_demand_alone(tmp_path, origin, flags):
     with pytest.raises(SystemExit):
         main(toy.Config, toy.measure, draw, {}, ["--replot", str(run), "--out", str(tmp_path), *flags])
     assert {path.name for path in tmp_path.glob("toy.*")} == names
+
+
+@pytest.mark.parametrize("kind", ["few colours", "many colours", "transparent"])
+def test_a_png_has_few_colours_that_are_near_and_loses_no_line(as_published, tmp_path, kind):
+    style.use()
+    plt.rcParams["figure.constrained_layout.use"] = False
+    figure = plt.figure(figsize=(2, 2))
+    if kind != "few colours":
+        pixels = np.random.default_rng(0).random((200, 200, 3)) * [1, 1, 0.5]
+        figure.add_axes((0, 0, 0.8, 1)).imshow(pixels, aspect="auto", interpolation="nearest")
+    if kind == "transparent":
+        figure.patch.set_alpha(0.5)
+    figure.add_artist(plt.Line2D([0.9, 0.9], [0, 1], color="black", antialiased=False))
+    figure.savefig(tmp_path / "whole.png", dpi=130)
+    style.write_figure(figure, tmp_path / "few.png")
+    plt.close(figure)
+    with Image.open(tmp_path / "few.png") as few, Image.open(tmp_path / "whole.png") as whole:
+        assert few.info["dpi"] == pytest.approx((130, 130), rel=1e-3)
+        after, before = (np.asarray(picture.convert("RGBA")).astype(int) for picture in (few, whole))
+        colours = len(np.unique(after.reshape(-1, 4), axis=0))
+    assert np.array_equal(after[:, 215:], before[:, 215:])  # the line and the paper
+    assert np.array_equal(after, before) == (kind != "many colours")
+    if kind == "many colours":
+        assert 64 < colours <= 128
+        assert np.abs(after - before).mean() < 8
+        assert (tmp_path / "few.png").stat().st_size < 0.6 * (tmp_path / "whole.png").stat().st_size

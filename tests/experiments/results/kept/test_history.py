@@ -1,6 +1,5 @@
 """Commits have the hash of sources that a checkout of them has, and are found by it."""
 
-import contextlib
 import io
 import subprocess
 import tarfile
@@ -10,7 +9,7 @@ import pytest
 
 from experiments.core.provenance import code_of
 from experiments.core.settings import UsageError
-from experiments.results.kept.history import commits, find_commit
+from experiments.results.kept.history import find_commit, sources_at
 
 pytestmark = pytest.mark.quick
 ROOT = Path(__file__).parents[4]
@@ -38,7 +37,8 @@ def changes(checkout):
 def test_each_commit_has_the_hash_of_its_checkout(checkout):
     expected = changes(checkout)
     assert len({sources for _, sources in expected}) == len(expected) - 2  # README and mode are no sources
-    assert list(commits(checkout.root)) == expected
+    for commit, sources in expected:
+        assert sources_at(checkout.root, commit) == sources
 
 
 def test_a_commit_of_this_project_has_the_hash_of_its_checkout(tmp_path):
@@ -51,9 +51,7 @@ def test_a_commit_of_this_project_has_the_hash_of_its_checkout(tmp_path):
     ).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as file:
         file.extractall(tmp_path, filter="data")
-    with contextlib.closing(commits(ROOT)) as newest_first:
-        _, sources = next(newest_first)
-    assert sources == code_of(tmp_path)["sources"]
+    assert sources_at(ROOT, "HEAD") == code_of(tmp_path)["sources"]
 
 
 def test_the_commit_that_introduced_the_sources_is_found(checkout):

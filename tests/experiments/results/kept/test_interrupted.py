@@ -2,14 +2,12 @@
 
 import shutil
 
-import pandas as pd
 import pytest
 
-from experiments.core.record import TABLE, TABLE_CRC, read_provenance, read_table
+from experiments.core.record import read_table
 from experiments.results.kept import keep as keeping
 from experiments.results.kept.listing import kept_runs, runs_text
 from experiments.results.kept.redraw import redraw
-from experiments.results.kept.shrink import shrink
 from tests.experiments.faults import FULL, KILLED, each_fault
 from tests.experiments.results.kept.checkout import complete_run
 from tests.tiers import full
@@ -28,40 +26,9 @@ def run(tmp_path, monkeypatch):
     return complete_run(tmp_path / "runs", {"sources": "x"}, ROWS)
 
 
-@pytest.mark.parametrize("kind", [KILLED, FULL])
-def test_a_run_that_is_made_small(run, tmp_path, kind):
-    folder, small = tmp_path / "run", tmp_path / "small"
-    origin, table = read_provenance(run), read_table(run)
-    shutil.copytree(run, small)
-    shrink(small)
-
-    def prepare():
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(run, folder)
-
-    seen = set()
-    for _ in each_fault(kind, folder, prepare, lambda: shrink(folder)):
-        pd.testing.assert_frame_equal(read_table(folder), table, check_exact=True)
-        found = read_provenance(folder)
-        seen.add(str(found.pop(TABLE_CRC)))
-        assert found == {name: value for name, value in origin.items() if name != TABLE_CRC}
-        shrink(folder)
-        assert contents(folder) == contents(small)
-    assert len(seen) == 2  # the old sum, and both while the table is replaced
-
-
-def test_a_damaged_table_is_refused_while_two_sums_are_allowed(run):
-    held = read_provenance(run)
-    keeping.write_provenance(run, held | {TABLE_CRC: [1, held[TABLE_CRC]]})
-    read_table(run)
-    (run / TABLE).write_bytes((run / TABLE).read_bytes()[:-1] + b"!")
-    with pytest.raises(ValueError, match=r"its CRC-32 is \d+, but provenance.json says 1 or \d+; restore"):
-        read_table(run)
-
-
 @FAULTS
 def test_a_run_that_is_kept(run, tmp_path, kind, monkeypatch):
-    monkeypatch.setattr(keeping, "_commit_of", lambda *of: "c0ffee")
+    monkeypatch.setattr(keeping, "find_commit", lambda *of: "c0ffee01")
     root = tmp_path / "checkout"
 
     def keep():

@@ -10,7 +10,8 @@ import pytest
 from experiments.core.provenance import code_of
 from experiments.core.record import PROVENANCE, TABLE, read_provenance, read_table
 from experiments.core.settings import UsageError
-from experiments.results.kept.keep import keep, read_about
+from experiments.results.kept.keep import keep
+from experiments.results.kept.listing import read_about
 from tests.experiments.results.kept.checkout import complete_run
 
 pytestmark = pytest.mark.quick
@@ -45,8 +46,12 @@ def test_a_kept_run_has_its_table_its_figures_and_the_commit_of_its_sources(chec
     assert [path.name for path in folder.parent.iterdir()] == ["h200_512"]
     pd.testing.assert_frame_equal(read_table(folder), read_table(run), check_exact=True)
     two = checkout.git("rev-parse", "HEAD")
-    assert read_provenance(folder)["reference"] == {"commit": two, "runs": 3, "fewest_runs": 3}
-    assert read_provenance(folder)["code"] == read_provenance(run)["code"]
+    assert read_provenance(folder)["reference"] == {"runs": 3, "fewest_runs": 3}
+    found = read_provenance(run)["code"]
+    checkout_of_machine = {"commit": checkout.first, "dirty": True}
+    assert {name: found[name] for name in checkout_of_machine} == checkout_of_machine
+    of_sources = {"commit": two, "dirty": False, "checkout": checkout_of_machine}
+    assert read_provenance(folder)["code"] == found | of_sources
     assert read_about(folder) == {"what": 'the "main" job, 20 %'}
 
 

@@ -5,13 +5,25 @@ import re
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from PIL import Image
 
 from experiments.core.provenance import code_of
-from experiments.core.record import PROVENANCE, TABLE
+from experiments.core.record import PROVENANCE, TABLE, read_provenance
 from experiments.core.settings import UsageError
-from experiments.results.kept.keep import ABOUT, keep
-from experiments.results.kept.listing import COLUMNS, RUNS, kept_runs, runs_text, write_runs
+from experiments.drawing.style.origin import origin_of
+from experiments.results.kept.keep import keep
+from experiments.results.kept.listing import (
+    ABOUT,
+    COLUMNS,
+    RUNS,
+    commit_of_kept,
+    kept_runs,
+    read_about,
+    runs_text,
+    write_runs,
+)
 from tests.experiments.results.kept.checkout import complete_run
 
 pytestmark = pytest.mark.quick
@@ -66,6 +78,24 @@ def test_a_folder_whose_name_python_cannot_decode_is_read(checkout, kept, tmp_pa
     assert "[timing/cpu_ä]" in write_runs(checkout.root / "results").read_text(encoding="utf-8")
 
 
+def test_a_run_has_one_commit_in_list_provenance_figures_and_verdicts():
+    rows = {run: code for run, *_, code, _ in cells((RESULTS / RUNS).read_text())}
+    for folder in kept_runs(RESULTS):
+        origin, about = read_provenance(folder), read_about(folder)
+        name = f"{folder.parent.name}/{folder.name}"
+        code = rows[f"[{name}](reference/{name})"].strip("`")
+        commit = commit_of_kept(folder)
+        assert code == about.get("code", commit)
+        assert commit in code
+        footer = origin_of(folder, origin, pd.DataFrame({"n": [1]})).code
+        assert footer == about.get("code", f"commit {commit}")
+        parts = [origin, *origin.get("resumed", [])]
+        assert "code" in about or {part["code"]["commit"][:7] for part in parts} == {commit}
+        with Image.open(next(folder.glob("*.png"))) as picture:
+            drawn = picture.text.get("Description", "")
+        assert set(re.findall(r"commit ([0-9a-f]{7})", drawn)) <= set(re.findall(r"[0-9a-f]{7}", code)), name
+
+
 def change(kept, **entries):
     """Change the provenance of a run, and return its row."""
     path = kept / PROVENANCE
@@ -75,8 +105,8 @@ def change(kept, **entries):
     return dict(zip(COLUMNS, row, strict=True))
 
 
-def test_a_resumed_run_has_no_wall_time_and_a_device_its_name(kept):
-    assert change(kept, resumed=[{}])["s"] == ""
+def test_the_wall_time_of_a_resumed_run_is_unknown_and_a_device_its_name(kept):
+    assert change(kept, resumed=[{"code": {"commit": "c0ffee01", "dirty": False}}])["s"] == "unknown"
     assert change(kept, backend={"name": "cuda", "device": "NVIDIA H200"})["where"] == "NVIDIA H200"
 
 
@@ -87,11 +117,22 @@ def test_a_description_replaces_what_the_provenance_says(kept):
     assert (row["code"], row["where"]) == ("before 2026-11-23: tree of commit X", "any machine")
 
 
-def test_the_commit_of_a_run_of_older_code_counts_only_if_its_sources_were_clean(kept):
+def test_the_commit_of_a_run_counts_only_if_its_sources_were_clean(kept):
     code = {"commit": "c0ffee0123456789", "dirty": False}
-    assert change(kept, reference=None, code=code)["code"] == "`c0ffee0`"
-    with pytest.raises(UsageError, match=r"the commit of .* is not known; allowed"):
-        change(kept, code=code | {"dirty": True})
+    assert change(kept, code=code)["code"] == "`c0ffee0`"
+    last = code | {"commit": "decade0123456789"}
+    assert change(kept, code=code, resumed=[{"code": last}])["code"] == "`decade0`"
+    change(kept, resumed=None)
+    for other in (code | {"dirty": True}, {"commit": None, "dirty": None}):
+        with pytest.raises(UsageError, match=r"is not known: .*(with changes|none); allowed"):
+            change(kept, code=other)
+
+
+def test_a_description_of_code_without_a_commit_names_none(kept):
+    with open(kept / ABOUT, "a") as file:
+        file.write('code = "a notebook"\n')
+    with pytest.raises(UsageError, match=r"'a notebook'; allowed: a text with a commit"):
+        commit_of_kept(kept)
 
 
 @pytest.mark.parametrize("name", [ABOUT, PROVENANCE, TABLE])

@@ -113,6 +113,6 @@ def test_a_broken_link_is_found(tmp_path, link):
 def test_the_committed_results_are_small():
     size = sum((ROOT / name).stat().st_size for name in committed() if name.startswith("results/"))
     assert 1 < size / 1e6 < LARGEST_RESULTS_MB, (
-        f"results/ has {size / 1e6:.1f} MB; allowed: {LARGEST_RESULTS_MB}; take python -m "
-        "experiments.results.kept shrink, leave out films and rows (keep --without), or remove runs"
+        f"results/ has {size / 1e6:.1f} MB; allowed: {LARGEST_RESULTS_MB}; leave out films and rows (keep "
+        "runs with --without, and without --films), draw large pictures smaller, or remove runs"
     )
