@@ -81,7 +81,7 @@ def html(judgements: Sequence[Judgement], kept: Sequence[Run], own: Sequence[Run
         "commit": f"{code_of(REFERENCE.parents[1]).get('commit') or 'unknown'!s:.7}",
     }
     context |= numbers.of_claims(judgements) | {"n": numbers.of_page()} | _open(claims, kept)
-    context |= own_runs.context(own, judgements, drawn) if own else {}
+    context |= own_runs.context(own, judgements, drawn, runs) if own else {}
     made = _environment(runs).get_template("page.html").render(context)
     made = readable(made)
     if (size := len(made.encode())) > LARGEST:

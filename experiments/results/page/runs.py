@@ -11,11 +11,12 @@ from experiments.core.provenance import PROVENANCE, read_provenance
 from experiments.core.record import TABLE
 from experiments.core.rerun import experiment_of
 from experiments.core.settings import UsageError
+from experiments.drawing.style import commit_of
 from experiments.results.kept.listing import COLUMNS, kept_runs, read_about, row
 from experiments.results.kept.queries import REFERENCE
 from sfc import checks
 
-SAME = "any machine gives the same"
+ANY_MACHINE = "any machine"  # begins the device of a run whose numbers are the same everywhere
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,10 @@ class Run:
         where: device or machine.
         n: sizes.
         runs: number of runs, or of repeats.
-        seconds: wall time; empty if unknown.
+        seconds: wall time, or "unknown".
         code: commit.
         command: command line.
+        backend: "cpu" or "cuda".
     """
 
     experiment: str
@@ -47,6 +49,12 @@ class Run:
     seconds: str
     code: str
     command: str
+    backend: str
+
+    @property
+    def is_same_anywhere(self) -> bool:
+        """Whether any machine gives the same numbers, as predictions are."""
+        return self.where.startswith(ANY_MACHINE)
 
     @property
     def anchor(self) -> str:
@@ -99,9 +107,8 @@ def _own(folders: Iterable[Path]) -> Iterator[Run]:
                 f"--run {given} has no {TABLE}; allowed: a run that wrote its table; complete it with "
                 f"--resume {given}"
             )
-        experiment, code = experiment_of(folder, origin), origin.get("code", {})
-        commit = f"{code.get('commit') or 'no commit'!s:.9}{', changed since' * bool(code.get('dirty'))}"
-        about = {"what": "your own run", "code": commit}
+        experiment = experiment_of(folder, origin)
+        about = {"what": "your own run", "code": commit_of(origin) or "no commit"}
         yield _run(folder, f"{experiment}/{folder.name}", about, own=True)
 
 
@@ -119,4 +126,5 @@ def _run(folder: Path, name: str, about: dict[str, str], own: bool) -> Run:
         seconds=cells["s"],
         code=cells["code"].strip("`"),
         command=cells["command"].strip("`"),
+        backend=str(read_provenance(folder)["backend"].get("name", "unknown")),
     )
