@@ -346,7 +346,8 @@ def _file_name(stem: str, table: pd.DataFrame, names: list[str], key: tuple) -> 
 
 
 PHASES = Chart(
-    "phases", "At {filling_fraction} filled, a step takes {value} ms ({best}), {of_worst} ms ({worst})", BARS, Points("time_ms"), ORDERS, Scale("time per step (ms)"), "part", "phase",
+    "phases", "At {filling_fraction} filled, a step takes {value} ms ({best}), {of_worst} ms ({worst})", BARS,
+    Points("time_ms"), ORDERS, Scale("time per step (ms)"), "part", "phase",
     order=("force", "build", "integrate", "reorder", "other"), whole=TOTAL,
 )  # fmt: skip
 

@@ -4,10 +4,10 @@ from dataclasses import asdict
 from importlib import import_module
 
 import pytest
+from experiments.results.claims.reading import every, read
 
 from experiments.core.rerun import config_of
 from experiments.results.claims.commands import parse
-from experiments.results.claims.reading import every, read
 from experiments.results.kept.listing import read_about
 from experiments.results.kept.queries import REFERENCE
 
