@@ -19,7 +19,7 @@ from experiments.results.gains import Estimate
 from experiments.results.kept.queries import Query, evaluate, runs_of
 from experiments.results.page.pictures import Picture, embed
 from experiments.results.page.runs import Run
-from experiments.results.selection import BROKEN, evaluated
+from experiments.results.selection import BROKEN
 from experiments.results.tables import SIZES, sizes_of
 
 MOST_PICTURES = 12  # of a run, so that a page stays small
@@ -151,7 +151,7 @@ def _rows(run: Run, where: str = "") -> tuple[tuple[int, ...], tuple[str, ...]]:
     rows = runs.rows
     if where:
         try:
-            rows = rows[evaluated(rows, where).astype(bool)]
+            rows = rows[rows.eval(where, engine="python").astype(bool)]
         except BROKEN:  # it has not the columns
             rows = rows.iloc[:0]
     column = next((name for name in SIZES if name in rows), None)

@@ -14,7 +14,7 @@ from experiments.results.claims import claim as claims
 from experiments.results.claims.claim import SOURCES, Measured, by_subject, collected, every
 from experiments.results.claims.queries import gain
 from experiments.results.kept import listing
-from experiments.results.kept.keep import read_about
+from experiments.results.kept.listing import read_about
 from experiments.results.kept.queries import REFERENCE
 from experiments.results.page.sections import SECTIONS
 from tests.experiments.results.claims.judged import IDS

@@ -4,14 +4,14 @@ from dataclasses import asdict
 from importlib import import_module
 
 import pytest
-from experiments.results.claims.reading import every, read
 
 from experiments.core.rerun import config_of
+from experiments.results.claims.claim import collected, every
 from experiments.results.claims.commands import parse
 from experiments.results.kept.listing import read_about
 from experiments.results.kept.queries import REFERENCE
 
-MEASURED = {claim.id: claim for claim in every(read()) if claim.queries}
+MEASURED = {claim.id: claim for claim in every(collected()) if claim.queries}
 # Commands with other settings than those of the kept run, to be mended in the file of claims.
 OTHERS = {"T3", "T12", "T15", "T16", "L8 far_in_memory", "L8 long_lists", "B1", "F1", "F2", "F3"}
 
