@@ -44,5 +44,5 @@ def test_each_kept_run_of_a_claim_is_asked_for_by_one_of_its_commands(id, reques
 
 @pytest.mark.parametrize("id", MEASURED)
 def test_a_command_names_its_backend(id):
-    for line in MEASURED[id].command:
+    for line in MEASURED[id].measured.command:
         assert "--backend " in line, line
