@@ -9,7 +9,7 @@ the predicted hits of the reads.
 
 Before anything is timed, every search is compared with another one: after one step in float32, after ten in
 float64. Claim B1 of [flock] compares four searches, each with the one before (its rungs): `naive`,
-`scattered` in shuffled memory, `coherent` and `tiles`. Each but the first is judged over the one before.
+`scattered` in shuffled memory, `coherent` and `tiles`. Gains of each but the first are over the one before.
 `coherent` is measured twice: the difference of the two is noise.
 
 `--peers numpy` measures the same rules in vectorised numpy with scipy's cKDTree in the same rounds, in
@@ -42,22 +42,16 @@ from experiments.prediction.cache_models import MODELS, check_models, predicted
 from experiments.prediction.flocks import MAX_SPEED, RULES, STARTS, Aging, Flock, places, structure
 from experiments.results.answers import Answer, compared, headline, largest_gain, pair_in_words, quoted
 from experiments.results.baselines import SHUFFLED, again, is_again
-from experiments.results.flock_gains import (
-    FLOCK,
-    PEERS,
-    RUNGS,
-    TWICE,
-    memory_gains,
-    over_peer,
-    over_target,
-    rungs,
-    with_state,
-)
 from md.backend import Backend
 from md.scenes.flock import SOURCE_DT
 from md.search.lists.list_search import ListConfig
 from md.simulation import PRECISIONS
 
+FLOCK = ["n", "start", "rules", "precision", "age"]  # columns that identify a flock
+RUNGS = ("naive", "scattered, shuffled", "coherent", "tiles")
+TWICE = "coherent"  # measured twice: the difference is noise
+PEERS = {"numpy": "numpy and cKDTree"}  # flag -> column `search` in tables
+TARGET = 5  # gain over a peer
 OWN = "its own"  # memory order of a search that sorts
 TENSOR = "tensor"
 MOST_NEIGHBOURS = 3.0  # times the median flock of a size: of others no gains are drawn
@@ -385,6 +379,42 @@ def draw(table: pd.DataFrame, out: Path) -> None:
     _draw_misses(table, out)
 
 
+def rungs(table: pd.DataFrame) -> pd.DataFrame:
+    """Compute the gain of each rung of B1 over the one before, in each flock."""
+    return statistics.gains_over(table, FLOCK, "name", dict(zip(RUNGS, (None, *RUNGS), strict=False)))
+
+
+def memory_gains(table: pd.DataFrame) -> pd.DataFrame:
+    """Compute the gain of each search in sorted memory over the same search in shuffled memory."""
+    over = {name: f"{name.split(',')[0]}, {SHUFFLED}" for name in table["name"].unique()}
+    return statistics.gains_over(table, FLOCK, "name", over)
+
+
+def over_peer(table: pd.DataFrame, peer: str) -> pd.DataFrame:
+    """Compute the gain of each search over a peer in the peer's faster memory, in each flock."""
+    names = list(table.loc[table["search"] == peer, "name"].unique())
+    return statistics.gains_over_fastest(table, FLOCK, "name", names)
+
+
+def _over_peers(table: pd.DataFrame) -> list[str]:
+    """Compare the fastest search of each flock with the faster memory of each peer in words."""
+    text = "{n:,} boids, {precision}, {state}: {name} {centre:.3g} ({low:.3g} to {high:.3g}) times as fast as"
+    lines = []
+    for gains in (over_peer(table, peer) for peer in PEERS.values()):
+        shown = with_state(gains.join(statistics.bounds(gains, "gain")))
+        for _, rows in shown.groupby(["n", "precision", "state"], sort=False):
+            best = rows.loc[rows["centre"].idxmax()]
+            lines.append(f"{text.format(**best)} {best['over']} (target: {TARGET})")
+    return lines
+
+
+def with_state(table: pd.DataFrame) -> pd.DataFrame:
+    """Add the column `state`: start, rules and age of a flock, for legends."""
+    starts = table["start"] + (", " + table["rules"] if table["rules"].nunique() > 1 else "")
+    states = starts + ", " + table["age"].astype(str) + " steps"
+    return table.assign(state=states.str.replace("_", " "))
+
+
 def comparable(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Leave out flocks in which a boid has far more neighbours than in others: gains of another regime.
 
@@ -463,7 +493,7 @@ def _draw_times(table: pd.DataFrame, out: Path) -> None:
         neighbours = _neighbours(own)
         for label in panels[-1][0].get_legend().get_texts():
             label.set_text(f"{label.get_text()}\n{neighbours[label.get_text()]}")
-        title = "\n".join([f"{precision}; {statistics.caption(rows)}", *over_target(own)])
+        title = "\n".join([f"{precision}; {statistics.caption(rows)}", *_over_peers(own)])
         figures.titled(figure, title, out, f"times_{precision}", own)
 
 

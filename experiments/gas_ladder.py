@@ -41,14 +41,13 @@ from experiments.measurement.correctness import check_states
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phase_columns, sample_of_steps
-from experiments.results import rungs
-from experiments.results.answers import Answer
+from experiments.results.answers import Answer, steps
 from experiments.results.baselines import again, original
-from experiments.results.rungs import CASE
 from md.backend import Backend
 from md.search import Coherent, Linked, SearchConfig, Verlet
 from md.simulation import PRECISIONS
 
+CASE = ["n", "rung"]
 FIRST = "linked lists"
 SORTED_EVERY = 500  # steps, as in [thesis]
 CHECK_STEPS = 100  # a few contacts, and enough for lists to be built several times
@@ -213,7 +212,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
         figures.times_of_rungs(found, title, out, "ladder", _notes(found, table["rung"].iloc[0]))
     else:
         figures.times_by_size(found, "rung", "particle", f"shared gas, {gas}", out, "ladder")
-    compared = rungs.gains_over_compared(table, ladder)
+    compared = statistics.gains_over(table, ["n"], "rung", ladder)
     if not compared.empty:
         figures.gains_of_rungs(compared, list(RUNGS), "particles", out, "gains")
     save_table(found, out, "summary")
@@ -225,7 +224,8 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     Args:
         table: with columns `run` and `round`.
     """
-    found = rungs.summary(table, compared_with(table))
+    times = statistics.over_runs(table, CASE, "time_ms")
+    found = statistics.beside_gains(times, table, ["n"], "rung", compared_with(table))
     builds = table.groupby(CASE, sort=False)["steps_per_build"].median().reset_index()
     return found.merge(builds, on=CASE, how="left")
 
@@ -270,7 +270,7 @@ def _times(gain: float) -> str:
 def answer(table: pd.DataFrame) -> Answer:
     """Compare the fastest rungs with the first one, and name the largest single step, at the largest size."""
     table = statistics.with_rounds(table, CASE)
-    return rungs.answer(table, compared_with(table), "particles")
+    return steps(table, "rung", compared_with(table), "particles")
 
 
 if __name__ == "__main__":

@@ -28,10 +28,8 @@ from experiments.measurement.correctness import check_forces_over_largest
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phase_columns, sample_of_steps
-from experiments.results import rungs
-from experiments.results.answers import Answer
+from experiments.results.answers import Answer, steps
 from experiments.results.baselines import again, original
-from experiments.results.rungs import CASE
 from md.backend import Backend
 from md.search import Coherent, Lbvh, Reflexive, SearchConfig, VerletTree, WideBvh
 from md.search.bvh.reflexive import ROOM
@@ -79,6 +77,7 @@ RUNGS = {
     "lists from the wide tree": Rung(VerletTree, "wide tree, kept 16 steps"),
     "grid": Rung(Coherent, "kept 64 steps, Hilbert"),
 }
+CASE = ["n", "rung"]
 _OVER = {name: rung.over for name, rung in RUNGS.items()}
 
 
@@ -174,7 +173,7 @@ def draw(table: pd.DataFrame, out: Path) -> None:
         figures.times_of_rungs(found, title, out, "ladder")
     else:
         figures.times_by_size(found, "rung", "disc", "discs before a wing", out, "ladder")
-    compared = rungs.gains_over_compared(table, _OVER)
+    compared = statistics.gains_over(table, ["n"], "rung", _OVER)
     if not compared.empty:
         figures.gains_of_rungs(compared, list(RUNGS), "discs", out, "gains")
     save_table(found, out, "summary")
@@ -186,12 +185,16 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     Args:
         table: with columns `run` and `round`.
     """
-    return rungs.summary(table, _OVER)
+    found = statistics.over_runs(table, CASE, "time_ms")
+    if "crowded_share" in table:  # of particles with more contacts than lists have room for
+        crowded = table.groupby(CASE, sort=False)["crowded_share"].median().reset_index()
+        found = found.merge(crowded, on=CASE, how="left")
+    return statistics.beside_gains(found, table, ["n"], "rung", _OVER)
 
 
 def answer(table: pd.DataFrame) -> Answer:
     """Compare the fastest rungs with the first one, and name the largest single step, at the largest size."""
-    return rungs.answer(statistics.with_rounds(table, CASE), _OVER, "discs")
+    return steps(statistics.with_rounds(table, CASE), "rung", _OVER, "discs")
 
 
 if __name__ == "__main__":

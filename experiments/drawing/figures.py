@@ -482,7 +482,7 @@ def times_of_rungs(
     """Draw the time of a step of each rung of a ladder, for one size: dots with intervals.
 
     Args:
-        found: rows of `experiments.results.rungs.summary`.
+        found: rows of `gains.beside_gains`.
         title: above the figure; what the dots are is appended.
         out: folder of the files.
         name: of the files.
@@ -544,7 +544,7 @@ def gains_of_rungs(compared: pd.DataFrame, ladder: Sequence[str], what: str, out
     A dot is hollow for no difference.
 
     Args:
-        compared: rows of `experiments.results.rungs.gains_over_compared`.
+        compared: rows of `gains.gains_over`.
         ladder: names of all rungs, the first at the top.
         what: the particles: "discs".
         out: folder of the files.

@@ -24,14 +24,18 @@ import pandas as pd
 import scipy  # its `special` is loaded when first used
 
 from experiments.results import reliability
-from experiments.results.baselines import gain_over, is_again, original
+from experiments.results.baselines import is_again, original
 from experiments.results.selection import BROKEN, GAS, RUN, Runs
-from experiments.results.tables import names_of, table_of
+from experiments.results.selection import windows_averaged as windows_averaged
+from experiments.results.selection import with_rounds as with_rounds
+from experiments.results.tables import ONE_RUN, names_of, table_of
+from experiments.results.tables import bounds as bounds
+from experiments.results.tables import caption as caption
+from experiments.results.tables import named as named
 from sfc import checks
 
 CONFIDENCE = 0.95
 HALF = 0.5
-ONE_RUN = ("median_of_rounds", "lowest_round", "highest_round")  # columns of one run, in place of an interval
 NO_DIFFERENCE, FASTER, SLOWER = "no difference", "faster", "slower"
 LABELS = ("name", *reliability.NAMES)  # columns that name the cases compared
 PARTS = ("phase", "part", "what", "memory", "bytes_per_point")  # columns that tell rows of a case apart
@@ -85,47 +89,28 @@ class Statistic:
 STATISTICS: dict[str, Statistic] = {}
 
 
-def statistic(
-    name: str, has_baseline: bool = False, has_second: bool = False, is_part: bool = False
-) -> Callable[[Reduce], Reduce]:
+def statistic(name: str, **needs: bool) -> Callable[[Reduce], Reduce]:
     """Register a function as a statistic.
 
     Args:
         name: in claims and charts.
-        has_baseline: whether the query needs `over`.
-        has_second: whether the query needs `along`.
-        is_part: whether its numbers are parts of a whole.
+        needs: fields of `Statistic`, such as `has_baseline=True`.
     """
 
     def register(reduce: Reduce) -> Reduce:
-        STATISTICS[name] = Statistic(reduce, has_baseline, has_second, is_part)
+        STATISTICS[name] = Statistic(reduce, **needs)
         return reduce
 
     return register
 
 
-@statistic("median")
-def median(rows: Rows, over: Rows) -> np.ndarray:
-    """Return the median of each round."""
-    return _of_each(rows.round, rows.value)[1]
+def each_round(rows: Rows, over: Rows, take: Callable[[np.ndarray], float] = np.median) -> np.ndarray:
+    """Return the median, or another number, of each round."""
+    return _of_each(rows.round, rows.value, take)[1]
 
 
-@statistic("mean")
-def mean(rows: Rows, over: Rows) -> np.ndarray:
-    """Return the mean of each round."""
-    return _of_each(rows.round, rows.value, np.mean)[1]
-
-
-@statistic("min")
-def smallest(rows: Rows, over: Rows) -> np.ndarray:
-    """Return the smallest value of each round."""
-    return _of_each(rows.round, rows.value, np.min)[1]
-
-
-@statistic("max")
-def largest(rows: Rows, over: Rows) -> np.ndarray:
-    """Return the largest value of each round."""
-    return _of_each(rows.round, rows.value, np.max)[1]
+for _name, _take in {"median": np.median, "mean": np.mean, "min": np.min, "max": np.max}.items():
+    statistic(_name)(functools.partial(each_round, take=_take))
 
 
 @statistic("count")
@@ -363,7 +348,7 @@ def estimates(
         each: columns that identify a group; rows without a value in one of them belong to none.
         compared: the one of them that the baseline does not share, such as `ordering` if orders are compared
             with one of them; empty for none.
-        unit: column whose values are independent of each other, such as "scene"; empty: runs or gases.
+        unit: column with values that are independent of each other, such as "scene"; empty: runs or gases.
 
     Returns:
         The values of `each` and the estimate of every group, in the order of the table. With `compared`,
@@ -411,7 +396,7 @@ def _floors_of(runs: Runs, value: str) -> np.ndarray | None:
 
     Args:
         runs: all rows.
-        value: column or expression whose noise counts.
+        value: column or expression of the noise.
     """
     if not {"case", "round"} <= set(runs.rows):  # older runs measured no case twice
         return None
@@ -541,54 +526,6 @@ def _case(each: Sequence[str], key: tuple) -> str:
     )
 
 
-def with_rounds(table: pd.DataFrame, by: list[str], runs: str | None = None) -> pd.DataFrame:
-    """Add the columns `run` and `round`, which tables of before 2026-11-23 lack.
-
-    Their samples were taken one after the other in one process: the number of a sample is taken as its round,
-    and all samples as one run, so that their times get no interval and no verdict.
-
-    Args:
-        table: one row is one sample.
-        by: columns that identify cases and parts.
-        runs: column of an old table that numbers its runs, if its rows are not times; None for one run.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a column that is missing.
-    """
-    table_of("table", table, by := names_of("by", by))
-    if {"run", "round"} <= set(table.columns):
-        return table
-    given = table.assign(run=table[runs] if runs in table else 0)
-    return given.assign(round=given.groupby([*by, "run"], sort=False, dropna=False).cumcount())
-
-
-def windows_averaged(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Replace the samples of a run by one, of their mean time and largest age, in round 0.
-
-    It is for samples that are windows of a process, of which each is another phase: a gain is then mean time
-    over mean time. A median over windows would drop the phases of the largest and the least gain, and their
-    range is no error.
-
-    Args:
-        table: columns `by`, `run`, `round` and `time_ms`, and `age_steps` if ages are known.
-        by: columns that identify cases and parts.
-
-    Returns:
-        A row for each run, case and part; `windows`, the number of samples.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a column that is missing.
-    """
-    keys = [*names_of("by", by), "run"]
-    groups = table_of("table", table, [*keys, "round", "time_ms"]).groupby(keys, sort=False, dropna=False)
-    found = {"time_ms": groups["time_ms"].transform("mean"), "windows": groups["round"].transform("nunique")}
-    if "age_steps" in table:
-        found["age_steps"] = groups["age_steps"].transform("max")
-    return table.assign(**found, round=0).drop_duplicates(keys, ignore_index=True)
-
-
 def ratios(
     table: pd.DataFrame, by: list[str], label: str, baseline: str, value: str = "time_ms"
 ) -> pd.DataFrame:
@@ -714,15 +651,18 @@ def gains(
         return pd.DataFrame(columns=[*by, label, "over", "runs", "rounds", "noise_floor"])
     baselines = _groups(over, by, dropna=False)
     groups = _groups(rows, [*by, label], dropna=False).items()
-    numbers = {key: reduced(own, baselines[key[:-1]], STATISTICS["gain"]) for key, own in groups}
-    found = _in_columns(numbers, [*by, label], "gain")
+    of_rounds = {key: reduced(own, baselines[key[:-1]], STATISTICS["gain"]) for key, own in groups}
+    found = _in_columns(of_rounds, [*by, label], "gain")
     floors = noise_floors(table, by, label, value)
-    found = found.merge(floors, on=by, how="left") if by else found.assign(noise_floor=_one(floors))
+    found = (
+        found.merge(floors, on=by, how="left")
+        if by
+        else found.assign(noise_floor=floors["noise_floor"].max())
+    )
     found.insert(len(by) + 1, "over", baseline)
     if "gain" in found:
-        found["difference"] = [
-            verdict(*row) for row in found[["gain", "gain_low", "gain_high", "noise_floor"]].to_numpy(float)
-        ]
+        numbers = found[["gain", "gain_low", "gain_high", "noise_floor"]].to_numpy(float)
+        found["difference"] = [verdict(*row) for row in numbers]
     return found
 
 
@@ -732,26 +672,91 @@ def _paired(rows: pd.DataFrame, over: pd.DataFrame, by: Sequence[str]) -> pd.Dat
     return rows.merge(over[keys].drop_duplicates(), on=keys)
 
 
-def named(found: pd.DataFrame, baseline: str) -> pd.DataFrame:
-    """Rename the columns of gains after their baseline, so that gains over others fit beside them.
+def gains_over(
+    table: pd.DataFrame, by: list[str], label: str, over: Mapping[str, str | None], value: str = "time_ms"
+) -> pd.DataFrame:
+    """Compute the gain of each named case over the one that it is compared with.
 
     Args:
-        found: rows of `gains`.
-        baseline: of these gains.
+        table: of `ratios`.
+        by: columns within which cases are compared.
+        label: the column that names the cases compared.
+        over: name of a case -> name of the case in the numerator; None for none.
+        value: the column of times.
 
     Returns:
-        Columns such as `gain_over_shuffled`, `gain_over_shuffled_low`, `difference_from_shuffled`,
-        `noise_floor_shuffled`; without `over`, `runs`, `rounds`.
+        Rows of `gains`, those over one case together, in the order of the names; none for a case if it or the
+        other was not measured.
 
     Raises:
         TypeError: an argument of a wrong class.
         ValueError: a column that is missing.
     """
-    table_of("found", found, ["over", "runs", "rounds"])
-    names = {"difference": f"difference_from_{baseline}", "noise_floor": f"noise_floor_{baseline}"}
-    columns = [str(name) for name in found if str(name).startswith("gain")]
-    names |= {name: name.replace("gain", gain_over(baseline), 1) for name in columns}
-    return found.drop(columns=["over", "runs", "rounds"]).rename(columns=names)
+    found = [gains(table.iloc[:0], by, label, "", value)]
+    for baseline in dict.fromkeys([*over, *filter(None, over.values())]):
+        names = [name for name, other in over.items() if other == baseline]
+        if names and table[label].isin(names).any():
+            rows = gains(table, by, label, baseline, value)
+            found.append(rows[rows[label].isin(names)])
+    return pd.concat([part for part in found if len(part)] or found[:1], ignore_index=True)
+
+
+def gains_over_fastest(
+    table: pd.DataFrame, by: list[str], label: str, names: Sequence[str], value: str = "time_ms"
+) -> pd.DataFrame:
+    """Compute the gains over the fastest of some cases in each group, by the median of its times.
+
+    Args:
+        table: of `ratios`.
+        by: columns within which cases are compared.
+        label: the column that names the cases compared.
+        names: of the cases of which the fastest is the numerator; they get no gains.
+        value: the column of times.
+
+    Returns:
+        Rows of `gains`.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a column that is missing.
+    """
+    found = [gains(table.iloc[:0], by, label, "", value)]
+    for _, rows in table.groupby(names_of("by", by), sort=False):
+        times = rows[rows[label].isin(names)].groupby(label)[value].median()
+        if len(times):
+            over = gains(rows, by, label, str(times.idxmin()), value)
+            found.append(over[~over[label].isin(names)])
+    return pd.concat([part for part in found if len(part)] or found[:1], ignore_index=True)
+
+
+def beside_gains(
+    summary: pd.DataFrame, table: pd.DataFrame, by: list[str], label: str, over: Mapping[str, str | None]
+) -> pd.DataFrame:
+    """Add to times their gains over the first case of the table, and over the one each is compared with.
+
+    Args:
+        summary: rows of `over_runs`, by `by` and `label`.
+        table: of `ratios`.
+        by: columns within which cases are compared.
+        label: the column that names the cases compared.
+        over: of `gains_over`.
+
+    Returns:
+        The summary without second measurements; with the columns of `named` for gains over the first case,
+        and those of `gains_over`.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a column that is missing.
+    """
+    first, keys = str(table[label].iloc[0]), [*by, label]
+    over_first = gains(table, by, label, first)
+    if not over_first.empty:
+        summary = summary.merge(named(over_first, first.replace(" ", "_")), on=keys, how="left")
+    steps = gains_over(table, by, label, over)
+    if not steps.empty:
+        summary = summary.merge(steps.drop(columns=["runs", "rounds"]), on=keys, how="left")
+    return summary[~summary[label].map(is_again)].reset_index(drop=True)
 
 
 def noise_floors(table: pd.DataFrame, by: list[str], label: str, value: str = "time_ms") -> pd.DataFrame:
@@ -800,37 +805,3 @@ def verdict(gain: float, low: float, high: float, noise_floor: float) -> str:
     if low <= 1 <= high or abs(np.log(gain)) <= np.log(noise_floor if np.isfinite(noise_floor) else 1.0):
         return NO_DIFFERENCE
     return FASTER if gain > 1 else SLOWER
-
-
-def bounds(summary: pd.DataFrame, value: str) -> pd.DataFrame:
-    """Return centre, lower and upper end of each row, from the set of columns that it has, for drawing.
-
-    Returns:
-        Columns `centre`, `low`, `high`; the index of the summary.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a column that is missing.
-    """
-    if table_of("summary", summary).empty:
-        return pd.DataFrame(columns=["centre", "low", "high"], dtype=float)
-    of_one, of_several = [f"{value}_{n}" for n in ONE_RUN], [value, f"{value}_low", f"{value}_high"]
-    names = of_several if value in summary else of_one
-    found = table_of("summary", summary, names)[names].set_axis(["centre", "low", "high"], axis=1)
-    if names is of_several and set(of_one) <= set(summary):  # rows of one run beside rows of several
-        found = found.fillna(summary[of_one].set_axis(found.columns, axis=1))
-    return found.assign(low=found["low"].fillna(found["centre"]), high=found["high"].fillna(found["centre"]))
-
-
-def caption(summary: pd.DataFrame) -> str:
-    """Describe the centre and the ends of `bounds`, for a figure."""
-    if summary.empty or table_of("summary", summary, ["runs"])["runs"].max() < 2:
-        has_one_round = "rounds" in summary and not summary.empty and summary["rounds"].max() < 2
-        return "one run" if has_one_round else "median and range over the rounds of one run"
-    fewest, most = (int(count) for count in (summary["runs"].min(), summary["runs"].max()))
-    runs = f"{most}" if fewest == most else f"{fewest} to {most}"
-    return f"mean over {runs} runs and its 95 % interval"
-
-
-def _one(floors: pd.DataFrame) -> float:
-    return float(floors["noise_floor"].iloc[0]) if len(floors) else float("nan")

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.results.reliability import SEPARATOR
-from experiments.results.tables import table_of
+from experiments.results.tables import names_of, table_of
 from sfc import checks
 
 RUN, GAS = "run", "gas"
@@ -177,3 +177,51 @@ def _parts(condition: str) -> list[str]:
     if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
         return [ast.unparse(value) for value in tree.values]
     return [condition]
+
+
+def with_rounds(table: pd.DataFrame, by: list[str], runs: str | None = None) -> pd.DataFrame:
+    """Add the columns `run` and `round`, which tables of before 2026-11-23 lack.
+
+    Their samples were taken one after the other in one process: the number of a sample is taken as its round,
+    and all samples as one run, so that their times get no interval and no verdict.
+
+    Args:
+        table: one row is one sample.
+        by: columns that identify cases and parts.
+        runs: column of an old table that numbers its runs, if its rows are not times; None for one run.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a column that is missing.
+    """
+    table_of("table", table, by := names_of("by", by))
+    if {"run", "round"} <= set(table.columns):
+        return table
+    given = table.assign(run=table[runs] if runs in table else 0)
+    return given.assign(round=given.groupby([*by, "run"], sort=False, dropna=False).cumcount())
+
+
+def windows_averaged(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Replace the samples of a run by one, of their mean time and largest age, in round 0.
+
+    It is for samples that are windows of a process, of which each is another phase: a gain is then mean time
+    over mean time. A median over windows would drop the phases of the largest and the least gain, and their
+    range is no error.
+
+    Args:
+        table: columns `by`, `run`, `round` and `time_ms`, and `age_steps` if ages are known.
+        by: columns that identify cases and parts.
+
+    Returns:
+        A row for each run, case and part; `windows`, the number of samples.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a column that is missing.
+    """
+    keys = [*names_of("by", by), "run"]
+    groups = table_of("table", table, [*keys, "round", "time_ms"]).groupby(keys, sort=False, dropna=False)
+    found = {"time_ms": groups["time_ms"].transform("mean"), "windows": groups["round"].transform("nunique")}
+    if "age_steps" in table:
+        found["age_steps"] = groups["age_steps"].transform("max")
+    return table.assign(**found, round=0).drop_duplicates(keys, ignore_index=True)

@@ -1,4 +1,4 @@
-"""Check that a table is one and has the columns to be read; describe its sizes; write it."""
+"""Tables: check their columns, describe their sizes, read the columns of estimates, and write them."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -6,11 +6,13 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.results.baselines import gain_over
 from md.checks import path as as_path
 from md.io.atomic_write import write_atomically
 from sfc import checks
 
 SIZES = ("n", "particles")  # columns of a table with the size of a system
+ONE_RUN = ("median_of_rounds", "lowest_round", "highest_round")  # columns of one run, in place of an interval
 MOST_SIZES = 4  # that are listed one by one
 
 
@@ -88,3 +90,55 @@ def save_table(table: pd.DataFrame, folder: Path, name: str) -> Path:
     path = as_path("folder", folder) / f"{name}.csv"
     write_atomically(path, lambda file: table.to_csv(file, index=False, mode="wb"))
     return path
+
+
+def bounds(summary: pd.DataFrame, value: str) -> pd.DataFrame:
+    """Return centre, lower and upper end of each row, from the set of columns that it has, for drawing.
+
+    Returns:
+        Columns `centre`, `low`, `high`; the index of the summary.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a column that is missing.
+    """
+    if table_of("summary", summary).empty:
+        return pd.DataFrame(columns=["centre", "low", "high"], dtype=float)
+    of_one, of_several = [f"{value}_{n}" for n in ONE_RUN], [value, f"{value}_low", f"{value}_high"]
+    names = of_several if value in summary else of_one
+    found = table_of("summary", summary, names)[names].set_axis(["centre", "low", "high"], axis=1)
+    if names is of_several and set(of_one) <= set(summary):  # rows of one run beside rows of several
+        found = found.fillna(summary[of_one].set_axis(found.columns, axis=1))
+    return found.assign(low=found["low"].fillna(found["centre"]), high=found["high"].fillna(found["centre"]))
+
+
+def caption(summary: pd.DataFrame) -> str:
+    """Describe the centre and the ends of `bounds`, for a figure."""
+    if summary.empty or table_of("summary", summary, ["runs"])["runs"].max() < 2:
+        has_one_round = "rounds" in summary and not summary.empty and summary["rounds"].max() < 2
+        return "one run" if has_one_round else "median and range over the rounds of one run"
+    fewest, most = (int(count) for count in (summary["runs"].min(), summary["runs"].max()))
+    runs = f"{most}" if fewest == most else f"{fewest} to {most}"
+    return f"mean over {runs} runs and its 95 % interval"
+
+
+def named(found: pd.DataFrame, baseline: str) -> pd.DataFrame:
+    """Rename the columns of gains after their baseline, so that gains over others fit beside them.
+
+    Args:
+        found: rows of `gains`.
+        baseline: of these gains.
+
+    Returns:
+        Columns such as `gain_over_shuffled`, `gain_over_shuffled_low`, `difference_from_shuffled`,
+        `noise_floor_shuffled`; without `over`, `runs`, `rounds`.
+
+    Raises:
+        TypeError: an argument of a wrong class.
+        ValueError: a column that is missing.
+    """
+    table_of("found", found, ["over", "runs", "rounds"])
+    names = {"difference": f"difference_from_{baseline}", "noise_floor": f"noise_floor_{baseline}"}
+    columns = [str(name) for name in found if str(name).startswith("gain")]
+    names |= {name: name.replace("gain", gain_over(baseline), 1) for name in columns}
+    return found.drop(columns=["over", "runs", "rounds"]).rename(columns=names)

@@ -250,3 +250,28 @@ def test_repeats_of_before_have_no_interval_and_no_verdict():
     found = gains.gains(table, BY, "ordering", "shuffled")
     assert {"gain", "gain_low", "difference"}.isdisjoint(found.columns)
     assert found.loc[0, ["runs", "rounds"]].tolist() == [1, 2]
+
+
+def test_a_case_is_compared_with_the_one_that_is_named_for_it():
+    times = {"first": [[8.0]] * 2, "second": [[4.0]] * 2, "third": [[1.0]] * 2, again("first"): [[8.8]] * 2}
+    over = {"first": None, "second": "first", "third": "second", "never": "first", "fourth": "never"}
+    found = gains.gains_over(rows(times), BY, "ordering", over)
+    assert found[["ordering", "over"]].to_numpy().tolist() == [["second", "first"], ["third", "second"]]
+    assert found["gain"].tolist() == pytest.approx([2, 4])
+    assert found["noise_floor"].tolist() == pytest.approx([1.1, 1.1])
+    assert gains.gains_over(rows(times), BY, "ordering", {"first": "never"}).empty
+    summary = gains.over_runs(rows(times), [*BY, "ordering"], "time_ms")
+    beside = gains.beside_gains(summary, rows(times), BY, "ordering", over)
+    assert beside["ordering"].tolist() == ["first", "second", "third"]
+    assert beside["gain_over_first"].tolist()[1:] == pytest.approx([2, 8])
+    assert beside["gain"].tolist()[1:] == pytest.approx([2, 4])
+
+
+def test_a_gain_over_the_fastest_is_over_another_case_in_each_group():
+    slow, fast = {"a": [[2.0]] * 2, "p": [[10.0]] * 2}, {"a": [[2.0]] * 2, "p": [[30.0]] * 2}
+    both = [rows(slow | {"q": [[20.0]] * 2}, n=1), rows(fast | {"q": [[20.0]] * 2}, n=2), rows(fast, n=3)]
+    found = gains.gains_over_fastest(pd.concat(both), BY, "ordering", ["p", "q"]).set_index("n")
+    assert found["over"].to_dict() == {1: "p", 2: "q", 3: "p"}
+    assert found["gain"].to_dict() == pytest.approx({1: 5, 2: 10, 3: 15})
+    assert set(found["ordering"]) == {"a"}
+    assert gains.gains_over_fastest(rows(slow), BY, "ordering", ["q"]).empty

@@ -38,7 +38,9 @@ def test_each_kept_run_of_a_claim_is_asked_for_by_one_of_its_commands(id, reques
     claim = MEASURED[id]
     for run in sorted({run for query in claim.queries.values() for run in query.run}):
         name = run.split("/")[0]
-        found = {line: differences(line, run) for line in claim.measured.command if f"experiments.{name} " in line}
+        found = {
+            line: differences(line, run) for line in claim.measured.command if f"experiments.{name} " in line
+        }
         assert [] in found.values(), f"{id}, {run}: {found or 'no command'}"
 
 
