@@ -54,10 +54,15 @@ def answers() -> Iterator[tuple[str, dict[str, Any]]]:
         judged = judge(claim)
         yield f"claim {claim.id}", {"verdict": judged.word, "sentence": judged.sentence, "here": judged.here}
         for name, answer in judged.answers.items():
-            yield f"claim {claim.id}, {name}", vars(answer)
+            yield f"claim {claim.id}, {name}", plain_of(answer)
     for page, queries in (("report", NUMBERS), ("results", OF_NO_CLAIM)):
         for name, query in queries.items():
-            yield f"{page}/numbers.toml, {name}", vars(evaluate(query))
+            yield f"{page}/numbers.toml, {name}", plain_of(evaluate(query))
+
+
+def plain_of(estimate: Any) -> dict[str, Any]:
+    """Return the fields of an estimate without the cases that it was picked from."""
+    return {name: value for name, value in vars(estimate).items() if name != "cases"}
 
 
 class ProgramFailedError(Exception):

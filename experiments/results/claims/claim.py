@@ -156,7 +156,7 @@ class Claim:
         """Check that the claim has what its verdict needs.
 
         Raises:
-            ValueError: one rule without the other, a verdict without rules, or a query without a use.
+            ValueError: one rule without the other, a verdict without rules, or a query that is missing.
         """
         judging = [name for name in RULES[:2] if name in self.rules]
         if len(judging) == 1:
@@ -175,9 +175,6 @@ class Claim:
         used = {name for rule in self.rules.values() for name in names(rule)}
         if missing := sorted(used - set(self.queries)):
             raise checks.refuse_value("rules", missing, f"queries {', '.join(self.queries)}", "add the query")
-        shown = {name.partition(".")[0] for name in placeholders(f"{self.sentence} {self.here}")}
-        if idle := sorted(set(self.queries) - used - shown):
-            raise checks.refuse_value("queries", idle, "queries in a rule, or in `sentence` or `here`")
 
 
 @functools.cache

@@ -1,7 +1,9 @@
 """Judge claims: evaluate queries, apply rules, and fill numbers into sentences.
 
 Contract. A rule is a Python expression of the answers of a claim's queries, by their names, such as
-`gain.low > 1 and share.value < 0.5`: it is shown to the reader as it is evaluated.
+`gain.above(1) and share.value < 0.5`: it is shown to the reader as it is evaluated. Times are compared by
+`above` and `below`, which count the noise of their table, see `gains.Estimate`; `of` is the number of
+alternatives that `or` joins.
 """
 
 import math
@@ -130,7 +132,7 @@ def holds(rule: str, answers: Mapping[str, Estimate]) -> bool:
     try:
         truth = eval(rule, {"__builtins__": {}}, dict(answers))
     except (SyntaxError, NameError, AttributeError, TypeError) as error:
-        allowed = f"value, low, high and runs of {', '.join(answers)}"
+        allowed = f"value, low, high, runs, above and below of {', '.join(answers)}"
         raise checks.refuse_value("rule", rule, allowed, str(error)) from error
     return bool(checks.instance("rule", truth, bool, "a condition"))
 

@@ -1,7 +1,7 @@
 """Queries on kept runs: a selection of rows and a form, of which `results.gains` computes the estimate."""
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,8 +84,9 @@ def evaluate(query: Query, root: Path = REFERENCE) -> Estimate:
 @functools.lru_cache(maxsize=2048)
 def _evaluated(query: Query, root: Path) -> Estimate:
     """Evaluate a query; pages and the judgements of claims ask the same ones."""
-    found = [estimate for _, estimate in _estimates(query, query.each, "", root)]
-    return (max if query.pick == HIGHEST else min)(found, key=lambda estimate: estimate.value)
+    found = tuple(estimate for _, estimate in _estimates(query, query.each, "", root))
+    picked = (max if query.pick == HIGHEST else min)(found, key=lambda estimate: estimate.value)
+    return replace(picked, cases=found) if query.each else picked
 
 
 def evaluate_each(

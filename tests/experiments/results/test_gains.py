@@ -1,5 +1,7 @@
 """Gains: ratios within a round, medians within a run, Student's interval over runs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from scipy import stats
 from experiments.drawing import figures
 from experiments.results import baselines, gains, reliability
 from experiments.results.baselines import again
+from experiments.results.selection import RUN
 
 BY = ["n"]
 
@@ -275,3 +278,44 @@ def test_a_gain_over_the_fastest_is_over_another_case_in_each_group():
     assert found["gain"].to_dict() == pytest.approx({1: 5, 2: 10, 3: 15})
     assert set(found["ordering"]) == {"a"}
     assert gains.gains_over_fastest(rows(slow), BY, "ordering", ["q"]).empty
+
+
+def estimate(value=1.5, low=1.2, high=1.9, runs=3, **given) -> gains.Estimate:
+    return gains.Estimate(value, low, high, runs, RUN, 3, False, **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "above"),
+    [
+        ({}, True),
+        ({"low": 0.9}, False),
+        ({"noise_floor": 1.4}, True),
+        ({"noise_floor": 1.6}, False),
+        ({"runs": 1}, False),
+    ],
+)
+def test_a_gain_within_its_interval_or_its_noise_is_not_above_one(given, above):
+    found = estimate(**given)
+    assert found.above(1) is above
+    assert not found.below(1)
+    inverse = replace(found, value=1 / found.value, low=1 / found.high, high=1 / found.low)
+    assert inverse.below(1) is above
+    assert not inverse.above(1)
+
+
+def test_an_alternative_is_judged_by_a_wider_interval():
+    """Its ends are those of Student's t at 1 - 0.05 / 3: 7.65 instead of 4.30 for three runs."""
+    reach = np.log(1.5 / 1.2)
+    assert estimate().above(1.5 / np.exp(7.64 / 4.30 * reach) / 1.01, of=3)
+    assert not estimate().above(1.5 / np.exp(7.66 / 4.30 * reach) * 1.01, of=3)
+    assert estimate().above(1.19)
+
+
+def test_the_lowest_of_several_cases_is_above_if_each_is():
+    wide = estimate(value=1.7, low=0.9, high=3.2)
+    assert not estimate(cases=(estimate(), wide)).above(1)
+    assert estimate(cases=(estimate(), estimate(value=1.7))).above(1)
+    assert replace(wide, cases=(estimate(), wide)).above(1) is False
+    highest = estimate(value=1.7)
+    assert replace(highest, cases=(estimate(low=0.9), highest)).above(1)
+    assert not replace(highest, low=1.01, cases=(estimate(), replace(highest, low=1.01))).above(1)  # of two

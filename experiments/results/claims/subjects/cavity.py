@@ -33,10 +33,10 @@ CLAIMS = (
             "cavity --backend cpu --n 41",
             "cavity --backend cuda --n 41 --strategy numpy serial threads cuda",
         ),
-        confirmed_if="""serial.high >= 2.5 and serial_host.high >= 2.5 and threads.high < 1 and
-        threads_host.high < 1 and cuda.high < 1""",
-        refuted_if="""serial.high < 1.75 and serial_host.high < 1.75 and threads.low > 1 and threads_host.low
-        > 1 and cuda.low > 1""",
+        confirmed_if="""serial.high >= 2.5 and serial_host.high >= 2.5 and threads.below(1) and
+        threads_host.below(1) and cuda.below(1)""",
+        refuted_if="""serial.below(1.75) and serial_host.below(1.75) and threads.above(1) and
+        threads_host.above(1) and cuda.above(1)""",
         sentence_if="serial.low > 1 and threads.high < 1 and cuda.low > 1 and cuda_arrays.high < 1",
         queries={
             "serial": faster(CPU, 41, "serial, structs", "numpy"),
@@ -61,15 +61,16 @@ CLAIMS = (
             "cavity --backend cpu --n 1000",
             "cavity --backend cuda --n 1000 --strategy serial threads cuda tiled",
         ),
-        confirmed_if="""threads.low <= 1.09 and threads_host.low <= 1.09 and cuda.high >= 10 and tiles.high <
-        1""",
-        refuted_if="threads.low > 1.09 and threads_host.low > 1.09 and cuda.high < 5.5 and tiles.low > 1",
+        confirmed_if="""not threads.above(1.09) and not threads_host.above(1.09) and cuda.high >= 10 and
+        tiles.below(1)""",
+        refuted_if="threads.above(1.09) and threads_host.above(1.09) and cuda.below(5.5) and tiles.above(1)",
         sentence_if="""cuda.low > 10 and threads.low > 2 and threads_host.low > 1.09 and tiles.low > 0.95 and
         tiles.high < 1.05""",
         queries={
             "threads": faster(CPU, 1000, "threads, structs", "serial, structs"),
             "threads_host": faster(LARGE, 1000, "threads, structs", "serial, structs"),
             "cuda": faster(LARGE, 1000, "cuda, structs", "serial, structs"),
+            "serial_numpy": faster(CPU, 1000, "serial, structs", "numpy"),
             "tiles": faster("cavity/h200_1000_device", 1000, "tiled", "cuda, arrays"),
         },
     ),
@@ -87,8 +88,8 @@ CLAIMS = (
             "cavity --backend cpu --n 1000",
             "cavity --backend cuda --n 1000 --strategy serial threads cuda",
         ),
-        confirmed_if=both("?.low > 1", "serial", "threads", "serial_host", "threads_host", "cuda"),
-        refuted_if=both("?.high < 1", "serial", "threads", "serial_host", "threads_host", "cuda", by=" or "),
+        confirmed_if=both("?.above(1)", "threads", "threads_host", "cuda"),
+        refuted_if=both("?.below(1, of=3)", "threads", "threads_host", "cuda", by=" or "),
         sentence_if="cuda_small.low > 1",
         queries={
             "serial": arrays(CPU, 1000, "serial"), "serial_host": arrays(LARGE, 1000, "serial"),

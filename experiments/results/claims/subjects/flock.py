@@ -33,13 +33,14 @@ CLAIMS = (
             --predicted-up-to 0""",
             "flocking --backend cpu --age 0 --search naive scattered coherent tiles",
         ),
-        confirmed_if=both("?.low > 1", *STEPS, "scattered_cpu", "coherent_cpu", "staged_cpu"),
-        refuted_if=both("?.high < 1 and ?_cpu.high < 1", *STEPS, by=" or "),
+        confirmed_if=both("?.above(1)", *STEPS),
+        refuted_if=both("?.below(1, of=3)", *STEPS, by=" or "),
         sentence_if="""scattered.low > 1 and coherent.low > 1 and scattered_cpu.low > 1 and coherent_cpu.low >
         1 and staged_cpu.low > 1 and staged.high < 1""",
         queries={
             "scattered": faster(SMALL, SCATTERED, NAIVE), "coherent": faster(LARGE, "coherent", SCATTERED),
-            "staged": faster(LARGE, "tiles", "coherent"), "scattered_cpu": faster(CPU, SCATTERED, NAIVE),
+            "staged": faster(LARGE, "tiles", "coherent"), "staged_small": faster(SMALL, "tiles", "coherent"),
+            "scattered_cpu": faster(CPU, SCATTERED, NAIVE),
             "coherent_cpu": faster(CPU, "coherent", SCATTERED),
             "staged_cpu": faster(CPU, "tiles", "coherent"),
         },

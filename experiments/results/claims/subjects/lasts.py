@@ -101,8 +101,9 @@ CLAIMS = (
             """decay --backend cuda --size 16 32 64 128 --filling-fraction 0.25 --interaction elastic --speed
             0.01 --steps 4000 --model block --cache 320 1024 --repeats 3""",
         ),
-        confirmed_if=both("half_?.high >= half_128.low and half_?.low <= half_128.high", "16", "32", "64"),
-        refuted_if="half_64.high < half_128.low or half_64.low > half_128.high",
+        confirmed_if=both(
+            "half_?.low > 0.9 * half_128.high and half_?.high < 1.1 * half_128.low", "32", "64"),
+        refuted_if="half_64.high < 0.9 * half_128.low or half_64.low > 1.1 * half_128.high",
         sentence_if="""half_64.high >= half_128.low and half_16.high < half_128.low and half_64_of_1024.high <
         half_128_of_1024.low""",
         queries={
