@@ -296,6 +296,7 @@ class Estimate:
         case: the case that was picked among several; empty for one case.
         noise_floor: factor, at least 1, between two measurements of a case, in the worst of the runs of these
             rows; NaN where no case was measured twice beside them.
+        table_noise: the largest noise floor of all cases of the table; NaN for none.
         warnings: of exactly these rows and those of their baseline.
         cases: estimates of all cases, if this one was picked as the lowest or highest of them.
     """
@@ -309,11 +310,12 @@ class Estimate:
     is_range: bool
     case: str = ""
     noise_floor: float = float("nan")
+    table_noise: float = float("nan")
     warnings: tuple[str, ...] = ()
     cases: tuple["Estimate", ...] = field(default=(), repr=False)
 
     def above(self, number: float, of: int = 1) -> bool:
-        """Return whether the estimate is above a number, beyond its interval and its noise floor.
+        """Return whether the estimate is above a number, beyond its interval and the noise of its table.
 
         The lowest of several cases is above if each case is; that it is below is one alternative for each
         case. One run of times is never above, nor below: the range of its rounds is no interval.
@@ -346,7 +348,7 @@ class Estimate:
             tails = (1 - CONFIDENCE) / 2 / np.array([1, of])
             one, wide = scipy.special.stdtrit(self.runs - 1, 1 - tails)
             end = self.value * (end / self.value) ** (wide / one)
-        noise = self.noise_floor if np.isfinite(self.noise_floor) else 1.0
+        noise = self.table_noise if np.isfinite(self.table_noise) else 1.0
         return bool(sign * end > sign * number and sign * self.value > sign * number * noise**sign)
 
     @property
@@ -423,8 +425,14 @@ def estimates(
         except ValueError as error:
             raise ValueError(f"{statistic} of {runs.name}{case and f', {case}'}: {error}") from error
         used = np.concatenate([part.number for part in (*own.values(), *base.values())])
-        noise = np.nan if floors is None else np.fmax.reduce(floors[used])
-        estimate = replace(estimate, case=case, noise_floor=float(noise), warnings=runs.warnings(used))
+        noise, most = (np.nan, np.nan) if floors is None else map(np.fmax.reduce, (floors[used], floors))
+        estimate = replace(
+            estimate,
+            case=case,
+            noise_floor=float(noise),
+            table_noise=float(most),
+            warnings=runs.warnings(used),
+        )
         found.append((dict(zip(each, key, strict=True)), estimate))
     return found
 

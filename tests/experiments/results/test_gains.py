@@ -289,8 +289,8 @@ def estimate(value=1.5, low=1.2, high=1.9, runs=3, **given) -> gains.Estimate:
     [
         ({}, True),
         ({"low": 0.9}, False),
-        ({"noise_floor": 1.4}, True),
-        ({"noise_floor": 1.6}, False),
+        ({"table_noise": 1.4}, True),
+        ({"table_noise": 1.6}, False),
         ({"runs": 1}, False),
     ],
 )
