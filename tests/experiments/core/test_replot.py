@@ -41,7 +41,8 @@ def drawn_again(run: Path, folder: Path) -> Path:
     for name in (TABLE, PROVENANCE):
         shutil.copy(run / name, copy)
     experiment = importlib.import_module(f"experiments.{run.parent.name}")
-    parts = experiment.Config, experiment.measure, experiment.draw, {}
+    shown = getattr(experiment, "VIEWS", None) or experiment.draw
+    parts = experiment.Config, experiment.measure, shown, {}
     with pytest.raises(SystemExit) as ended:
         main(*parts, ["--replot", str(copy)], answer=experiment.answer)
     assert ended.value.code == 0
