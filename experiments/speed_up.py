@@ -50,7 +50,7 @@ from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phases_of, whole_steps
 from experiments.results.answers import Answer, compared, headline, percent
 from experiments.results.baselines import AGED, SHUFFLED, again, is_again, memory_of, original, with_ages
-from experiments.results.charts import BARS, ORDERS, Chart, Points, Scale
+from experiments.results.charts import BARS, ORDERS, Chart, Points, Scale, Summary
 from experiments.results.published_gains import TABLE_6_1 as THESIS
 from md.boundaries import ShakenWalls
 from md.laws import SpringDashpot
@@ -320,15 +320,10 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     Args:
         table: of `statistics.windows_averaged`.
     """
-    keys = [*_keys(table), "part"]
-    found = statistics.over_runs(table, [*keys, "ordering"], "time_ms")  # one round a run, its mean
-    found = found[~found["ordering"].map(is_again)]
-    for baseline in _baselines(table):
-        gains = statistics.gains(table, keys, "ordering", baseline)
-        found = found.merge(statistics.named(gains, baseline), on=[*keys, "ordering"], how="left")
+    by = (*_keys(table), "part")
+    found = Summary(by, "ordering", tuple(_baselines(table))).table(table)
     thesis = THESIS.melt("filling_fraction", var_name="part", value_name="gain_thesis")
-    found = found.merge(thesis, on=["filling_fraction", "part"], how="left")
-    found = with_ages(found, table, [*keys, "ordering"])
+    found = with_ages(found.merge(thesis, how="left"), table, [*by, "ordering"])
     return found.assign(gain_thesis=found["gain_thesis"].mask(found["ordering"].isin(BASELINES)))
 
 
@@ -346,8 +341,8 @@ def _file_name(stem: str, table: pd.DataFrame, names: list[str], key: tuple) -> 
 
 
 PHASES = Chart(
-    "phases", "At {filling_fraction} filled, a step takes {value} ms ({best}), {of_worst} ms ({worst})", BARS,
-    Points("time_ms"), ORDERS, Scale("time per step (ms)"), "part", "phase",
+    "phases", "At {filling_fraction} filled, a step takes {value} ms ({best}), {of_worst} ms ({worst})",
+    BARS, Points("time_ms"), ORDERS, Scale("time per step (ms)"), "part", "phase",
     order=("force", "build", "integrate", "reorder", "other"), whole=TOTAL,
 )  # fmt: skip
 
@@ -358,8 +353,7 @@ def _phases(rows: pd.DataFrame, out: Path, name: str) -> None:
     rows = rows[rows["filling_fraction"] == phi]
     if (rows["part"] == "build").any():
         rows = rows[rows["part"] != "other"]
-    note = f"{_box(rows)}: phases and their shares of a step"
-    draw_chart(replace(PHASES, name=name, words=_names(rows), note=note), rows, out)
+    draw_chart(replace(PHASES, name=name, words=_names(rows), note=f"{_box(rows)}: phases"), rows, out)
 
 
 def _names(rows: pd.DataFrame) -> dict[str, str]:

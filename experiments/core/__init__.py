@@ -1,9 +1,9 @@
 """Settings, command line, sweep, executors, record and provenance of every experiment.
 
 An experiment is a Config (a frozen dataclass that extends `Settings`), a function `measure(case)` that yields
-the rows of one case, a function `draw(table, out)` that draws figures of the table, a function
-`answer(table)` that says in words what it shows, and `main(Config, measure, draw, quick=..., answer=...,
-quick_limit=..., minutes=...)`.
+the rows of one case, `VIEWS` (charts, summaries, and functions of a table and a folder; or one such
+function), a function `answer(table)` that says in words what it shows, and
+`main(Config, measure, VIEWS, quick=..., answer=..., quick_limit=..., minutes=...)`.
 """
 
 from typing import Any

@@ -52,7 +52,7 @@ _BOUND: dict[str, Any] = {"color": "#6B4F3A", "linestyle": ":", "linewidth": 1}
 _MARK: dict[str, Any] = {"color": "#D00000", "marker": "s", "linestyle": "", "markerfacecolor": "none"}
 _SHADES = (("#56B4E9", ""), ("#E69F00", "//"), ("#009E73", ".."), ("#CC79A7", "xx"), ("0.8", "\\\\"))
 _BAR, _NO_SERIES = 0.62, " "
-_LEAST_SHARE = 0.07  # of the longest bar: narrower parts have no room for their share
+_LEAST_SHARE = 0.08  # of the longest bar: narrower parts have no room for their share
 _PLATE = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
 _SHARE: dict[str, Any] = {"fontsize": 7, "bbox": _PLATE}
 _NOTE = f"no parts where they differ from the whole by over {reliability.MOST_APART:.0%}"
@@ -268,7 +268,8 @@ def _panels(chart: Chart, grid: list[list[Part]], shared: Names) -> tuple[Figure
     states = len(shared.series) if chart.form == DOTS else 1
     row = 0.5 if chart.form == BARS and len(grid[0]) == 1 else _ROW + _STATE * (min(states, 6) - 1)
     height = _HEIGHT if chart.form == LINES else row * len(shared.names) + _MARGIN
-    size = (_WIDTH * len(grid[0]) + 1.4, height * len(grid) + 0.5)
+    width = 2 * _WIDTH if chart.form == BARS and len(grid[0]) == 1 else _WIDTH * len(grid[0])
+    size = (width + 1.4, height * len(grid) + 0.5)
     beside, is_dots = shared.is_beside, chart.form == DOTS
     sharex = "row" if is_dots and not beside else "none"
     share: dict[str, Any] = {"sharex": sharex, "sharey": "none" if beside and not is_dots else "row"}
@@ -483,7 +484,8 @@ def _title(chart: Chart, measure: tuple, grid: Sequence[Sequence[Part]], shared:
     sentence = filled(chart.title, words) if is_whole else ""
     note = chart.note(shared.rows) if callable(chart.note) else filled(chart.note, words)
     orders = [name for name in shared.rows.get(_ORDERING, pd.Series()).unique() if name not in BASELINES]
-    if len(ages := _ages(selected(shared.rows, points), orders)):
+    ages = _ages(selected(shared.rows, points), orders)
+    if len(ages) and "reorder_every" not in shared.rows:  # which tells of later reorders
         note += f"; orders: {fresh(round(ages.max()))}"
     about = _about(found)
     if any(np.isfinite(_floor(part.found)) for line in grid for part in line):

@@ -376,7 +376,8 @@ def selected(table: pd.DataFrame, points: Points) -> pd.DataFrame:
     """
     try:
         rows = table.query(points.where, engine="python") if points.where else table
-        numbers = rows[points.value] if points.value in rows else rows.eval(points.value, engine="python")
+        numbers: Any = rows.get(points.value)
+        numbers = rows.eval(points.value, engine="python") if numbers is None else numbers
         return rows.assign(value=numbers).dropna(subset=[VALUE])
     except _BROKEN as error:
         raise ValueError(
