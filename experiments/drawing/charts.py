@@ -104,7 +104,7 @@ def drawer(views: Draw | Sequence[View]) -> Draw:
     if callable(views):
         return views
     allowed = "charts, summaries, and functions of a table and a folder"
-    for view in checks.sequence("draw", views, allowed):
+    for view in checks.sequence("draw", views, f"{allowed}; or one function"):
         if not isinstance(view, Chart | Summary) and not callable(view):
             raise checks.refuse_class("view", view, f"one of {allowed}")
     return lambda table, out: draw(views, table, out)

@@ -278,7 +278,7 @@ def test_lammps_beside_ours_from_the_command_line(tmp_path):
     main(
         searches.Config,
         searches.measure,
-        searches.draw,
+        searches.VIEWS,
         searches.QUICK,
         [*command, "--results", str(tmp_path)],
     )
