@@ -413,6 +413,10 @@ def _name_axes(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
     if spec is None or spec.is_first_col() or panel.yaxis.get_tick_params().get("labelleft", True):
         panel.set_ylabel(title.replace("\n", " "))
     panel.set_xlabel(chart.names.title)
+    if chart.names.log and chart.names.from_zero:
+        panel.set_xscale("symlog", base=chart.names.log)
+        panel.set_xlim(0, None)
+        return
     if chart.names.log:
         panel.set_xscale("log", base=chart.names.log)
     if chart.names.log == 10:

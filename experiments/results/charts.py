@@ -44,7 +44,7 @@ class Scale:
         log: base of its logarithmic scale, 2 for sizes or 10; 0 for a linear scale.
         line: value that a line marks, such as a gain of 1; None for none.
         ends: of a linear scale; None for an end that the values set.
-        from_zero: whether a logarithmic scale begins at 0, with a linear part up to 1.
+        from_zero: whether a logarithmic scale of `names` begins at 0, with a linear part up to 2.
 
     Raises:
         ValueError: another base.

@@ -172,3 +172,11 @@ def test_one_function_draws_as_before():
         drawer("draw")
     with pytest.raises(TypeError, match=r"view = 3 .*charts, summaries, and functions"):
         drawer((COST, 3))
+
+
+def test_a_logarithmic_axis_may_begin_at_zero(table, drawn, tmp_path):
+    steps = Scale("steps", "n", log=10, from_zero=True)
+    draw_chart(replace(COST, names=steps), table.assign(n=table["n"] - 1), tmp_path)
+    panel = drawn["cost"].axes[0]
+    assert panel.get_xscale() == "symlog"
+    assert panel.get_xlim()[0] == 0
