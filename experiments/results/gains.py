@@ -16,7 +16,7 @@ function here with the line `@statistic(...)` above it.
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,8 @@ import scipy  # its `special` is loaded when first used
 
 from experiments.results import reliability
 from experiments.results.baselines import is_again, original
-from experiments.results.selection import BROKEN, GAS, RUN, Runs
+from experiments.results.estimate import CONFIDENCE, Estimate
+from experiments.results.selection import BROKEN, RUN, Runs
 from experiments.results.selection import windows_averaged as windows_averaged
 from experiments.results.selection import with_rounds as with_rounds
 from experiments.results.tables import ONE_RUN, names_of, table_of
@@ -34,7 +35,6 @@ from experiments.results.tables import caption as caption
 from experiments.results.tables import named as named
 from sfc import checks
 
-CONFIDENCE = 0.95
 HALF = 0.5
 NO_DIFFERENCE, FASTER, SLOWER = "no difference", "faster", "slower"
 LABELS = ("name", *reliability.NAMES)  # columns that name the cases compared
@@ -279,91 +279,6 @@ def _in_common_rounds(
             "rounds", first.round.tolist(), f"rounds of the other rows, {second.round.tolist()}"
         )
     return above[ups], below[downs]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Value or gain of some rows.
-
-    Args:
-        value: the number.
-        low: lower end of the interval.
-        high: upper end.
-        runs: how many runs, gases or values of another unit it rests on.
-        unit: "run", "gas" or the name of a column.
-        rounds: the fewest rounds of a run.
-        is_range: whether `low` and `high` are a range.
-        case: the case that was picked among several; empty for one case.
-        noise_floor: factor, at least 1, between two measurements of a case, in the worst of the runs of these
-            rows; NaN where no case was measured twice beside them.
-        table_noise: the largest noise floor of all cases of the table; NaN for none.
-        warnings: of exactly these rows and those of their baseline.
-        cases: estimates of all cases, if this one was picked as the lowest or highest of them.
-    """
-
-    value: float
-    low: float
-    high: float
-    runs: int
-    unit: str
-    rounds: int
-    is_range: bool
-    case: str = ""
-    noise_floor: float = float("nan")
-    table_noise: float = float("nan")
-    warnings: tuple[str, ...] = ()
-    cases: tuple["Estimate", ...] = field(default=(), repr=False)
-
-    def above(self, number: float, of: int = 1) -> bool:
-        """Return whether the estimate is above a number, beyond its interval and the noise of its table.
-
-        The lowest of several cases is above if each case is; that it is below is one alternative for each
-        case. One run of times is never above, nor below: the range of its rounds is no interval.
-
-        Args:
-            number: what it is compared with.
-            of: how many alternatives a rule joins by `or`. Each is judged at 1 - 0.05 / of (Bonferroni; for
-                "one of them holds" the same as Holm). Conditions joined by `and` need no correction, because
-                each must hold (intersection-union test: Berger, Technometrics 24, 295, 1982).
-        """
-        return self._all_beyond(number, 1, of)
-
-    def below(self, number: float, of: int = 1) -> bool:
-        """Return whether the estimate is below a number, see `above`."""
-        return self._all_beyond(number, -1, of)
-
-    def _all_beyond(self, number: float, sign: int, of: int) -> bool:
-        """Return whether the cases that bound this one are all above a number (sign 1) or below it (-1)."""
-        cases = self.cases or (self,)
-        bounding = [one for one in cases if sign * one.value >= sign * self.value]
-        alternatives = of if len(bounding) == len(cases) else of * len(cases)
-        return all(one._is_beyond(number, sign, alternatives) for one in bounding)
-
-    def _is_beyond(self, number: float, sign: int, of: int) -> bool:
-        """Return whether this case, one of some alternatives, is above a number (sign 1) or below it (-1)."""
-        if self.runs == 1 and self.unit == RUN:
-            return False
-        end = self.low if sign > 0 else self.high
-        if of > 1 and not self.is_range:
-            tails = (1 - CONFIDENCE) / 2 / np.array([1, of])
-            one, wide = scipy.special.stdtrit(self.runs - 1, 1 - tails)
-            end = self.value * (end / self.value) ** (wide / one)
-        noise = self.table_noise if np.isfinite(self.table_noise) else 1.0
-        return bool(sign * end > sign * number and sign * self.value > sign * number * noise**sign)
-
-    @property
-    def support(self) -> str:
-        """How many runs or gases the estimate rests on, such as "one run" or "3 gases"."""
-        if self.runs == 1:
-            return f"one {self.unit}"
-        return f"{self.runs} {'gases' if self.unit == GAS else self.unit + 's'}"
-
-    @property
-    def interval(self) -> str:
-        """What `low` and `high` are."""
-        if self.runs == 1:
-            return f"range of {self.rounds} rounds of {self.support}" if self.rounds > 1 else self.support
-        return f"{'range' if self.is_range else '95 %'} over {self.support}"
 
 
 def estimates(

@@ -28,6 +28,7 @@ WORDS = (CONFIRMED, REFUTED, DEPENDS, NOT_MEASURED)
 NUMBERS = ("value", "low", "high", "runs")  # of an answer, in rules and texts
 RULES = ("confirmed_if", "refuted_if", "sentence_if")
 MOST_WORDS = {"claim": 12, "short": 8, "sentence": 30}
+MOST_NUMBERS = 3  # of `sentence` and `here` together; the others are behind the id
 COMMAND = "python -m experiments."
 SUBJECTS = "experiments.results.claims.subjects"
 
@@ -77,7 +78,7 @@ class Claim:
         short: the same for a table.
         there: number of the source.
         quote: the source's sentences, word for word; " ... " where words are left out.
-        sentence: reason for the verdict.
+        sentence: on what the verdict depends.
         here: numbers measured here; empty without queries.
         measured: where they come from.
         confirmed_if: rule, see `judgement`; empty if it is not measured.
@@ -143,6 +144,8 @@ class Claim:
             name for name in ("claim", "short", "there", "quote", "sentence") if not getattr(self, name)
         ]:
             raise checks.refuse_value("fields without a text", empty, "none")
+        if len(given := placeholders(f"{self.sentence} {self.here}")) > MOST_NUMBERS:
+            raise checks.refuse_value("numbers of sentence and here", given, f"at most {MOST_NUMBERS}")
         for name in ("sentence", "here"):
             for shown in placeholders(getattr(self, name)):
                 query, _, number = shown.partition(".")

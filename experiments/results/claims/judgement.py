@@ -60,8 +60,13 @@ class Judgement:
 
     @property
     def sentence(self) -> str:
-        """Reason for the verdict, with its numbers."""
+        """On what the verdict depends, with its numbers."""
         return filled(self.claim.sentence, self.answers)
+
+    @property
+    def cell(self) -> str:
+        """What a table has of the verdict: on what it depends, and at most three numbers."""
+        return f"{self.sentence} {self.here}".rstrip()
 
     @property
     def here(self) -> str:

@@ -53,7 +53,7 @@ def number(
         value: column or expression.
         statistic: one that has no baseline.
         along: second column of the statistic, if it has one.
-        unit: column whose values are independent of each other; empty for runs or gases.
+        unit: column of values that are independent of each other; empty for runs or gases.
     """
     return Query(_runs(run), on_a_line(where), value, statistic, along=along, unit=unit)
 

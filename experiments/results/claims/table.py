@@ -37,6 +37,7 @@ def details(judgement: Judgement) -> list[str]:
     claim = judgement.claim
     found = [
         f"{claim.id}: {claim.claim} [{claim.source}: {claim.there}]",
+        f'  the source: "{claim.quote}"',
         f"  {judgement.word}: {judgement.sentence}",
     ]
     found += [f"  {name}: {rule}" for name, rule in claim.rules.items()]
@@ -61,11 +62,14 @@ def markdown(judgements: Iterable[Judgement], reference: str = "reference") -> s
         judgements: of the claims.
         reference: folder of the runs, as seen from the page.
     """
-    rows = ["|id|claim|verdict|here (with interval)|there|figure|", "|---|---|---|---|---|---|"]
+    rows = [
+        "|id|claim|verdict|depends on; here (with interval)|there|figure|",
+        "|---|---|---|---|---|---|",
+    ]
     for one in judgements:
         claim = one.claim
         figure = f"[figure]({reference}/{claim.measured.figure})" if claim.measured.figure else ""
-        cells = (claim.id, claim.short, one.word, one.here, f"{claim.there} [{claim.source}]", figure)
+        cells = (claim.id, claim.short, one.word, one.cell, f"{claim.there} [{claim.source}]", figure)
         rows.append("|" + "|".join(cell.replace("|", "\\|") for cell in cells) + "|")
     return "\n".join(rows)
 

@@ -35,9 +35,14 @@ class ClaimRows:
     def _rows(self, judgement: Judgement) -> dict[str, Any]:
         claim = judgement.claim
         anchor = claim.id.replace(" ", "-")
-        texts = ("id", "claim", "short", "source", "there")
+        texts = ("id", "claim", "short", "source", "there", "quote")
         found: dict[str, Any] = {name: getattr(claim, name) for name in texts} | vars(claim.measured)
-        found |= {"word": judgement.word, "sentence": judgement.sentence, "here": judgement.here}
+        found |= {
+            "word": judgement.word,
+            "cell": judgement.cell,
+            "sentence": judgement.sentence,
+            "here": judgement.here,
+        }
         found |= {"anchor": anchor, "name": claim.id.partition(" ")[2].replace("_", " ")}
         found |= {"queries": self._queries(judgement), "picture": None, "picture_at": ""}
         found["rules"] = list(claim.rules.items())

@@ -29,9 +29,8 @@ CLAIMS = (
         short="Hits decay faster at higher temperature", there="figures 5.7, 5.8",
         quote="""As we expected, higher velocities lead to faster decorrelation of particle positions and a
         faster decay of the cache-hit ratio.""",
-        sentence="""Steps until half the excess hits are lost; for an ideal gas nearly an identity. With
-        collisions too at 10 %; at 50 % {dense_fast.value} is left after 5 d.""",
-        here="half lost after {slow_10}, {middle_10}, {fast_10} steps at 10 %, 0.003, 0.01, 0.03 d a step",
+        sentence="Nearly an identity without collisions; with them the order is the same.",
+        here="half lost after {slow_10.value}, {middle_10.value}, {fast_10.value} steps",
         measured=Measured("decay/h200_speed/by_speed.png", "25c6c5d, 6f8d3d5 (collisions)",
             "H200, AMD EPYC (collisions); block model, cache of 320",
             "3,129 and 15,646 discs; with collisions 3,129 and 3,911, in cubes 25,033 spheres",
@@ -70,9 +69,9 @@ CLAIMS = (
         quote="""It is clear that at a filling fraction of 25% the confinement due to collisions slows down
         the decay of the cache-hit ratio quite significantly. Also for inelastic collisions the system freezes
         and the decay slowly comes to a halt.""",
-        sentence="""Collisions slow the decay, inelastic ones most. It slows but does not halt: in the
-        inelastic gas {late} of the excess at step 10,000 is left at 20,000.""",
-        here="half lost after {ideal}, {elastic}, {inelastic} steps: ideal, elastic, inelastic",
+        sentence="The word halt: inelastic gases go on losing hits after step 10,000.",
+        here="""half lost after {ideal.value}, {elastic.value}, {inelastic.value} steps: ideal, elastic,
+        inelastic""",
         measured=Measured("decay/h200_interaction/by_interaction.png", "25c6c5d",
             "H200; block model, cache of 320", "15,646 particles",
             "decay --backend cuda --filling-fraction 0.25 --speed 0.01 --steps 20000 --repeats 3",
@@ -88,14 +87,13 @@ CLAIMS = (
         },
     ),
     Claim(
-        "T8", "depends", "The decay does not depend on system size at fixed filling.",
+        "T8", "confirmed", "The decay does not depend on system size at fixed filling.",
         short="Decay does not depend on size", there="figure 5.12",
         quote="""The system size (apart from the expected artefacts once the system size becomes comparable to
         the cache size as discussed above) does not seem to have an affect on the decay, as shown in Fig.
         5.12.""",
-        sentence="""Only once the system is large against the cache: with 320 from 64 boxes a side on; with
-        1024, {half_64_of_1024.value} at 64 and {half_128_of_1024.value} at 128 still differ.""",
-        here="half lost after {half_16}, {half_64}, {half_128} steps at 16, 64, 128 boxes a side",
+        sentence="Within a tenth, where less than a tenth of the system fits the cache.",
+        here="half lost after {half_32.value}, {half_64.value}, {half_128.value} steps at 32, 64, 128 boxes",
         measured=Measured("decay/h200_size/by_size.png", "25c6c5d", "H200; block model, cache of 320",
             "2,000 to 1 million particles",
             """decay --backend cuda --size 16 32 64 128 --filling-fraction 0.25 --interaction elastic --speed
@@ -104,8 +102,7 @@ CLAIMS = (
         confirmed_if=both(
             "half_?.low > 0.9 * half_128.high and half_?.high < 1.1 * half_128.low", "32", "64"),
         refuted_if="half_64.high < 0.9 * half_128.low or half_64.low > 1.1 * half_128.high",
-        sentence_if="""half_64.high >= half_128.low and half_16.high < half_128.low and half_64_of_1024.high <
-        half_128_of_1024.low""",
+        sentence_if="half_16.high < half_128.low",
         queries={
             **{f"half_{size}": half(SIZE, f"size == {size}") for size in (16, 32, 64, 128)},
             **{f"half_{size}_of_1024": half(SIZE, f"size == {size}", LARGER_CACHE) for size in (64, 128)},

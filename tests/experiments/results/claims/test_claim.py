@@ -62,6 +62,7 @@ def test_the_sources_are_listed():
         ({"quote": " "}, r"claim T1: fields without a text = \['quote'\]"),
         ({"here": "{loss}"}, r"claim T1: here = '\{loss\}'; allowed: ordered, threads"),
         ({"here": "{ordered.width}"}, r"claim T1: here = '\{ordered.width\}'; allowed: .*\.low, \.high"),
+        ({"here": "{ordered} " * 4}, "claim T1: numbers of sentence and here = .*; allowed: at most 3"),
         ({"here": ""}, "claim T1: here, measured = .*; allowed: both beside queries"),
         ({"measured": Measured()}, "claim T1: here, measured = .*; allowed: both beside queries"),
         ({"confirmed_if": ""}, r"claim T1: rules = \['refuted_if'\]; allowed: confirmed_if and refuted_if"),

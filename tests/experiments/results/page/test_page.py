@@ -81,7 +81,7 @@ def test_the_scoreboard_says_what_the_verdicts_say(document, judgements):
     rows = {one.attributes["data-id"]: one for one in document.all("tr") if "data-id" in one.attributes}
     for name, found in judgements.items():
         texts = [spaced(cell.text) for cell in rows[name].children]
-        assert texts[:4] == [name, found.claim.short, found.word, spaced(found.here)]
+        assert texts[:4] == [name, found.claim.short, found.word, spaced(found.cell)]
         assert found.claim.there in texts[4]
 
 
