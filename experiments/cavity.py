@@ -8,14 +8,15 @@ the strategy `numpy`, to the last bit, or within 1e-12 (float32: 1e-5) of the la
 states a tolerance. Samples on a device have more steps, and are compared with `blocked`, which is compiled
 and equals `numpy` to the last bit.
 
-Claims F1, F2 and F3 of [cavity] are judged at 41 and 1000 points a side. Beside the times are the bytes that
+Gains are those of the ways of computing that [cavity] compares, at 41 and 1000 points a side there. Beside
+the times are the bytes that
 a step moves if each sweep passes once over memory, as a bandwidth, the bandwidth of a copy, and the predicted
 hits of the reads of a sweep. `serial` on arrays, and on a device `cuda` on arrays, are measured twice: the
 difference of the two is noise.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -35,10 +36,26 @@ from experiments.measurement.rounds import Entry, take_rounds
 from experiments.prediction.cache_models import MODELS, check_models, predicted
 from experiments.results.answers import Answer, compared, headline
 from experiments.results.baselines import again, is_again
-from experiments.results.cavity_claims import CAVITY, ROW, TWICE, judged, order_gains, with_verdicts
 from md.cavity import STRATEGIES, Cavity
 from md.cavity.boundary import apply
 
+CAVITY = ["n", "precision"]  # columns that identify a cavity
+ROW = "row"
+TWICE = ("serial, arrays", "cuda, arrays")  # measured twice: the difference is noise of the CPU, the device
+DEVICE = ("cuda", "tiled")  # strategies of `_OVER` that run on a device
+_OVER: dict[str, str | None] = {  # way of computing -> the way that [cavity] compares it with
+    "numpy": None,
+    "serial, structs": "numpy",
+    "threads, structs": "serial, structs",
+    "cuda, structs": "serial, structs",
+    "tiled": "cuda, arrays",
+    **{f"{name}, arrays": f"{name}, structs" for name in ("serial", "threads", "cuda")},
+}
+_SOURCE = {  # way of computing, points a side -> gain that [cavity] measured on its machine
+    ("serial, structs", 41): 2.5,
+    ("threads, structs", 1000): 1.09,
+    ("cuda, structs", 1000): 10.0,
+}
 LAYOUTS = ("arrays", "structs")
 PRECISIONS = ("float64", "float32")
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}  # of a device, in units of the largest value of each field
@@ -60,7 +77,7 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("strategy", "layout", "order")
 
     n: Axis[int] = (41, 1000)
-    """Number of points a side, boundary included. Claims are judged at 41 and 1000."""
+    """Number of points a side, boundary included. [cavity] has 41 and 1000."""
     precision: Axis[str] = ("float64",)
     """Precision of the fields."""
     strategy: tuple[str, ...] = ("numpy", "serial", "threads", "blocked")
@@ -255,8 +272,8 @@ def _predicted(case: Config, cavity: Cavity) -> dict[str, Any]:
 
 
 def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw times, the claims and the gains of memory orders; write the tables."""
-    found, orders = judged(table), order_gains(table)
+    """Draw times, the gains that [cavity] has too and those of memory orders; write the tables."""
+    found, orders = gains_of_source(table), order_gains(table)
     save_table(summary(table), out, "summary")
     save_table(found, out, "claims")
     _draw_times(table, out)
@@ -310,14 +327,52 @@ def _draw_times(table: pd.DataFrame, out: Path) -> None:
     figures.titled(figure, "\n".join([statistics.caption(found), *lines]), out, "times")
 
 
+def gains_of_source(table: pd.DataFrame) -> pd.DataFrame:
+    """Compute the gain of each way of computing over the way that [cavity] compares it with.
+
+    Args:
+        table: with columns `run`, `round` and `name`.
+
+    Returns:
+        Rows of `statistics.gains_over` with the column `source_gain` (NaN where the source gives none).
+    """
+    found = _gains_over(table, _OVER)
+    at = zip(found["name"], found["n"], strict=True)
+    return found.assign(source_gain=[_SOURCE.get(key, np.nan) for key in at])
+
+
+def order_gains(table: pd.DataFrame) -> pd.DataFrame:
+    """Compute the gain of each memory order over rows, for each strategy in each layout.
+
+    Args:
+        table: with columns `run`, `round`, `name`, `strategy`, `layout` and `order`.
+    """
+    turned = table[table["order"] != ROW].drop_duplicates("name")
+    pairs = zip(turned["name"], turned["order"], strict=True)
+    return _gains_over(table, {name: name.removesuffix(f", {order}") for name, order in pairs})
+
+
+def _gains_over(table: pd.DataFrame, over: Mapping[str, str | None]) -> pd.DataFrame:
+    """Compute gains, with the noise of the device, or of the CPU if one of the two ways runs there."""
+    found = []
+    for other, on_device in zip(TWICE, (True, False), strict=True):
+        own = {name: base for name, base in over.items() if on_device == _is_on_device(name, base)}
+        found.append(statistics.gains_over(table[table["name"] != again(other)], CAVITY, "name", own))
+    return pd.concat([part for part in found if len(part)] or found[:1], ignore_index=True)
+
+
+def _is_on_device(*names: str | None) -> bool:
+    return all(name.split(", ")[0] in DEVICE for name in names if name)
+
+
 def _draw_claims(found: pd.DataFrame, out: Path) -> None:
-    """Draw the gains of the claims, with those that the source measured as crosses."""
+    """Draw the gains, with those that the source measured as crosses."""
     if found.empty:
         return
-    over = _states(found.assign(name=found["claim"] + ": " + found["name"] + "\nover " + found["over"]))
+    over = _states(found.assign(name=found["name"] + "\nover " + found["over"]))
     look = style.lines_in_turn(list(over["state"].unique()), "state")
     widest = max((list(part["name"].unique()) for _, part in over.groupby("n")), key=len)
-    figure, panels = _panels(over, widest, sharey=False)  # a claim may be of one size only
+    figure, panels = _panels(over, widest, sharey=False)  # a size may lack a way of computing
     for panel, part in panels:
         names = list(part["name"].unique())
         figures.dots_by_name(panel, part, names, look, "gain")
@@ -358,19 +413,13 @@ def _draw_orders(orders: pd.DataFrame, table: pd.DataFrame, out: Path) -> None:
 
 
 def answer(table: pd.DataFrame) -> Answer:
-    """Compare the fastest ways with the serial one, or that on a device, and judge the claims of [cavity]."""
+    """Compare the fastest ways with the serial one, or that on a device."""
     rows = headline(table, "precision").sort_values("n", ascending=False, kind="stable")
     n = rows["n"].iloc[0]
     measured = set(rows.loc[rows["n"] == n, "name"])
     baseline = [name for name in _BASELINES if name in measured][:1]
-    claims = []
-    for claim, own in with_verdicts(judged(table)).groupby("claim", sort=False):
-        counts = own["verdict"].value_counts(sort=False).items()
-        claims.append(f"{claim} {', '.join(f'{count} {word}' for word, count in counts)}")
-    judges = bool(claims) and table["run"].nunique() > 1
-    more = f"[cavity]'s claims: {'; '.join(claims)}" if judges else ""
     where = f"At {n:,} points a side ({rows['precision'].iloc[0]})"
-    return compared(rows, "name", baseline, "n", where, lambda points: f"n {points:,}", more=more)
+    return compared(rows, "name", baseline, "n", where, lambda points: f"n {points:,}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""experiments.cavity: every strategy, layout and order from the same fields; the claims of [cavity]."""
+"""experiments.cavity: each strategy, layout and order from the same fields; gains that [cavity] has too."""
 
 import json
 from types import SimpleNamespace
@@ -65,10 +65,11 @@ def test_hits_are_predicted_for_each_order(folder):
     assert hits.first()[41, "row"] != hits.first()[41, "hilbert"]
 
 
-def test_claims_are_judged_at_their_sizes_and_drawn(folder):
+def test_gains_over_the_ways_of_the_source_are_those_of_a_round(folder):
     found = pd.read_csv(folder / "claims.csv")
-    assert set(found["n"]) == {41}
-    assert found["claim"].tolist() == ["F1", "F3"]
+    pairs = found[found["n"] == 41][["name", "over"]].to_numpy().tolist()
+    assert pairs == [["serial, structs", "numpy"], ["serial, arrays", "serial, structs"]]
+    assert found["source_gain"].dropna().tolist() == [2.5]
     table = (
         pd.read_parquet(folder / "table.parquet").set_index(["n", "name", "round"])["time_ms"].sort_index()
     )
@@ -201,3 +202,43 @@ def test_a_copy_that_leaves_a_part_out_is_not_recorded(monkeypatch):
     monkeypatch.setattr("numba.get_num_threads", lambda: 2)
     with pytest.raises(WrongResultError, match="a copy in memory differs"):
         memory_bandwidth.copy_bandwidth(md.backend.get("cpu"))
+
+
+def times(ms: dict, n: int = 41) -> pd.DataFrame:
+    """Make a table of times: a round of each of three runs."""
+    rows = [
+        {"n": n, "precision": "float64", "run": k, "round": 0, "name": name, "time_ms": t * (1 + 0.01 * k)}
+        | {"strategy": name.split(", ")[0], "layout": "structs" if "structs" in name else "arrays"}
+        | {"order": "hilbert" if "hilbert" in name else "row"}
+        for k in range(3)
+        for name, t in ms.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+WAYS = {"serial, structs": 2.0, "serial, arrays": 1.0, "cuda, structs": 0.6, "cuda, arrays": 0.5}
+
+
+def test_noise_is_of_the_processor_that_both_ways_run_on():
+    both = times(WAYS | {again("serial, arrays"): 1.3, again("cuda, arrays"): 0.505})
+    floors = cavity.gains_of_source(both).set_index("name")["noise_floor"]
+    assert floors.to_dict() == pytest.approx(
+        {"serial, arrays": 1.3, "cuda, structs": 1.3, "cuda, arrays": 1.01}
+    )
+    (row,) = cavity.order_gains(
+        times(WAYS | {"cuda, arrays, hilbert": 1.0, again("cuda, arrays"): 0.505})
+    ).to_dict("records")
+    assert row["noise_floor"] == pytest.approx(1.01)
+    assert row["gain"] == pytest.approx(0.5)
+
+
+def test_orders_are_compared_with_rows_of_the_same_strategy_and_layout():
+    turned = {"serial, structs, hilbert": 8.0, "serial, arrays, hilbert": 3.0, again("serial, arrays"): 1.1}
+    found = cavity.order_gains(times(WAYS | turned)).set_index("name")
+    assert found["over"].to_dict() == {
+        "serial, structs, hilbert": "serial, structs",
+        "serial, arrays, hilbert": "serial, arrays",
+    }
+    assert found["gain"].tolist() == pytest.approx([1 / 4, 1 / 3])
+    assert found["noise_floor"].tolist() == pytest.approx([1.1, 1.1])
+    assert cavity.order_gains(times(WAYS)).empty
