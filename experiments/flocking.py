@@ -403,7 +403,7 @@ def _over_peers(table: pd.DataFrame) -> list[str]:
     for gains in (over_peer(table, peer) for peer in PEERS.values()):
         shown = with_state(gains.join(statistics.bounds(gains, "gain")))
         for _, rows in shown.groupby(["n", "precision", "state"], sort=False):
-            best = rows.loc[rows["centre"].idxmax()]
+            best = rows.iloc[int(rows["centre"].to_numpy().argmax())]
             lines.append(f"{text.format(**best)} {best['over']} (target: {TARGET})")
     return lines
 

@@ -109,7 +109,8 @@ def each_round(rows: Rows, over: Rows, take: Callable[[np.ndarray], float] = np.
     return _of_each(rows.round, rows.value, take)[1]
 
 
-for _name, _take in {"median": np.median, "mean": np.mean, "min": np.min, "max": np.max}.items():
+_TAKES: dict[str, Any] = {"median": np.median, "mean": np.mean, "min": np.min, "max": np.max}
+for _name, _take in _TAKES.items():
     statistic(_name)(functools.partial(each_round, take=_take))
 
 
@@ -740,7 +741,8 @@ def noise_floors(table: pd.DataFrame, by: list[str], label: str, value: str = "t
     """
     by = names_of("by", by)
     table_of("table", table, [*by, "run", "round", label, value])
-    sampled, worst = _sampled(table, [*by, label], value), {}
+    sampled = _sampled(table, [*by, label], value)
+    worst: dict[tuple, float] = {}
     for name in filter(is_again, table[label].unique()):
         first = sampled[sampled[label] == original(name)]
         baselines = _groups(first, by, dropna=False)

@@ -42,12 +42,12 @@ class Runs:
         parts = []
         for name, table in tables.items():
             by = "run" if "run" in table_of("table", table) else "repeat"
-            numbers = table[by].astype(str) if by in table else "0"
+            numbers: Any = table[by].astype(str) if by in table else "0"
             parts.append(table.assign(_unit=f"{name} " + numbers))
         rows = pd.concat(parts, ignore_index=True)
-        numbers = pd.factorize(rows["_unit"])[0]  # numbers compare faster than text
-        of_runs = "run" in rows or ("time_ms" in rows and numbers.max(initial=0) + 1 == len(parts))
-        self.rows, self.unit = rows.assign(_unit=numbers), RUN if of_runs else GAS
+        units = pd.factorize(rows["_unit"])[0]  # numbers compare faster than text
+        of_runs = "run" in rows or ("time_ms" in rows and units.max(initial=0) + 1 == len(parts))
+        self.rows, self.unit = rows.assign(_unit=units), RUN if of_runs else GAS
         self.name = ", ".join(tables)
         self._known: dict[str, Any] = {}  # expression -> its values
 
