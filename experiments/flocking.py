@@ -398,13 +398,12 @@ def over_peer(table: pd.DataFrame, peer: str) -> pd.DataFrame:
 
 def _over_peers(table: pd.DataFrame) -> list[str]:
     """Compare the fastest search of each flock with the faster memory of each peer in words."""
-    text = "{n:,} boids, {precision}, {state}: {name} {centre:.3g} ({low:.3g} to {high:.3g}) times as fast as"
-    lines = []
+    lines, text = [], "{n:,} boids, {precision}, {state}: {name} {centre:.3g} ({low:.3g} to {high:.3g})"
     for gains in (over_peer(table, peer) for peer in PEERS.values()):
         shown = with_state(gains.join(statistics.bounds(gains, "gain")))
         for _, rows in shown.groupby(["n", "precision", "state"], sort=False):
             best = rows.iloc[int(rows["centre"].to_numpy().argmax())]
-            lines.append(f"{text.format(**best)} {best['over']} (target: {TARGET})")
+            lines.append(f"{text.format(**best)} times as fast as {best['over']} (target: {TARGET})")
     return lines
 
 
