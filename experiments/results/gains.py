@@ -109,9 +109,8 @@ def each_round(rows: Rows, over: Rows, take: Callable[[np.ndarray], float] = np.
     return _of_each(rows.round, rows.value, take)[1]
 
 
-_TAKES: dict[str, Any] = {"median": np.median, "mean": np.mean, "min": np.min, "max": np.max}
-for _name, _take in _TAKES.items():
-    statistic(_name)(functools.partial(each_round, take=_take))
+for _name in ("median", "mean", "min", "max"):
+    statistic(_name)(functools.partial(each_round, take=getattr(np, _name)))
 
 
 @statistic("count")
