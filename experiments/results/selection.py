@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.results.reliability import SEPARATOR
+from experiments.results.reliability import CHECKS, SEPARATOR
 from experiments.results.tables import names_of, table_of
 from sfc import checks
 
@@ -60,12 +60,14 @@ class Runs:
         return numbers, list(texts)
 
     def warnings(self, places: np.ndarray) -> tuple[str, ...]:
-        """Return the warnings of some rows, each once, in the order of the rows' texts."""
+        """Return the warnings of some rows, each once, in the order of the checks."""
         if self._warnings is None:
             return ()
         numbers, texts = self._warnings
-        found = (texts[k].split(SEPARATOR) for k in np.unique(numbers[places]))
-        return tuple(dict.fromkeys(text for part in found for text in part if text))
+        found = {text for k in np.unique(numbers[places]) for text in texts[k].split(SEPARATOR) if text}
+        return tuple(
+            sorted(found, key=lambda text: (list(CHECKS).index(text) if text in CHECKS else 9, text))
+        )
 
     def selected(
         self, name: str, condition: str, value: str, along: str, each: Sequence[str], unit: str

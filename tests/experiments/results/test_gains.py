@@ -319,3 +319,54 @@ def test_the_lowest_of_several_cases_is_above_if_each_is():
     highest = estimate(value=1.7)
     assert replace(highest, cases=(estimate(low=0.9), highest)).above(1)
     assert not replace(highest, low=1.01, cases=(estimate(), replace(highest, low=1.01))).above(1)  # of two
+
+
+def test_an_estimate_has_the_noise_and_the_warnings_of_its_rows_and_of_their_baseline():
+    times = {
+        "shuffled": [[4.0]] * 2,
+        again("shuffled"): [[4.4], [5.0]],
+        "row": [[2.0]] * 2,
+        "peano": [[1.0]] * 2,
+    }
+    quiet = {"shuffled": [[4.0]] * 2, again("shuffled"): [[4.0]] * 2, "row": [[2.0]] * 2}
+    table = pd.concat(
+        [rows(times, n=1), rows(quiet, n=2), rows({"row": [[3.0]] * 2}, n=3)], ignore_index=True
+    )
+    table = table.assign(case=2 * table["n"] + table["run"], warning="")
+    for n, name, text in ((1, "row", "a; b"), (1, "shuffled", "c"), (1, "peano", "d"), (2, "row", "e")):
+        table.loc[(table["n"] == n) & (table["ordering"] == name), "warning"] = text
+    over, each = "ordering == 'shuffled'", ("n", "ordering")
+    found = gains.estimates(
+        table, "time_ms", "gain", "ordering in ('row', 'peano')", over, each=each, compared="ordering"
+    )
+    by_key = {tuple(key.values()): estimate for key, estimate in found}
+    assert list(by_key) == [(1, "row"), (1, "peano"), (2, "row")]  # size 3 has no baseline
+    assert by_key[1, "row"].value == pytest.approx(2)
+    assert {key: one.warnings for key, one in by_key.items()} == {
+        (1, "row"): ("a", "b", "c"), (1, "peano"): ("c", "d"), (2, "row"): ("e",)
+    }  # fmt: skip
+    assert [one.noise_floor for one in by_key.values()] == pytest.approx([1.25, 1.25, 1.0])
+    ((_, alone),) = gains.estimates(table, "time_ms", where="n == 3 and ordering == 'row'")
+    assert np.isnan(alone.noise_floor)
+    assert alone.warnings == ()
+
+
+def test_the_noise_of_a_part_of_a_step_is_that_of_the_part():
+    parts = [
+        rows({"shuffled": [[4.0]] * 2, again("shuffled"): [[4.0 * factor]] * 2, "row": [[2.0]] * 2}).assign(
+            phase=phase
+        )
+        for phase, factor in (("force", 1.5), ("step", 1.1))
+    ]
+    table = pd.concat(parts, ignore_index=True).assign(case=lambda own: own["run"])
+    found = gains.estimates(table, "time_ms", where="ordering == 'row'", each=("phase",))
+    assert [one.noise_floor for _, one in found] == pytest.approx([1.5, 1.1])
+
+
+def test_rounds_without_a_baseline_of_their_run_count_for_nothing():
+    table = rows({"shuffled": [[4.0, 4.0], [4.0]], "row": [[2.0, 1.0], [2.0, 1.0]]})
+    found = gains.gains(table, BY, "ordering", "shuffled").iloc[0]
+    assert (found["runs"], found["rounds"]) == (2, 1)
+    assert found["gain"] == pytest.approx(np.sqrt(3 * 2))  # medians of 2 and 4, and of 2
+    found = gains.gains(rows({"shuffled": [[4.0]], "row": [[2.0], [1.0]]}), BY, "ordering", "shuffled")
+    assert found.loc[0, ["runs", "gain_median_of_rounds"]].tolist() == [1, 2]
