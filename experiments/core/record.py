@@ -206,8 +206,8 @@ class Record:
     def close(self) -> None:
         """Delete the database and error.txt of a run that its provenance calls complete."""
         self.release()
-        for name in (ERROR, f"{DATABASE}-journal", DATABASE):  # the journal of a process that was killed
-            (self.folder / name).unlink(missing_ok=True)
+        (self.folder / ERROR).unlink(missing_ok=True)
+        (self.folder / DATABASE).unlink(missing_ok=True)
 
     @property
     def table(self) -> pd.DataFrame:
