@@ -48,6 +48,7 @@ Draw = Callable[[pd.DataFrame, Path], Any]
 _ORDERING = "ordering"  # the column of memory orders, which have fixed looks
 _WIDTH, _HEIGHT = 2.7, 2.9  # of a panel of lines, in inches
 _ROW, _STATE, _MARGIN = 0.21, 0.06, 0.65  # inches: of a row of dots, for each more state, around the rows
+_LEAST_ROWS = 5  # a figure of fewer rows of dots is as high, so that its title has room
 _BOUND: dict[str, Any] = {"color": "#6B4F3A", "linestyle": ":", "linewidth": 1}
 _MARK: dict[str, Any] = {"color": "#D00000", "marker": "s", "linestyle": "", "markerfacecolor": "none"}
 _SHADES = (("#56B4E9", ""), ("#E69F00", "//"), ("#009E73", ".."), ("#CC79A7", "xx"), ("0.8", "\\\\"))
@@ -195,7 +196,7 @@ def _measures(chart: Chart, rows: pd.DataFrame) -> Iterator[tuple[Points, pd.Dat
         found = estimates(rows, points, chart.each)
         if found.empty and points.over and chart.otherwise is not None:
             points, found = chart.otherwise, estimates(rows, chart.otherwise, chart.each)
-        if OVER in found and OVER not in (chart.series, chart.panels):
+        if OVER in found and not points.pairs and OVER not in (chart.series, chart.panels):
             yield from ((points, part) for _, part in found.groupby(OVER, sort=False))
         elif not found.empty:
             yield points, found
@@ -232,6 +233,8 @@ def _names(chart: Chart, rows: pd.DataFrame, found: pd.DataFrame, is_beside: boo
     """Return the names and series of a figure, and which series are not drawn."""
     words: Any = chart.words(rows) if callable(chart.words) else chart.words
     names = [] if chart.form == LINES else _in_order(chart, rows, found, chart.names.column, ())
+    if chart.measures[0].pairs:
+        names = [name for name in names if name in set(found[chart.names.column])]
     every = _in_order(chart, rows, found, chart.series, chart.order) if chart.series else [_NO_SERIES]
     shown = [name for name in every if name in chart.order] if chart.order else every
     if chart.series == _ORDERING:
@@ -267,7 +270,7 @@ def _panels(chart: Chart, grid: list[list[Part]], shared: Names) -> tuple[Figure
 
     states = len(shared.series) if chart.form == DOTS else 1
     row = 0.5 if chart.form == BARS and len(grid[0]) == 1 else _ROW + _STATE * (min(states, 6) - 1)
-    height = _HEIGHT if chart.form == LINES else row * len(shared.names) + _MARGIN
+    height = _HEIGHT if chart.form == LINES else row * max(len(shared.names), _LEAST_ROWS) + _MARGIN
     width = 2 * _WIDTH if chart.form == BARS and len(grid[0]) == 1 else _WIDTH * len(grid[0])
     size = (width + 1.4, height * len(grid) + 0.5)
     beside, is_dots = shared.is_beside, chart.form == DOTS
@@ -291,7 +294,7 @@ def _worded(shared: Names, column: str, value: Any) -> str:
 def _dots(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
     """Draw a row of dots with intervals for each name."""
     column = chart.names.column
-    over = set() if shared.is_beside else set(part.found.get(OVER, ()))
+    over = set() if shared.is_beside or part.points.pairs else set(part.found.get(OVER, ()))
     names = [name for name in shared.names if name not in over]
     if not chart.series and column == _ORDERING:
         figures.dots_by_order(panel, part.found, names, VALUE)
@@ -300,10 +303,24 @@ def _dots(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
         rows = rows.assign(name=part.found[column], state=rows[look["hue"]])
         look["hue_order"] = [name for name in look["hue_order"] if name in set(rows["state"])]
         figures.dots_by_name(panel, rows, names, look, VALUE)
+    if part.points.pairs:
+        same = part.found[_is_same(part.found)]
+        hollow: dict[str, Any] = {
+            "color": style.TURNS[0],
+            "markersize": 4,
+            "markerfacecolor": "white",
+            "zorder": 3,
+        }
+        panel.plot(same[VALUE], [names.index(name) for name in same[column]], "o", **hollow)
     for points in chart.bounds:
         for value in _of(estimates(shared.rows, points, [*part.at]), part.at)[VALUE]:
             panel.axvline(value, label=points.label, **_BOUND)
     panel.set_yticks(range(len(names)), [_worded(shared, column, name) for name in names])
+
+
+def _is_same(found: pd.DataFrame) -> pd.Series:
+    """Return which gains are no difference by their verdict."""
+    return found.get("difference", pd.Series("", index=found.index)) == gains.NO_DIFFERENCE
 
 
 def _lines(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
@@ -494,6 +511,8 @@ def _title(chart: Chart, measure: tuple, grid: Sequence[Sequence[Part]], shared:
     about = _about(found)
     if any(np.isfinite(_floor(part.found)) for line in grid for part in line):
         about += "; grey: noise (one case measured twice)"
+    if points.pairs and _is_same(found).any():
+        about += "; hollow: no difference"
     if chart.form == BARS and any(_parts(chart, part.found, shared)[2] for line in grid for part in line):
         about += f"; {_NOTE}"
     return "\n".join(filter(None, [sentence, note.removeprefix("; "), about, shared.note]))

@@ -82,6 +82,8 @@ class Points:
         over: baselines, values of the column `compared`, or a function of the rows that returns them. Each
             that was measured gives points, with its name in the column `over`.
         compared: column of the cases that are compared with a baseline.
+        pairs: case -> the one that it is compared with, in place of `over`; or a function of the rows that
+            returns it. Each case has one gain.
         scale: expression of columns by which the numbers are multiplied at the end, such as "1e6 / n".
         values: axis of these numbers; None for that of the chart. Each axis has panels of its own.
         label: name of a line that all series share, see `Chart.bounds`.
@@ -102,6 +104,7 @@ class Points:
     statistic: str = ""
     over: Any = ()
     compared: str = ""
+    pairs: Any = None
     scale: str = ""
     values: Scale | None = None
     label: str = ""
@@ -118,13 +121,13 @@ class Points:
         if not callable(self.over):
             checks.sequence("over", self.over, "values of the column `compared`")
         names_of("each", self.each)
-        if self.over and not self.compared:
-            raise checks.refuse_value("compared", self.compared, "the column that holds the baselines `over`")
+        if (self.over or self.pairs) and not self.compared:
+            raise checks.refuse_value("compared", self.compared, "the column that holds the baselines")
 
     @property
     def form(self) -> str:
         """The statistic, also if none is named."""
-        return self.statistic or (GAIN if self.over else MEDIAN)
+        return self.statistic or (GAIN if self.over or self.pairs else MEDIAN)
 
 
 @dataclass(frozen=True)
@@ -387,10 +390,16 @@ def selected(table: pd.DataFrame, points: Points) -> pd.DataFrame:
 
 
 def _gains(rows: pd.DataFrame, points: Points, each: list[str]) -> pd.DataFrame:
-    """Compute gains over each baseline that was measured."""
-    by, label, parts = [name for name in each if name != points.compared], points.compared, []
-    for baseline in points.over(rows) if callable(points.over) else points.over:
-        over = gains.gains(rows, by, label, baseline, VALUE)
+    """Compute gains over each baseline that was measured, or of pairs."""
+    by, label = [name for name in each if name != points.compared], points.compared
+    named = points.pairs or points.over
+    named = named(rows) if callable(named) else named
+    if points.pairs:
+        found = [gains.gains_over(rows, by, label, named, VALUE)]
+    else:
+        found = [gains.gains(rows, by, label, baseline, VALUE) for baseline in named]
+    parts = []
+    for over in found:
         if not over.empty:
             ends = gains.bounds(over, GAIN).set_axis([VALUE, LOW, HIGH], axis=1)
             kept = [name for name in over if not str(name).startswith(GAIN)]
@@ -445,7 +454,8 @@ def facts(chart: Chart, rows: pd.DataFrame, found: pd.DataFrame) -> dict[str, st
     is_gain = OVER in found
     label = chart.series if chart.form == LINES else chart.names.column
     cases = [name for name in chart.each if name != label]
-    first = found[found[OVER] == found[OVER].iloc[0]] if is_gain else found
+    is_of_one = is_gain and not chart.measures[0].pairs
+    first = found[found[OVER] == found[OVER].iloc[0]] if is_of_one else found
     first = first[first[chart.series] == chart.whole] if chart.whole else first
     at: list[Any] = headline(first, *cases).sort_values(VALUE, ascending=not is_gain).to_dict("records")
     best, worst = at[0], at[-1]
