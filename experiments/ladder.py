@@ -1,84 +1,122 @@
-"""What does each variant of [lift]'s search gain: reordering, stacks, lists, atomics, ropes, a grid?
+"""What does each change of a code gain: reordering, stacks, lists, layouts, fused steps, another search?
 
-The case is that of [lift], discs that fly at a wing, on its own search (`md.search.Reflexive`) at each step
-of its development, and then on later searches of this package. These variants are a ladder, and each is a
-rung: it changes one choice of another. Before a rung is timed, its forces are compared with those of the grid
-in the same positions.
+The variants of the code are a ladder, and each is a rung: it changes one choice of another. There are two
+scenes, each with a ladder of its own.
+
+`wing`: discs that fly at a wing, the case of [lift], on its own search (`md.search.Reflexive`) at each step
+of its development, and then on later searches of this package. Before a rung is timed, its forces are
+compared with those of the grid in the same positions.
+
+`gas`: `md.scenes.shared_gas` in shuffled memory. The first rung is the search of [thesis]: linked lists,
+arrays axis by axis, a kick and drift apart from the forces. Two rungs change more than one choice. A search
+that sorts the particles itself takes no reorder, so `cells sorted` replaces the reorder by a sort along the
+same curve at every step. `pruned lists` takes the default skins instead of 0.3 d: lists are built with a wide
+one, and shortened to a narrow one several times between two builds. `linked, fused` is a rung aside: the
+rungs after it are not fused until `lists, fused`. Fused steps with neighbour lists read and write packed rows
+on a device, in the layout aos4 alone. So the lists are measured with rows of three numbers (aos), not fused
+and fused, and then with rows of four, packed. On the CPU rows have three numbers and no rows are packed:
+these two rungs would change nothing there and are left out. Before a rung is timed, its positions after 100
+steps are compared by id with those of the first rung, and so is the kinetic energy: they differ by less than
+1e-9 (2e-4 and rounding of a coordinate in float32) in d, and of the whole. A stiffness that is wrong by a
+thousandth differs by more. The memory of `memory sorted` and the two rungs after it is reordered every 500
+steps: with fewer steps most samples hold no reorder, and its cost is left out.
 
 All rungs are sampled once a round, in random order: a step that is not timed, and `steps` timed steps, so
 that all rungs take the same steps of the flow in a round, until a sample is repeated because it recorded a
 graph (`step` and `time` give the end of a sample). The first rung is measured twice (`no reorder again`): the
-difference of the two is noise. Gains are over the first rung, and over the rung named in `over`. In the last
-round each sample is followed by as many steps that are timed phase by phase.
+difference of the two is noise. Gains are over the first rung, and over the rung that is changed or, if that
+one is not measured, the nearest before it (`over`). In the last round each sample is followed by as many
+steps that are timed phase by phase.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 import md
-from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics
+from experiments.core import Axis, TimedSettings, main, save_table, statistics
 from experiments.core.terminal import FITS_CACHE
-from experiments.measurement.correctness import check_forces_over_largest
+from experiments.measurement.correctness import check_forces_over_largest, check_states
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phase_columns, sample_of_steps
-from experiments.results.answers import Answer, steps
+from experiments.results.answers import Answer, quoted, steps
 from experiments.results.baselines import again, original
+from experiments.results.charts import DOTS, GAINS, Chart, Points, Scale
 from md.backend import Backend
-from md.search import Coherent, Lbvh, Reflexive, SearchConfig, VerletTree, WideBvh
+from md.search import Coherent, Lbvh, Linked, Reflexive, SearchConfig, Verlet, VerletTree, WideBvh
 from md.search.bvh.reflexive import ROOM
 from md.simulation import PRECISIONS
 
+FIRST = "linked lists"  # rung of the gas
+SORTED_EVERY = 500  # steps, as in [thesis]
+CHECK_STEPS = 100  # a few contacts, and enough for lists to be built several times
+CASE = ["n", "rung"]
+
 
 class Rung(NamedTuple):
-    """A step of the ladder.
+    """A step of a ladder.
 
     Attributes:
-        search: creates the search.
-        over: the rung that it is compared with.
+        search: of the simulation.
+        over: the rung that it changes; None for the first.
+        layout: of particle arrays; None for the default of the device.
+        reorder: None for none.
+        fused: whether the kick and drift are in the force kernel.
+        needs_device: whether it would change nothing on the CPU.
     """
 
-    search: Callable[[], SearchConfig]
+    search: SearchConfig
     over: str | None = None
+    layout: str | None = None
+    reorder: md.Reorder | None = None
+    fused: bool = False
+    needs_device: bool = False
 
 
-RUNGS = {
-    "no reorder": Rung(lambda: Reflexive(data="unsorted", stack="local")),
-    "reorder": Rung(lambda: Reflexive(data="shadow", stack="local"), "no reorder"),
-    "shared stack": Rung(lambda: Reflexive(data="shadow", stack="shared"), "reorder"),
-    "contacts in lists": Rung(
-        lambda: Reflexive(data="shadow", stack="shared", contacts="listed"), "shared stack"
-    ),
-    "aggregated atomics": Rung(
-        lambda: Reflexive(data="shadow", stack="shared", atomics="aggregated"), "shared stack"
-    ),
-    "ropes": Rung(lambda: Reflexive(data="shadow", stack="none"), "shared stack"),
-    "data moved": Rung(lambda: Reflexive(data="sorted", stack="none"), "ropes"),
-    "data moved, in lists": Rung(
-        lambda: Reflexive(data="sorted", stack="none", contacts="listed"), "data moved"
-    ),
-    "each pair twice": Rung(
-        lambda: Reflexive(data="sorted", stack="none", met="twice", atomics="none"), "data moved"
-    ),
-    "kept 16 steps": Rung(lambda: Reflexive(data="sorted", stack="none", rebuild_every=16), "data moved"),
-    "kept 64 steps, Hilbert": Rung(
-        lambda: Reflexive("hilbert", data="sorted", stack="none", rebuild_every=64), "kept 16 steps"
-    ),
-    "twice, kept 16 steps": Rung(Lbvh, "each pair twice"),
-    "twice, kept 64, Hilbert": Rung(lambda: Lbvh("hilbert", rebuild_every=64), "twice, kept 16 steps"),
-    "wide tree": Rung(lambda: WideBvh(rebuild_every=1), "each pair twice"),
-    "wide tree, kept 16 steps": Rung(WideBvh, "twice, kept 16 steps"),
-    "lists from the wide tree": Rung(VerletTree, "wide tree, kept 16 steps"),
-    "grid": Rung(Coherent, "kept 64 steps, Hilbert"),
+_SHARED: dict[str, Any] = {"data": "shadow", "stack": "shared"}
+_MOVED: dict[str, Any] = {"data": "sorted", "stack": "none"}
+_WING = {
+    "no reorder": Rung(Reflexive(data="unsorted", stack="local")),
+    "reorder": Rung(Reflexive(data="shadow", stack="local"), "no reorder"),
+    "shared stack": Rung(Reflexive(**_SHARED), "reorder"),
+    "contacts in lists": Rung(Reflexive(**_SHARED, contacts="listed"), "shared stack"),
+    "aggregated atomics": Rung(Reflexive(**_SHARED, atomics="aggregated"), "shared stack"),
+    "ropes": Rung(Reflexive(data="shadow", stack="none"), "shared stack"),
+    "data moved": Rung(Reflexive(**_MOVED), "ropes"),
+    "data moved, in lists": Rung(Reflexive(**_MOVED, contacts="listed"), "data moved"),
+    "each pair twice": Rung(Reflexive(**_MOVED, met="twice", atomics="none"), "data moved"),
+    "kept 16 steps": Rung(Reflexive(**_MOVED, rebuild_every=16), "data moved"),
+    "kept 64 steps, Hilbert": Rung(Reflexive("hilbert", **_MOVED, rebuild_every=64), "kept 16 steps"),
+    "twice, kept 16 steps": Rung(Lbvh(), "each pair twice"),
+    "twice, kept 64, Hilbert": Rung(Lbvh("hilbert", rebuild_every=64), "twice, kept 16 steps"),
+    "wide tree": Rung(WideBvh(rebuild_every=1), "each pair twice"),
+    "wide tree, kept 16 steps": Rung(WideBvh(), "twice, kept 16 steps"),
+    "lists from the wide tree": Rung(VerletTree(), "wide tree, kept 16 steps"),
+    "grid": Rung(Coherent(), "kept 64 steps, Hilbert"),
 }
-CASE = ["n", "rung"]
-_OVER = {name: rung.over for name, rung in RUNGS.items()}
+_CHANGES: tuple[tuple[str, str, dict[str, Any]], ...] = (  # name, the rung that it changes, the change
+    ("memory sorted", FIRST, {"reorder": md.Reorder("hilbert", md.Every(SORTED_EVERY))}),
+    ("rows of particles", "memory sorted", {"layout": None}),
+    ("linked, fused", "rows of particles", {"fused": True}),
+    ("cells sorted", "rows of particles", {"search": Coherent("hilbert"), "reorder": None}),
+    ("cells in rows", "cells sorted", {"search": Coherent("row")}),
+    ("neighbour lists", "cells in rows", {"search": Verlet("row", 0.3, 0.3)}),
+    ("rows of three", "neighbour lists", {"layout": "aos", "needs_device": True}),
+    ("lists, fused", "rows of three", {"fused": True}),
+    ("packed rows", "lists, fused", {"layout": None, "needs_device": True}),
+    ("pruned lists", "packed rows", {"search": Verlet("row")}),
+)
+_GAS = {FIRST: Rung(Linked(), layout="soa")}
+for _name, _over, _change in _CHANGES:
+    _GAS[_name] = _GAS[_over]._replace(over=_over, **({"needs_device": False} | _change))
+RUNGS = {"wing": _WING, "gas": _GAS}  # no name is in both
+_NAMES = (*_WING, *_GAS)
+_WHAT = {"wing": "discs", "gas": "particles"}
 
 
 @dataclass(frozen=True)
@@ -88,54 +126,88 @@ class Config(TimedSettings):
     TOGETHER: ClassVar[tuple[str, ...]] = ("rung",)
 
     n: Axis[int] = (2**14, 2**17)
-    """Number of discs. Take 131072 to 4194304 on a GPU."""
-    rung: tuple[str, ...] = tuple(RUNGS)
-    """Rungs of the ladder. The first is measured twice."""
+    """Number of particles. Take 131072 to 4194304 on a GPU."""
+    scene: str = "wing"
+    """Particles and their ladder: discs before a wing, or a gas of spheres in a box."""
+    rung: tuple[str, ...] = _NAMES
+    """Rungs of the ladder; those of the other scene are left out, and on the CPU those that change nothing
+    there. The first is measured twice."""
     room: int = ROOM
-    """Capacity of a list in the rungs with lists, in partners. `crowded_share` is the share of discs that had
-    more at the end, and traversed the tree a second time."""
+    """Capacity of a list in the rungs of the wing with lists, in partners. `crowded_share` is the share of
+    discs that had more at the end, and traversed the tree a second time."""
+    filling_fraction: float = 0.2
+    """Volume of the spheres of the gas over that of the box, up to 0.5."""
     precision: str = "float32"
     """Precision of positions, velocities and forces."""
     steps: int = 10
-    """Number of steps in a sample. Take 32 and few rounds on a GPU, because later the stream meets the
-    wing."""
+    """Number of steps in a sample. On a GPU take 32 and few rounds for the wing, because later the stream
+    meets the wing. For the gas take 50, or 500 so that each sample holds one reorder of the memory."""
     warmup: int = 10
-    """Number of steps before the checks. Untimed rounds follow, until nothing is compiled or recorded."""
+    """Number of steps of the wing before the checks. Untimed rounds follow, until nothing is compiled or
+    recorded."""
 
     def __post_init__(self):
         super().__post_init__()
-        self.check_known({"rung": tuple(RUNGS), "precision": PRECISIONS})
+        self.check_known({"scene": tuple(RUNGS), "rung": _NAMES, "precision": PRECISIONS})
         self.check_least({"n": 100, "room": 1, "steps": 1, "warmup": 1})
-        self.check_particles(len(self.rung) + 1)
+        self.check_above_zero({"filling_fraction": 0.5})
+        names = [name for name in self.rung if name in RUNGS[self.scene]]
+        if not names:
+            raise ValueError(
+                f"--rung {' '.join(map(quoted, self.rung))} beside --scene {self.scene}; allowed: one or "
+                f"more of {', '.join(map(quoted, RUNGS[self.scene]))}"
+            )
+        self.check_particles(len(names) + 1)
 
 
-QUICK = {"n": (2**11,), "rung": ("no reorder", "reorder", "ropes", "grid"), "runs": 1, "steps": 5,
-         "warmup": 5}  # fmt: skip
+QUICK = {
+    "n": (2**11,),
+    "rung": (*list(_WING)[:2], "ropes", "grid", *_GAS),
+    "runs": 1,
+    "steps": 5,
+    "warmup": 5,
+}
 MINUTES = 9  # CPU time of two rounds of the smaller size, extrapolated
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
-    """Yield the rounds from `begin` on: mean time of a sample's steps, and its end in the flow."""
+    """Yield the rounds from `begin` on: mean time of a sample's steps; nothing if no rung runs here."""
     place = md.backend.get(case.backend)  # one backend for all: its count of recorded graphs covers all
-    first, *others = case.rung
-    entries = [_entry(case, place, name) for name in (first, again(first), *others)]
+    rungs = {name: RUNGS[case.scene][name] for name in case.rung if name in RUNGS[case.scene]}
+    names = [name for name, rung in rungs.items() if not rung.needs_device or place.name == "cuda"]
+    if not names:
+        return
+    expected = _after(CHECK_STEPS, _simulation(case, place, _GAS[FIRST])) if case.scene == "gas" else None
+    entries = [_entry(case, place, name, expected) for name in (names[0], again(names[0]), *names[1:])]
     yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
 
 
-def _entry(case: Config, place: Backend, name: str) -> Entry:
-    """Create a rung, check it, and return it ready to be sampled."""
-    lift, times = _case(case.n, case.seed), []
-    options: dict[str, Any] = lift.options | {"backend": place, "precision": case.precision}
-    search: Any = RUNGS[original(name)].search()
-    if isinstance(search, Reflexive) and search.contacts == "listed":
-        search = replace(search, room=case.room)
-    sim = md.Simulation(lift.state, lift.law, search=search, **options)
-    sim.run(case.warmup, phases=False)
-    columns = {
-        "rung": name,
-        "force_off": _force_error(case, name, sim, lift),
-        **working_set(case.n, 2, case.precision, place),
-    }
+def _after(count: int, sim: md.Simulation) -> md.State:
+    sim.run(count, phases=False)
+    return sim.state
+
+
+def _entry(case: Config, place: Backend, name: str, expected: md.State | None) -> Entry:
+    """Create a rung, check it, and return it ready to be sampled.
+
+    Args:
+        case: its settings.
+        place: backend of the rounds.
+        name: of the rung, or of its second measurement.
+        expected: state of the first rung of the gas after `CHECK_STEPS` steps; None for the wing.
+    """
+    sim, times = _simulation(case, place, RUNGS[case.scene][original(name)]), []
+    columns: dict[str, Any] = {"rung": name, "precision": case.precision, "layout": sim.backend.layout}
+    state = _after(case.warmup if expected is None else CHECK_STEPS, sim)
+    if expected is None:
+        forces = _simulation(case, place, Rung(Linked()), state).forces()
+        columns["force_off"] = check_forces_over_largest(name, sim, forces, case.precision)
+    else:
+        what = f"rung {original(name)!r} after {CHECK_STEPS} steps"
+        off = check_states(what, state, expected, case.precision, f"those of {FIRST!r}")
+        columns |= {"filling_fraction": case.filling_fraction, "position_off": off}
+    columns |= working_set(case.n, state.pos.shape[1], case.precision, place)
+    start, built = sim.step, sim.builds
 
     def sample() -> Iterator[dict]:
         found = sample_of_steps(sim, case.steps)
@@ -143,59 +215,116 @@ def _entry(case: Config, place: Backend, name: str) -> Entry:
         yield found | {"step": sim.step, "time": sim.time}
 
     def at_end() -> dict:
+        per_build = (sim.step - start) / max(sim.builds - built, 1)
         found = phase_columns(sim, case.steps, float(np.median(times[-case.rounds :])))
         search: Any = sim.search
-        if isinstance(search.config, Reflexive) and search.config.contacts == "listed":
+        if getattr(search.config, "contacts", "") == "listed":
             found["crowded_share"] = search.crowded / case.n
-        return found
+        return found | {"steps_per_build": per_build}
 
     return Entry(columns, sample, at_end)
 
 
-def _force_error(case: Config, name: str, sim: md.Simulation, lift: md.scenes.LiftCase) -> float:
-    """Compute how far forces differ from a grid's in the same positions, over the largest force."""
-    options: dict[str, Any] = lift.options | {"backend": sim.backend, "precision": case.precision}
-    grid = md.Simulation(sim.state, lift.law, search="linked", **options)
-    return check_forces_over_largest(name, sim, grid.forces(), case.precision)
+def _simulation(case: Config, place: Backend, rung: Rung, state: md.State | None = None) -> md.Simulation:
+    """Make the simulation of a rung, from the start that all rungs share or from another state."""
+    start, law, options = _start(case.scene, case.n, case.filling_fraction, case.seed, case.backend)
+    search: Any = rung.search
+    if getattr(search, "contacts", "") == "listed":
+        search = replace(search, room=case.room)
+    options = options | {"precision": case.precision, "reorder": rung.reorder, "fused": rung.fused}
+    options |= {"backend": place} if rung.layout is None else {"backend": case.backend, "layout": rung.layout}
+    return md.Simulation(start if state is None else state, law, search=search, **options)
 
 
 @lru_cache(maxsize=1)
-def _case(n: int, seed: int) -> md.scenes.LiftCase:
-    return md.scenes.newtonian_lift(n, seed=seed)
+def _start(scene: str, n: int, filling: float, seed: int, backend: str) -> tuple[md.State, Any, dict]:
+    """Make the particles of a scene, their law, and the options of their simulations."""
+    if scene == "wing":
+        lift = md.scenes.newtonian_lift(n, seed=seed)
+        return lift.state, lift.law, dict(lift.options)
+    gas = md.scenes.shared_gas(n, filling, seed=seed, backend=backend)
+    return gas, md.scenes.SHARED_LAW, {"dt": md.scenes.SHARED_DT}
 
 
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw time per disc and step over sizes, or over rungs for one size, and gains; write the summary."""
-    table = statistics.with_rounds(table, CASE)
-    found = summary(table)
-    if table["n"].nunique() == 1:
-        title = f"{found['n'].iloc[0]:,} discs before a wing"
-        figures.times_of_rungs(found, title, out, "ladder")
-    else:
-        figures.times_by_size(found, "rung", "disc", "discs before a wing", out, "ladder")
-    compared = statistics.gains_over(table, ["n"], "rung", _OVER)
-    if not compared.empty:
-        figures.gains_of_rungs(compared, list(RUNGS), "discs", out, "gains")
-    save_table(found, out, "summary")
+def scene_of(table: pd.DataFrame) -> str:
+    """Return the scene of a table by its first rung."""
+    return "gas" if original(str(table["rung"].iloc[0])) in _GAS else "wing"
+
+
+def compared_with(table: pd.DataFrame) -> Mapping[str, str | None]:
+    """Return the rung that each rung is compared with: the nearest one before it that was measured.
+
+    Args:
+        table: with column `rung`.
+
+    Returns:
+        Name of each rung of the ladder, in order -> name of another, or None.
+    """
+    rungs, measured, found = RUNGS[scene_of(table)], set(table["rung"]), {}
+    for name, rung in rungs.items():
+        over = rung.over
+        while over is not None and over not in measured:
+            over = rungs[over].over
+        found[name] = over
+    return found
+
+
+def _note(table: pd.DataFrame) -> str:
+    """Describe the particles."""
+    if scene_of(table) == "wing":
+        return "discs before a wing"
+    return f"shared gas, {table['precision'].iloc[0]}, {table['filling_fraction'].iloc[0]:.0%} filled"
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
     """Average over runs each rung of each size: its time, its gains over the first and over its own rung.
 
     Args:
-        table: with columns `run` and `round`.
+        table: of rows of `measure`.
     """
-    found = statistics.over_runs(table, CASE, "time_ms")
-    if "crowded_share" in table:  # of particles with more contacts than lists have room for
-        crowded = table.groupby(CASE, sort=False)["crowded_share"].median().reset_index()
-        found = found.merge(crowded, on=CASE, how="left")
-    return statistics.beside_gains(found, table, ["n"], "rung", _OVER)
+    table = statistics.with_rounds(table, CASE)
+    found = _with_median(statistics.over_runs(table, CASE, "time_ms"), table, "crowded_share")
+    found = statistics.beside_gains(found, table, ["n"], "rung", compared_with(table))
+    return _with_median(found, table, "steps_per_build")
+
+
+def _with_median(found: pd.DataFrame, table: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Add the median of a column in each case, if the table has it."""
+    middle = table.groupby(CASE, sort=False)[[name] if name in table else []].median()
+    return found.merge(middle.reset_index(), on=CASE, how="left")
+
+
+VIEWS = (
+    Chart(
+        "ladder",
+        "A step of {n} particles takes {value} ns a particle by {best}, {of_worst} ns by {worst}",
+        DOTS, Points("time_ms", scale="1e6 / n"), Scale("", "rung"),
+        Scale("time per particle\nand step (ns)", log=10), panels="n", heading="{n} particles",
+        varying=("n",), note=_note,
+    ),
+    Chart(
+        "ladder",
+        "A step of {n} particles takes {value} ms by {best}, {of_worst} ms by {worst}",
+        DOTS, (Points("time_ms"),
+               Points("time_ms", over=lambda rows: rows["rung"].iloc[:1], compared="rung", values=GAINS)),
+        Scale("", "rung"), Scale("time of a step (ms)", ends=(0, None)), single=("n",), note=_note,
+    ),
+    Chart(
+        "gains",
+        "At {n} particles the largest step is from {over} to {best}: {value} times as fast",
+        DOTS, Points("time_ms", pairs=compared_with, compared="rung"), Scale("", "rung"),
+        Scale("gain of a step", log=10, line=1), panels="n", heading="{n} particles", note=_note,
+        words=lambda rows: {name: f"{name} / {over}" for name, over in compared_with(rows).items()},
+    ),
+    lambda table, out: save_table(summary(table), out, "summary"),
+)  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:
     """Compare the fastest rungs with the first one, and name the largest single step, at the largest size."""
-    return steps(statistics.with_rounds(table, CASE), "rung", _OVER, "discs")
+    table = statistics.with_rounds(table, CASE)
+    return steps(table, "rung", compared_with(table), _WHAT[scene_of(table)])
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)

@@ -1,6 +1,6 @@
-"""experiments.ladder: rungs in the same rounds at the same steps of the flow; gains over two baselines."""
+"""experiments.ladder: checked rungs in the same rounds, each one choice apart; gains over two baselines."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pandas as pd
@@ -8,10 +8,14 @@ import pytest
 
 import md
 from experiments import ladder
+from experiments.drawing import style
+from experiments.drawing.charts import draw
+from experiments.ladder import FIRST, RUNGS, Rung
 from experiments.measurement.correctness import TOLERANCE_OF_LARGEST
 from experiments.processes.separate_run import all_rows
 from experiments.results.baselines import again
-from md.search import Coherent
+from md.search import Coherent, Reflexive
+from tests.tiers import full
 
 TIMES = {
     "no reorder": [[4.0, 4.0, 4.0], [4.0, 4.0, 4.0]],
@@ -20,12 +24,20 @@ TIMES = {
     "shared stack": [[1.9, 1.9, 1.9], [1.9, 1.9, 1.9]],
     "grid": [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]],
 }
+GAS = {
+    FIRST: [[4.0, 4.4], [4.0, 4.0]],
+    again(FIRST): [[4.0, 4.4], [4.2, 4.2]],
+    "memory sorted": [[2.0, 2.2], [2.0, 2.0]],
+    "neighbour lists": [[1.0, 1.1], [1.0, 1.0]],
+    "lists, fused": [[0.5, 0.55], [0.5, 0.5]],
+}
 
 
-def rows(runs: int = 2, n: int = 512) -> pd.DataFrame:
+def rows(runs: int = 2, n: int = 512, times=TIMES) -> pd.DataFrame:
+    fixed = {"precision": "float64", "filling_fraction": 0.2, "steps_per_build": 1.0}
     return pd.DataFrame(
-        {"n": n, "rung": name, "run": run, "round": k, "time_ms": ms}
-        for name, given in TIMES.items()
+        {"n": n, "rung": name, "run": run, "round": k, "time_ms": ms} | (fixed if times is GAS else {})
+        for name, given in times.items()
         for run, rounds in enumerate(given[:runs])
         for k, ms in enumerate(rounds)
     )
@@ -36,12 +48,59 @@ def case(**options) -> ladder.Config:
     return ladder.Config(backend="cpu", steps=2, warmup=1, **options)
 
 
-def test_every_rung_that_is_compared_with_another_names_one_of_the_ladder():
-    assert {rung.over for rung in ladder.RUNGS.values()} - {None} <= set(ladder.RUNGS)
+def gas(*names: str, precision: str = "float64") -> ladder.Config:
+    return case(n=512, scene="gas", rung=names, precision=precision)
 
 
-def test_all_rungs_take_the_same_steps_in_a_round():
-    found = pd.DataFrame(all_rows(ladder.measure(case(rung=("grid", "twice, kept 16 steps")))))
+def simulation(config: ladder.Config, rung: Rung) -> md.Simulation:
+    return ladder._simulation(config, md.backend.get("cpu"), rung)
+
+
+def changed(rung: Rung, over: Rung) -> set[str]:
+    """Names of the choices of two rungs that differ, those of their searches among them."""
+    names = {name for name in ("layout", "reorder", "fused") if getattr(rung, name) != getattr(over, name)}
+    if type(rung.search) is not type(over.search):
+        return names | {"search"}
+    every = [field.name for field in fields(rung.search)]
+    return names | {name for name in every if getattr(rung.search, name) != getattr(over.search, name)}
+
+
+def test_each_rung_changes_a_rung_before_it_in_one_choice():
+    two = {
+        "each pair twice": {"met", "atomics"},
+        "kept 64 steps, Hilbert": {"cell_order", "rebuild_every"},
+        "twice, kept 64, Hilbert": {"cell_order", "rebuild_every"},
+        "cells sorted": {"search", "reorder"},
+        "pruned lists": {"skin", "inner_skin"},
+    }
+    for rungs in RUNGS.values():
+        first, *names = rungs
+        assert rungs[first].over is None
+        for name in names:
+            over = str(rungs[name].over)
+            assert list(rungs).index(over) < list(rungs).index(name)
+            found = changed(rungs[name], rungs[over])
+            assert found == two[name] if name in two else len(found) == 1, (name, found)
+    assert RUNGS["wing"].keys().isdisjoint(RUNGS["gas"])  # a table tells its scene by its rungs
+
+
+@pytest.mark.parametrize("name", list(RUNGS["gas"]))
+def test_every_rung_is_a_simulation_and_a_rung_that_needs_a_device_changes_nothing_here(name):
+    rung = RUNGS["gas"][name]
+    sim = simulation(gas(name), rung)
+    assert (sim.config.search, sim.config.reorder, sim.config.fused) == (
+        rung.search,
+        rung.reorder,
+        rung.fused,
+    )
+    if rung.needs_device:
+        other = simulation(gas(name), RUNGS["gas"][str(rung.over)])
+        assert sim.backend.layout == other.backend.layout == "aos"
+        assert getattr(sim.search, "skin").width == getattr(other.search, "skin").width  # noqa: B009
+
+
+def test_all_rungs_of_the_wing_take_the_same_steps_in_a_round():
+    found = pd.DataFrame(all_rows(ladder.measure(case(rung=("grid", "twice, kept 16 steps", FIRST)))))
     for _, same in found.groupby("round"):
         assert sorted(same["rung"]) == ["grid", "grid again", "twice, kept 16 steps"]
         assert same["step"].nunique() == same["time"].nunique() == 1
@@ -52,28 +111,101 @@ def test_all_rungs_take_the_same_steps_in_a_round():
     assert (found["force_off"] <= TOLERANCE_OF_LARGEST["float64"]).all()
 
 
+def test_each_round_of_the_gas_has_each_rung_that_runs_here_after_the_same_steps():
+    found = pd.DataFrame(all_rows(ladder.measure(gas(FIRST, "neighbour lists", "packed rows"))))
+    for _, same in found.groupby("round"):
+        assert sorted(same["rung"]) == [FIRST, again(FIRST), "neighbour lists"]
+        assert same["step"].nunique() == 1
+    layouts = {FIRST: "soa", again(FIRST): "soa", "neighbour lists": "aos"}
+    assert found.set_index("rung")["layout"].to_dict() == layouts
+    last = found[found["round"] == 1]
+    assert last[["force_ms", "steps_per_build", "phases_over_step"]].gt(0).all(axis=None)
+    assert found["position_off"].lt(1e-9).all()
+
+
+def test_only_rungs_that_need_a_device_give_no_rows():
+    assert list(ladder.measure(gas("packed rows"))) == []
+
+
+def test_rungs_of_the_other_scene_alone_are_refused():
+    with pytest.raises(ValueError, match=r"--rung linked lists beside --scene wing; allowed: .*no reorder"):
+        case(rung=(FIRST,))
+
+
 def test_forces_that_are_wrong_are_not_timed(monkeypatch):
     right = md.Simulation.forces
     monkeypatch.setattr(
         md.Simulation, "forces", lambda sim: right(sim) * (1.001 if sim.search.name == "coherent" else 1)
     )
-    with pytest.raises(
-        ValueError, match=r"the forces of 'grid' .*differ from those of the grid by .*not recorded"
-    ):
+    message = r"the forces of 'grid' .*differ from those of the grid by .*not recorded"
+    with pytest.raises(ValueError, match=message):
         next(ladder.measure(case()))
 
 
-def test_gains_over_the_first_rung_and_over_the_one_compared_with():
+@pytest.mark.parametrize(("precision", "excess"), [("float64", 1e-3), full("float32", 5e-3)])
+def test_a_rung_with_wrong_forces_is_not_timed(monkeypatch, precision, excess):
+    wrong = RUNGS["gas"]["neighbour lists"]._replace(search=md.search.Verlet("row", 0.3))
+    monkeypatch.setitem(RUNGS["gas"], "neighbour lists", wrong)
+    right = ladder._simulation
+
+    def with_another_law(config, place, rung):
+        sim = right(config, place, rung)
+        if rung is wrong:
+            law = md.laws.SpringDashpot(stiffness=1e4 * (1 + excess), damping=5.0)
+            options = {"dt": sim.dt, "backend": "cpu", "precision": precision}
+            sim = md.Simulation(sim.state, law, search=rung.search, **options)
+        return sim
+
+    monkeypatch.setattr(ladder, "_simulation", with_another_law)
+    message = r"rung 'neighbour lists' after 100 steps differ from those of 'linked lists' by .*not recorded"
+    with pytest.raises(ValueError, match=message):
+        next(ladder.measure(gas(FIRST, "neighbour lists", precision=precision)))
+
+
+def test_gains_over_the_first_rung_and_over_the_nearest_one_that_was_measured():
     found = ladder.summary(rows()).set_index("rung")
     assert list(found.index) == ["no reorder", "reorder", "shared stack", "grid"]
     assert found.loc["grid", "gain_over_no_reorder"] == 4
     assert found.loc["grid", "difference_from_no_reorder"] == "faster"
-    assert pd.isna(found.loc["grid", "over"])  # the rung that it is compared with was not measured
+    assert found.loc["grid", "over"] == "shared stack"  # those between the two were not measured
     assert found.loc["shared stack", "over"] == "reorder"
     assert found.loc["shared stack", "gain"] == pytest.approx(2 / 1.9)
     assert found.loc["shared stack", "noise_floor"] == pytest.approx(1.1)  # of the first rung
     assert found.loc["shared stack", "difference"] == "no difference"
     assert found.loc["reorder", ["over", "gain", "difference"]].tolist() == ["no reorder", 2, "faster"]
+    of_gas = ladder.summary(rows(times=GAS)).set_index("rung")
+    assert of_gas.loc["lists, fused", ["over", "gain"]].tolist() == ["neighbour lists", pytest.approx(2)]
+    assert of_gas.loc["lists, fused", "gain_over_linked_lists"] == pytest.approx(8)
+    assert pd.isna(of_gas.loc[FIRST, "over"])
+
+
+def drawn(table: pd.DataFrame, out, monkeypatch) -> dict:
+    figures = {}
+    monkeypatch.setattr(style, "save", lambda figure, out, name, *_: figures.update({name: figure}))
+    draw(ladder.VIEWS, table, out)
+    return figures
+
+
+def rows_of(figure) -> list[str]:
+    return [label.get_text() for label in figure.axes[0].get_yticklabels()]
+
+
+@pytest.mark.parametrize("times", [TIMES, GAS])
+def test_figures_have_a_row_for_each_rung_without_the_second_measurement(tmp_path, monkeypatch, times):
+    found = drawn(rows(times=times), tmp_path, monkeypatch)
+    names = [name for name in times if not name.endswith("again")]
+    assert rows_of(found["ladder"]) == names
+    assert len(found["ladder"].axes) == 2  # times, and gains over the first rung
+    over = ladder.compared_with(rows(times=times))
+    assert rows_of(found["gains"]) == [f"{name} / {over[name]}" for name in names[1:]]
+    assert pd.read_csv(tmp_path / "summary.csv")["rung"].tolist() == names
+
+
+def test_a_gain_that_is_no_difference_is_hollow(tmp_path, monkeypatch):
+    (panel,) = drawn(rows(), tmp_path, monkeypatch)["gains"].axes
+    (hollow,) = [line for line in panel.lines if line.get_markerfacecolor() == "white"]
+    assert hollow.get_ydata().tolist() == [1]  # the row of the shared stack
+    assert hollow.get_xdata() == pytest.approx([2 / 1.9])
 
 
 def test_one_run_has_no_verdict(tmp_path):
@@ -81,25 +213,15 @@ def test_one_run_has_no_verdict(tmp_path):
     found = ladder.summary(table)
     assert {"gain", "gain_over_no_reorder", "difference"}.isdisjoint(found.columns)
     assert {"gain_median_of_rounds", "gain_over_no_reorder_median_of_rounds"} <= set(found.columns)
-    ladder.draw(table, tmp_path)
+    draw(ladder.VIEWS, table, tmp_path)
     assert {path.stem for path in tmp_path.glob("*.png")} == {"ladder", "gains"}
-
-
-def test_the_second_measurement_is_no_rung_of_the_figure(tmp_path, monkeypatch):
-    figures = {}
-    monkeypatch.setattr(
-        ladder.figures.style, "save", lambda figure, out, name, *_: figures.update({name: figure})
-    )
-    ladder.draw(rows(), tmp_path)
-    labels = [label.get_text() for label in figures["ladder"].axes[0].get_yticklabels()]
-    assert labels == ["no reorder", "reorder", "shared stack", "grid"]
 
 
 @pytest.mark.parametrize("columns", [["run", "round"], []])
 def test_tables_of_before_are_drawn(tmp_path, columns):
     table = rows(1)
     table = table[~table["rung"].str.endswith("again")].drop(columns=columns)
-    ladder.draw(table, tmp_path)
+    draw(ladder.VIEWS, table, tmp_path)
     assert pd.read_csv(tmp_path / "summary.csv")["noise_floor"].isna().all()
 
 
@@ -117,10 +239,8 @@ class Listed(Coherent):
 
 
 def test_the_share_of_lists_that_overflow_is_recorded_for_the_room_that_is_given(monkeypatch):
-    rungs = "grid", "contacts in lists"
-    monkeypatch.setattr(ladder, "Reflexive", Listed)
-    monkeypatch.setitem(ladder.RUNGS, "contacts in lists", ladder.Rung(Listed, "grid"))
-    table = pd.DataFrame(all_rows(ladder.measure(case(rung=rungs, room=150))))
+    monkeypatch.setitem(RUNGS["wing"], "contacts in lists", Rung(Listed(), "grid"))
+    table = pd.DataFrame(all_rows(ladder.measure(case(rung=("grid", "contacts in lists"), room=150))))
     found = ladder.summary(table.assign(n=600, run=0)).set_index("rung")["crowded_share"]
     assert np.isnan(found["grid"])
     assert found["contacts in lists"] == 150 / 600
@@ -129,8 +249,8 @@ def test_the_share_of_lists_that_overflow_is_recorded_for_the_room_that_is_given
 @pytest.mark.full
 @pytest.mark.parametrize(("room", "overflows"), [(2, True), (200, False)])
 def test_the_share_of_lists_that_overflow_is_recorded_and_summed_up(room, overflows):
-    rungs = "grid", "contacts in lists"
-    table = pd.DataFrame(all_rows(ladder.measure(case(rung=rungs, room=room))))
+    assert isinstance(RUNGS["wing"]["contacts in lists"].search, Reflexive)
+    table = pd.DataFrame(all_rows(ladder.measure(case(rung=("grid", "contacts in lists"), room=room))))
     found = ladder.summary(table.assign(n=600, run=0)).set_index("rung")["crowded_share"]
     assert np.isnan(found["grid"])
     assert (0 < found["contacts in lists"] <= 1) if overflows else found["contacts in lists"] == 0

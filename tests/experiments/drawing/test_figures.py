@@ -163,29 +163,6 @@ def test_dots_by_order_have_the_looks_and_the_places_of_their_orders(panel):
     assert low > high  # the first at the top
 
 
-def test_times_by_size_draw_three_sizes_and_name_the_others(as_published, tmp_path, monkeypatch):
-    titles = []
-    monkeypatch.setattr(figures, "titled", lambda figure, title, *_: titles.append((figure, title)))
-    found = pd.DataFrame({"n": [1, 2, 3, 4, 5], "rung": "a", "time_ms": 1.0, "runs": 3})
-    found = found.assign(time_ms_low=0.9, time_ms_high=1.1)
-    figures.times_by_size(found, "rung", "disc", "discs", tmp_path, "ladder")
-    ((figure, title),) = titles
-    assert [panel.get_title() for panel in figure.axes] == ["1 discs", "3 discs", "5 discs"]
-    assert title.endswith("other sizes in the table: 2, 4")
-    plt.close(figure)
-
-
-def test_gains_of_rungs_have_the_sizes_of_their_times(as_published, tmp_path, monkeypatch):
-    titles = []
-    monkeypatch.setattr(figures, "titled", lambda figure, title, *_: titles.append((figure, title)))
-    found = gains([2.0] * 4, 1.9, 2.1).assign(n=[1, 2, 3, 4], rung="b", over="a", runs=3)
-    figures.gains_of_rungs(found, ["a", "b"], "discs", tmp_path, "gains")
-    ((figure, title),) = titles
-    assert [panel.get_title() for panel in figure.axes] == ["1 discs", "3 discs", "4 discs"]
-    assert title.endswith("other sizes in the table: 2")
-    plt.close(figure)
-
-
 @pytest.mark.parametrize("high", [0.15, 0.1, 20.0])
 def test_ticks_of_a_horizontal_axis_do_not_overlap(high):
     figure, panel = plt.subplots(figsize=(2.1, 1.5))
