@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from experiments.core import rerun
+from experiments.core.old_names import experiment_now
 from experiments.core.record import read_provenance
 from experiments.core.rerun import config_of
 from experiments.peers import PEERS
@@ -32,8 +33,9 @@ def a_large_machine(monkeypatch):
     ids=lambda folder: f"{folder.parent.name}-{folder.name}",
 )
 def test_a_run_that_is_kept_can_be_asked_for_again(folder, a_large_machine):
-    experiment = importlib.import_module(f"experiments.{folder.parent.name}")
-    config = config_of(folder, "--from", experiment.Config, folder.parent.name)
+    name = experiment_now(folder.parent.name)
+    experiment = importlib.import_module(f"experiments.{name}")
+    config = config_of(folder, "--from", experiment.Config, name)
     message = read_provenance(folder)["config"]
     assert config.seed == message["seed"]
     if config.CHANCE == "run":
@@ -45,7 +47,8 @@ def test_a_run_that_is_kept_can_be_asked_for_again(folder, a_large_machine):
 
 def kept(name: str, run: str):
     folder = next(path for path in KEPT if path.parent.name == name and path.name == run)
-    return config_of(folder, "--from", importlib.import_module(f"experiments.{name}").Config, name)
+    now = experiment_now(name)
+    return config_of(folder, "--from", importlib.import_module(f"experiments.{now}").Config, now)
 
 
 def test_words_of_older_runs_are_those_of_now(a_large_machine):

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from experiments.results import statistics
+from experiments.results import gains as statistics
 from experiments.results.answers import Comparison, filled, percent, word
 from experiments.results.charts import (
     DOTS,
