@@ -7,6 +7,7 @@ another column may hold values that are independent of each other, such as the s
 
 import ast
 import functools
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,14 @@ from sfc import checks
 
 RUN, GAS = "run", "gas"
 BROKEN = (SyntaxError, ValueError, TypeError, LookupError, AttributeError, NotImplementedError, NameError)
+_COMPARE: dict[type, Any] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
 _ROUNDS = ("round", "sample", "block")  # columns that number rounds; older tables have the others
 
 
@@ -160,14 +169,29 @@ class Runs:
         if expression in self.rows:
             return self.rows[expression]
         if expression not in self._known:
-            named = [name for name in self.rows.columns if str(name) in expression]
-            self._known[expression] = self.rows[named].eval(expression, engine="python")
+            tree: Any = ast.parse(expression, mode="eval").body
+            if _is_simple(tree, self.rows):
+                compare, constant = _COMPARE[type(tree.ops[0])], tree.comparators[0].value
+                found = compare(self.rows[tree.left.id], constant)
+            else:
+                named = [name for name in self.rows.columns if str(name) in expression]
+                found = self.rows[named].eval(expression, engine="python")
+            self._known[expression] = found
         return self._known[expression]
 
     def _check(self, field: str, columns: Sequence[str], where: str) -> None:
         if missing := [name for name in columns if name not in self.rows]:
             known = ", ".join(map(str, self.rows.columns[:-1]))
             raise ValueError(f"{field} = {missing} of {where}; allowed: columns {known}")
+
+
+def _is_simple(tree: Any, rows: pd.DataFrame) -> bool:
+    """Return whether a comparison is that of a column with a constant, which most parts of filters are."""
+    if not isinstance(tree, ast.Compare):
+        return False
+    (op, *more), right = tree.ops, tree.comparators[0]
+    is_pair = isinstance(tree.left, ast.Name) and isinstance(right, ast.Constant)
+    return is_pair and not more and type(op) in _COMPARE and getattr(tree.left, "id", None) in rows
 
 
 def _parts(condition: str) -> list[str]:
