@@ -151,7 +151,7 @@ def _rows(run: Run, where: str = "") -> tuple[tuple[int, ...], tuple[str, ...]]:
     rows = runs.rows
     if where:
         try:
-            rows = rows[rows.eval(where, engine="python").astype(bool)]
+            rows = rows.query(where, engine="python")
         except BROKEN:  # it has not the columns
             rows = rows.iloc[:0]
     column = next((name for name in SIZES if name in rows), None)
