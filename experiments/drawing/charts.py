@@ -146,6 +146,8 @@ def draw_chart(chart: Chart, table: pd.DataFrame, out: Path) -> None:
     """
     try:
         table, columns = prepared(chart, table), list(chart.figures)
+        if table.empty:  # it has nothing of what the chart shows
+            return
         conditions = (*chart.varying, *chart.single)
         for key, rows in table.groupby(columns, sort=False) if columns else [((), table)]:
             counts = {name: (table if name in columns else rows)[name].nunique() for name in conditions}
@@ -500,6 +502,8 @@ def _name_series(chart: Chart, panels: np.ndarray, shared: Names) -> None:
 def _title(chart: Chart, measure: tuple, grid: Sequence[Sequence[Part]], shared: Names) -> str:
     """Return the title: the chart's sentence, its case, and what dots and bars are."""
     points, found = measure
+    if chart.form == LINES and chart.series:  # the title is about lines that are drawn
+        found = found[found[chart.series].isin(shared.series)]
     words = facts(chart, shared.rows, found)
     is_whole = points is not chart.otherwise and points is chart.measures[0]
     sentence = filled(chart.title, words) if is_whole else ""
