@@ -1,9 +1,11 @@
-"""How many atomic additions does a step take, with and without aggregation, and which lists overflow?
+"""What limits an array of fixed size: of contacts, of the boxes of a tree, of the cells of a grid?
 
-In the case of [lift] a disc visits its partners of later leaves, and adds the force of each pair to both of
-them: to its own once, and to that of each partner at the visit, atomically. Nothing is timed: contacts are
-counted at some steps of the flow, in the tree's order of the leaves, which is that of memory and of the
-threads. An addition is one of a vector, of two numbers.
+`--array` chooses the array. Nothing is timed, and counts but those of races are the same on any machine.
+
+contacts: In the case of [lift] a disc visits its partners of later leaves, and adds the force of each pair to
+both of them: to its own once, and to that of each partner at the visit, atomically. Contacts are counted at
+some steps of the flow, in the tree's order of the leaves, which is that of memory and of the threads. An
+addition is one of a vector, of two numbers.
 
 - `plain`: an addition for each contact, as in the rung `shared stack` of `experiments.ladder`.
 - `aggregated`: lanes that visit the same partner at the same time sum first (`match_any`), as in the rung
@@ -15,22 +17,58 @@ threads. An addition is one of a vector, of two numbers.
 Each disc also adds its own sum once, in any case (`own`). `requests` is the number of plain additions by
 instructions of a warp instead of lanes. Lists of contacts hold `room` partners; the discs of `overflow_share`
 have more, and traverse the tree a second time.
+
+boxes: The boxes of a tree are merged from the leaves up (`md/search/bvh/tree.cu`). Two threads arrive at a
+node, and the second one merges the boxes of its children. An atomic flag tells a thread whether it is the
+second. It does not order the memory around it: that the box of the sibling is visible then is ensured by a
+fence. [lift] states that without the fence boxes race from Turing on. A trial is a build of all boxes of a
+tree over random spheres. Before it, the boxes of inner nodes are set to one that is larger than any, so that
+a box that is read too early makes all boxes above it wrong. `leaves` merges every node through global memory,
+as [karras2012] does, and `blocks` only the nodes that span several blocks of 256 leaves, as the search does;
+the others are merged in shared memory, behind barriers. Without the fence the same kernel is compiled with
+NO_FENCE. The right boxes are computed on the host, as bounds of ranges of leaves. A CPU merges the boxes
+above its parts in one thread, so that it has no race to find. A row is a trial: `wrong_boxes`, and `races`,
+the wrong boxes with two right children after the build. If no tree is wrong, the summary gives the largest
+share of wrong trees in agreement with that at 95 %.
+
+cells: [lift] gives five restrictions of a grid. Three of them are counted in a gas at rest in a periodic cube
+with a fixed number of particles.
+
+- Memory at low density: `cells` and the share of them that is empty; `grid_bytes`, a start of 4 bytes a
+  cell, and `tree_bytes`, the arrays of a bounding volume hierarchy, both per particle. A cube that encloses a
+  particle far from the others is such a sparse box: a grid needs bounded coordinates, and its table grows
+  with the volume.
+- Long lists at high density: the largest number of particles in a cell, and the partners that a particle
+  reads, in all cells within reach.
+- Near cells far apart in memory: by how many particles the partners that are read are apart in memory, the
+  median and the 90th percentile, with the particles in the order of their cells.
+
+The other two, coordinates without bounds and lock-free structures on a device, need times: the axis `room` of
+`experiments.mixture`, and the searches `linked` and `coherent` of `experiments.searches`.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 import md
-from experiments.core import Axis, Settings, figures, main, save_table, style
-from experiments.core.terminal import FEW_PARTICLES
-from experiments.results.answers import Answer, headline, percent, rounded, rows_of
-from md.search import Reflexive
+from experiments.core import Axis, Settings, main, save_table, values
+from experiments.core.settings import UsageError
+from experiments.core.terminal import FEW_COUNTS
+from experiments.results.answers import Answer, headline, listed, percent, rounded, rows_of
+from experiments.results.charts import DOTS, LINES, Chart, Points, Scale
+from md.backend import Backend
+from md.particles.arrays import ParticleArrays
+from md.particles.cell_grid import CellGrid
+from md.search import Coherent, Reflexive
 from md.search.bvh.curve_keys import halving
+from md.search.bvh.tree import Tree
 from sfc.cache import AccessStream
 
 WARP = 32  # lanes
@@ -39,36 +77,90 @@ KINDS = {
     "aggregated": "lanes at the same visit",
     "least": "one a partner of a warp",
 }
-_CASE = ["n", "curve", "step"]
+FENCES, STARTS = ("with", "without"), ("leaves", "blocks")
+KERNELS = "md.search.bvh.tree"
+FAR = 1e30  # d: corners of the boxes before a build
+START_BYTES = 4  # of a cell in the table of a grid: an int32
+CELL_BYTES = 12  # of the table of ranks while it is made
+CASES = {  # the columns that identify a row of the summary
+    "contacts": ["n", "curve", "step"],
+    "boxes": ["n", "dim", "start", "fence"],
+    "cells": ["n", "filling_fraction", "order"],
+}
+_LEAST = {"contacts": 100, "boxes": 2, "cells": 64}
+_PER_DISC = [*KINDS, "requests", "contacts", "own"]
+_OF_CELLS = ["cells_per_particle", "empty_share", "grid_bytes", "tree_bytes", "most_in_a_cell"]
+_OF_CELLS += ["reads_per_particle", "slots_apart_median", "slots_apart_90"]
 
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Sweep of sizes and steps of the flow."""
+    """Sweep of an array: flows, builds or gases."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("curve", "step", "room")
 
+    array: str = "contacts"
+    """Array of which limits are counted: contacts (additions to partners, and lists that overflow), boxes (of
+    a tree: races without a fence), cells (of a grid: memory, lists, distances in memory)."""
     n: Axis[int] = (2**14, 2**17)
-    """Number of discs. Figures show the largest."""
+    """Number of discs, of boxes at the leaves of a tree (1048576 are enough for races on an H100), or of
+    particles. Figures show the largest."""
     curve: tuple[str, ...] = ("morton", "hilbert")
-    """Curves along which the leaves are ordered: 2D curves of base 2 with tables."""
+    """Of contacts: curves along which the leaves are ordered: 2D curves of base 2 with tables."""
     step: tuple[int, ...] = (10, 300, 600)
-    """Steps at which contacts are counted. 131072 discs meet the wing at about step 336."""
+    """Of contacts: steps at which contacts are counted. 131072 discs meet the wing at about step 336."""
     room: tuple[int, ...] = (4, 8, 12, 16, 20, 24, 28, 32, 40, 48)
-    """Capacities of a list, in partners; 32 in `md.search.Reflexive`."""
+    """Of contacts: capacities of a list, in partners; 32 in `md.search.Reflexive`."""
+    dim: Axis[int] = (3,)
+    """Of boxes: number of dimensions, 2 or 3."""
+    start: Axis[str] = STARTS
+    """Of boxes: nodes from which on merging goes through global memory: leaves (every node), blocks (nodes
+    above blocks of 256 leaves, as in the search)."""
+    fence: Axis[str] = FENCES
+    """Of boxes: builds with the fence, or without it, which needs a CUDA device."""
+    scenes: int = 10
+    """Of boxes: number of random scenes, each with a tree of its own."""
+    builds: int = 1000
+    """Of boxes: number of builds of all boxes of each tree."""
+    filling_fraction: Axis[float] = (0.003, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+    """Of cells: volume of the spheres over that of the box, up to 0.5."""
+    order: Axis[str] = ("row", "morton", "hilbert")
+    """Of cells: orders in memory: 3D orderings that `md.search.Coherent` takes."""
 
     def __post_init__(self):
+        others = [name for array, case in CASES.items() if array != self.array for name in case[1:]]
+        object.__setattr__(self, "TOGETHER", (*self.TOGETHER, *others))  # swept for their own array alone
         super().__post_init__()
-        self.check_known({"curve": halving(2)})
-        self.check_least({"n": 100, "step": 0, "room": 1})
-        self.check_particles(2)
+        orders = {"curve": halving(2), "order": Coherent.cell_orders(3)}
+        self.check_known({"array": CASES, "start": STARTS, "fence": FENCES} | orders)
+        self.check_least({"n": _LEAST[self.array], "step": 0, "room": 1, "scenes": 1, "builds": 1})
+        self.check("dim", low=2, high=3)
+        self.check_above_zero({"filling_fraction": 0.5})
+        self.check_particles(1 + (self.array == "contacts"))
+        self.check_memory("--scenes x --builds", self.scenes * self.builds, "trials")
+        for n in values(self.n) if self.array == "cells" else ():
+            cells = n * math.pi / 6 / min(values(self.filling_fraction), default=1.0)
+            self.check_memory(f"--n {n} at the least --filling-fraction", cells, "cells", CELL_BYTES)
 
 
-QUICK = {"n": (2**12,), "curve": ("morton",), "step": (10, 50)}
+QUICK = {
+    "n": (2**12,),
+    "curve": ("morton",),
+    "step": (10, 50),
+    "fence": ("with",),
+    "scenes": 2,
+    "builds": 5,
+    "filling_fraction": (0.01, 0.1, 0.4),
+}
 MINUTES = 1.5  # CPU time of the smaller size, extrapolated
 
 
 def measure(case: Config) -> Iterator[dict]:
+    """Yield the rows of a case, of its array."""
+    yield from {"contacts": _contacts, "boxes": _boxes, "cells": _cells}[case.array](case)
+
+
+def _contacts(case: Config) -> Iterator[dict]:
     """Yield a row for each step, curve and room."""
     lift = md.scenes.newtonian_lift(case.n, seed=case.seed)
     options: dict[str, Any] = lift.options | {"backend": case.backend}
@@ -79,14 +171,8 @@ def measure(case: Config) -> Iterator[dict]:
             search = Reflexive(curve, data="sorted")
             stream = contacts_of(md.Simulation(sim.state, lift.law, search=search, **options))
             partners = np.diff(stream.offsets)
-            common = {
-                "curve": curve,
-                "step": step,
-                "contacts": len(stream.reads),
-                "own": case.n,
-                "most_partners": int(partners.max()),
-                **additions(stream),
-            }
+            counts = {"contacts": len(stream.reads), "own": case.n, "most_partners": int(partners.max())}
+            common = {"curve": curve, "step": step} | counts | additions(stream)
             for room in case.room:
                 yield common | {"room": room, "overflow_share": float((partners > room).mean())}
 
@@ -130,48 +216,287 @@ def additions(stream: AccessStream) -> dict[str, int]:
     }
 
 
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw the additions per disc and the lists that overflow; write the summary."""
-    save_table(summary(table), out, "summary")
-    largest = table[table["n"] == table["n"].max()]
-    curves = list(largest["curve"].unique())
-    titles = [f"additions, leaves along {name}" for name in curves] + ["lists"]
-    figure, panels = figures.panels_in_a_row(titles, 2.9)
-    per_disc = largest.melt(["curve", "step", "n"], list(KINDS), "kind", "additions")
-    per_disc = per_disc.assign(additions=per_disc["additions"] / per_disc["n"])
-    per_disc["kind"] = per_disc["kind"].map(KINDS)
-    look = style.lines_in_turn(list(KINDS.values()), "kind")
-    for panel, name in zip(panels, curves, strict=False):
-        own = per_disc[per_disc["curve"] == name]
-        figures.median_lines(panel, own, "step", "additions", look)
-        panel.set(xlabel="step of the flow", ylabel="additions to partners per disc", ylim=(0, None))
-    panels[len(curves) - 1].legend(title="atomic additions", fontsize=7)
-    rooms = largest[largest["curve"] == curves[0]]
-    rooms = rooms.assign(line=[f"{step}" for step in rooms["step"]])
-    rooms = rooms[rooms["overflow_share"] > 0]
-    look = style.steps_in_turn(list(dict.fromkeys(rooms["line"])), "line")
-    figures.median_lines(panels[-1], rooms, "room", "overflow_share", look)
-    panels[-1].set(yscale="log", xlabel="room of a list (partners)", ylabel="share of discs with more")
-    figures.name_lines(panels[-1], "step")
-    title = f"{largest['n'].iloc[0]:,} discs before a wing; median and range over repeats"
-    figures.titled(figure, title, out, "contacts")
+def _boxes(case: Config) -> Iterator[dict]:
+    """Yield a row for each trial."""
+    backend = md.backend.get(case.backend)
+    if case.fence == "without" and backend.name != "cuda":
+        raise UsageError(
+            f"--fence without on {backend.name}; allowed: with, because the build on a CPU has no fence to "
+            "leave out; take --fence with, or a machine with a CUDA device"
+        )
+    for scene in range(case.scenes):
+        boxes = Boxes(case.n, case.dim, [case.seed, scene], backend)
+        for trial in range(case.builds):
+            boxes.build(case.start, case.fence == "with")
+            wrong = boxes.wrong()
+            counts = {"boxes": case.n - 1, "wrong_boxes": len(wrong), "races": boxes.races(wrong)}
+            yield {"scene": scene, "trial": trial} | counts
+
+
+class Boxes:
+    """Boxes of a tree over random spheres, which are built again and again.
+
+    Args:
+        n: number of spheres, at least 2.
+        dim: 2 or 3.
+        seed: of their positions and radii.
+        backend: of the tree.
+
+    Attributes:
+        tree: with the right boxes, before the first `build`.
+        right: (2 (n - 1), dim) lower and upper corner of each inner node, computed on the host.
+    """
+
+    def __init__(self, n: int, dim: int, seed: list[int], backend: Backend):
+        generator, precision = np.random.default_rng(seed), np.dtype(np.float32)
+        box = md.Box((n ** (1 / dim) + 4.0,) * dim)
+        pos = generator.random((n, dim)) * box.lengths
+        particles = ParticleArrays(md.State(pos, np.zeros_like(pos), box), precision, backend)
+        self._n, self._dim, self._backend, self._pos = n, dim, backend, particles.pos
+        self._radius = backend.upload(generator.uniform(0.1, 0.5, n).astype(precision))
+        self._grid = CellGrid(box, 1.0, precision, backend)
+        self.tree = Tree(n, self._grid, backend)
+        self.tree.build(self._pos)
+        self.tree.fit(self._pos, self.tree.keys.order, self._radius)
+        self._visits, self._stopped = backend.empty(n - 1, np.int32), backend.empty(n, np.int32)
+        self._leaves = backend.upload(np.arange(n - 1, 2 * n - 1, dtype=np.int32))
+        host = backend.download(self.tree.nodes)[2 * (n - 1) :, :dim]
+        first = np.arange(n - 1)
+        end = backend.download(self.tree.other_end)
+        self.right = bounds_of_ranges(host[::2], host[1::2], np.minimum(first, end), np.maximum(first, end))
+        self._right = backend.upload(self.right)
+        self._ropes = backend.download(self.tree.ropes)
+
+    def build(self, start: str, fence: bool) -> None:
+        """Compute the boxes of all inner nodes.
+
+        Args:
+            start: one of `STARTS`.
+            fence: whether the kernel has its fences.
+        """
+        tree, inner = self.tree, 2 * (self._n - 1)
+        tree.nodes[:inner:2], tree.nodes[1:inner:2] = -FAR, FAR
+        self._backend.fill(self._visits, 0)
+        stopped = self._leaves
+        if start == "blocks":
+            stopped = self._stopped
+            spheres = self._pos, self._radius, np.float32(1), tree.keys.order
+            links = tree.ropes, tree.other_end, tree.parent, self._visits
+            kernels = self._backend.kernels(KERNELS)
+            sizes = self._n, self._backend.workers, 1
+            kernels.fit_parts(*sizes, *spheres, *links, self._grid.record, tree.nodes, stopped)
+        kernels = self._backend.kernels(KERNELS, constants=None if fence else {"NO_FENCE": 1})
+        above = tree.ropes, tree.parent, self._visits
+        kernels.fit_spanning(self._n, self._pos, stopped, *above, tree.nodes)
+
+    def wrong(self) -> np.ndarray:
+        """Return the inner nodes with a wrong box, in ascending order."""
+        inner = 2 * (self._n - 1)
+        differ = self.tree.nodes[:inner, : self._dim] != self._right
+        of_node = differ.reshape(self._n - 1, 2 * self._dim).any(axis=1)
+        return np.flatnonzero(self._backend.download(of_node)) if bool(of_node.any()) else np.empty(0, int)
+
+    def races(self, wrong: np.ndarray) -> int:
+        """Count the wrong nodes with two right children."""
+        left = self._ropes[2 * wrong]
+        right = self._ropes[2 * left + 1]
+        return int((~np.isin(left, wrong) & ~np.isin(right, wrong)).sum())
+
+
+def bounds_of_ranges(low: np.ndarray, high: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """Compute the bounds of the leaves first .. last of each inner node.
+
+    Args:
+        low: (n, dim) lower corners of the leaves' boxes.
+        high: (n, dim) upper corners.
+        first: (n - 1,) first leaf of each inner node.
+        last: (n - 1,) last leaf, included.
+
+    Returns:
+        (2 (n - 1), dim) lower and upper corner of each.
+    """
+    found = np.empty((2 * len(first), low.shape[1]), low.dtype)
+    ends = np.column_stack([first, last + 1]).ravel()
+    for rows, corners, bound in ((found[::2], low, np.minimum), (found[1::2], high, np.maximum)):
+        padded = np.vstack([corners, corners[-1:]])  # an end may be n, which `reduceat` does not take
+        rows[:] = bound.reduceat(padded, ends)[::2]
+    return found
+
+
+def _cells(case: Config) -> Iterator[dict]:
+    """Yield a row for each case."""
+    state = _gas(case.n, case.filling_fraction, case.seed, case.backend)
+    backend = md.backend.get(case.backend)
+    sim = md.Simulation(state, md.scenes.SHARED_LAW, search=Coherent(case.order), backend=backend)
+    stream = sim.accesses()
+    grid = CellGrid(state.box, md.scenes.SHARED_LAW.cutoff, np.dtype(np.float32), backend)
+    held = in_cells(state, grid)
+    readers = np.arange(case.n) if stream.readers is None else np.asarray(stream.readers)
+    apart = np.abs(np.repeat(readers, np.diff(stream.offsets)) - stream.reads)
+    median, most = np.percentile(apart, [50, 90]) if len(apart) else (np.nan, np.nan)
+    yield {
+        "cells_per_particle": grid.size / case.n,
+        "empty_share": 1 - len(held) / grid.size,
+        "grid_bytes": START_BYTES * (grid.size + 1) / case.n,
+        "tree_bytes": tree_bytes(case.n, grid, backend) / case.n,
+        "most_in_a_cell": int(held.max()),
+        "reads_per_particle": len(stream.reads) / case.n,
+        "slots_apart_median": median,
+        "slots_apart_90": most,
+    }
+
+
+@lru_cache(maxsize=1)
+def _gas(n: int, filling_fraction: float, seed: int, backend: str) -> md.State:
+    box = md.scenes.box_for(n, filling_fraction)
+    return md.scenes.granular_gas(filling_fraction, box, seed=seed, backend=backend)
+
+
+def in_cells(state: md.State, grid: CellGrid) -> np.ndarray:
+    """Count the particles in each cell that holds some."""
+    shape = np.array(grid.shape)
+    cells = (state.pos / np.array(state.box.lengths) * shape).astype(np.int64)
+    numbers = np.ravel_multi_index(tuple(np.clip(cells, 0, shape - 1).T), grid.shape)
+    return np.unique(numbers, return_counts=True)[1]
+
+
+def tree_bytes(n: int, grid: CellGrid, backend: Backend) -> int:
+    """Return the bytes of the arrays of a tree over n particles that a traversal or a build needs."""
+    tree = Tree(n, grid, backend)
+    arrays = tree.nodes, tree.ropes, tree.parent, tree.other_end, tree.keys.keys, tree.keys.order
+    return sum(array.nbytes for array in arrays)
+
+
+def array_of(table: pd.DataFrame) -> str:
+    """Return the array of a table of `measure`, a key of `CASES`."""
+    return "boxes" if "wrong_boxes" in table else "cells" if "grid_bytes" in table else "contacts"
+
+
+def _rows(array: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Callable[..., pd.DataFrame]:
+    """Return a function of a table that changes its rows of the largest n, or takes none of another array."""
+    return lambda table: change(headline(table, "n")) if array_of(table) == array else table.iloc[:0]
+
+
+def _lines_of(names: dict[str, str], case: list[str]) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """Return a function that puts the columns `names` below each other, named in the column `line`."""
+    return lambda rows: rows.rename(columns=names).melt([*case, "n", "repeat"], list(names.values()), "line")
+
+
+_MEMORY = {"grid_bytes": "the table of a grid", "tree_bytes": "a tree"}
+_LISTS = {"reads_per_particle": "partners read", "most_in_a_cell": "most in a cell"}
+_of_memory_and_lists = _lines_of(_MEMORY | _LISTS, ["filling_fraction"])
+
+
+def _of_scenes(table: pd.DataFrame) -> pd.DataFrame:
+    """Count the wrong trees of each scene."""
+    rows = table.assign(wrong=table["wrong_boxes"] > 0, trees=1)
+    found = (
+        rows.groupby([*CASES["boxes"], "repeat", "scene"], sort=False)[["wrong", "trees"]].sum().reset_index()
+    )
+    found["build"] = "from " + found["start"] + ", " + found["fence"] + " fence"
+    return found.assign(repeat=found.groupby(CASES["boxes"]).cumcount())
+
+
+def _intervals(rows: pd.DataFrame) -> str:
+    """Describe the trees of a figure, and the shares of wrong trees that agree with those of all scenes."""
+    counts = rows.groupby("build", sort=False)[["wrong", "trees"]].sum().drop_duplicates()
+    shares = [f"{wrong:,} of {trees:,} ({_agreeing(wrong, trees)})" for wrong, trees in counts.to_numpy()]
+    sizes = f"{rows['n'].iloc[0]:,} boxes in {rows['dim'].iloc[0]}D; a gas: a scene of random spheres"
+    return f"{sizes}\nwrong trees, 95 % interval: {listed(shares)}"
+
+
+def interval(wrong: int, trees: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share of trees (Clopper and Pearson, Biometrika 26 (1934) 404)."""
+    ends = stats.binomtest(int(wrong), int(trees)).proportion_ci(0.95, "exact")
+    return ends.low, ends.high
+
+
+def _agreeing(wrong: int, trees: int) -> str:
+    return " to ".join(map(percent, interval(wrong, trees)))
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Average over repeats the additions per disc, and the share of lists that overflow at each room."""
-    counts = [*KINDS, "requests", "contacts", "own"]
-    table = table.assign(**{name: table[name] / table["n"] for name in counts})
-    rows = table.groupby(_CASE, sort=False)[[*counts, "most_partners"]].median()
-    rows = rows.rename(columns={name: f"{name}_per_disc" for name in counts})
-    rows["aggregated_over_plain"] = rows["aggregated_per_disc"] / rows["plain_per_disc"]
-    rows["least_over_plain"] = rows["least_per_disc"] / rows["plain_per_disc"]
-    shares = table.groupby([*_CASE, "room"], sort=False)["overflow_share"].median().unstack("room")
+    """Summarise the rows of each case of an array.
+
+    Returns:
+        Of contacts, medians over repeats: additions per disc, and the share of lists that overflow at each
+        room. Of boxes: trees, those with a wrong box and the 95 % interval of their share, boxes, wrong boxes
+        and races. Of cells: the median over repeats of each count.
+    """
+    array = array_of(table)
+    case = CASES[array]
+    if array == "cells":
+        return table.groupby(case, sort=False)[_OF_CELLS].median().reset_index()
+    if array == "boxes":
+        counts = ["trees", "wrong_trees", "boxes", "wrong_boxes", "races"]
+        trials = table.assign(trees=1, wrong_trees=table["wrong_boxes"] > 0)
+        found = trials.groupby(case, sort=False)[counts].sum().reset_index()
+        ends = list(zip(*map(interval, found["wrong_trees"], found["trees"]), strict=True))
+        for place, name in enumerate(("share_low", "share_high")):
+            found.insert(len(case) + 2 + place, name, ends[place])
+        return found
+    table = table.assign(**{name: table[name] / table["n"] for name in _PER_DISC})
+    rows = table.groupby(case, sort=False)[[*_PER_DISC, "most_partners"]].median()
+    rows = rows.rename(columns={name: f"{name}_per_disc" for name in _PER_DISC})
+    for kind in ("aggregated", "least"):
+        rows[f"{kind}_over_plain"] = rows[f"{kind}_per_disc"] / rows["plain_per_disc"]
+    shares = table.groupby([*case, "room"], sort=False)["overflow_share"].median().unstack("room")
     return rows.join(shares.add_prefix("overflow_share_")).reset_index()
 
 
+_FILLING = Scale("filling fraction", "filling_fraction", log=10)
+VIEWS = (
+    Chart(
+        "contacts",
+        "At step {step} of {n} discs along {curve}, {of_worst} additions a disc are {value} at least",
+        LINES, Points("value / n"), Scale("step of the flow", "step"),
+        Scale("additions to partners per disc", ends=(0, None)), "line", "atomic additions", panels="curve",
+        heading="leaves along {curve}", prepare=_rows("contacts", _lines_of(KINDS, ["curve", "step"])),
+    ),
+    Chart(
+        "lists",
+        "Of {n} discs along {curve}, a share of {value} to {of_worst} has more than {room} partners",
+        LINES, Points("overflow_share", "overflow_share > 0"), Scale("room of a list (partners)", "room"),
+        Scale("share of discs with more", log=10), "step", "step",
+        prepare=_rows("contacts", lambda rows: headline(rows, "curve")),
+    ),
+    Chart(
+        "fence",
+        "A share of up to {of_worst} of the trees has a wrong box",
+        DOTS, Points("wrong / trees"), Scale("", "build"),
+        Scale("share of wrong trees in a scene", ends=(-0.03, 1.03)), files=("dim",), note=_intervals,
+        prepare=_rows("boxes", _of_scenes),
+    ),
+    Chart(
+        "grid_limits",
+        "At {filling_fraction} filled a particle takes {value} bytes in {best}, {of_worst} bytes in {worst}",
+        LINES, (Points("value", f"line in {[*_MEMORY.values()]}", values=Scale("bytes per particle", log=10)),
+                Points("value", f"line in {[*_LISTS.values()]} and value > 0")),
+        _FILLING, Scale("particles", log=10), "line", note="{n} particles",
+        prepare=_rows("cells", lambda rows: _of_memory_and_lists(headline(rows, "order"))),
+    ),
+    Chart(
+        "grid_distances",
+        "At {filling_fraction} filled half of the partners read are within {value} particles in memory along "
+        "{best}, {of_worst} along {worst}",
+        LINES, (Points("slots_apart_median", values=Scale("particles between, median", log=10)),
+                Points("slots_apart_90")),
+        _FILLING, Scale("particles between, 90th percentile", log=10), "ordering", "order of the cells",
+        note="{n} particles", prepare=_rows("cells", lambda rows: rows.rename(columns={"order": "ordering"})),
+    ),
+    lambda table, out: save_table(summary(table), out, "summary"),
+)  # fmt: skip
+
+
 def answer(table: pd.DataFrame) -> Answer:
+    """Say what limits the array of a table."""
+    answers = {"contacts": _of_contacts, "boxes": _of_boxes, "cells": _of_cells}
+    return answers[array_of(table)](headline(summary(table), "n"))
+
+
+def _of_contacts(found: pd.DataFrame) -> Answer:
     """Say which share of the atomic additions aggregation leaves, and which room is enough for all lists."""
-    found = headline(summary(table), "n", "curve")
+    found = headline(found, "curve")
     cells = {
         "contacts a disc": lambda row: rounded(row["contacts_per_disc"]),
         "additions left": lambda row: percent(row["aggregated_over_plain"]),
@@ -181,14 +506,55 @@ def answer(table: pd.DataFrame) -> Answer:
     rooms = {name.rpartition("_")[2]: row[name] for name in row if name.startswith("overflow_share_")}
     enough = next((room for room, share in rooms.items() if share == 0), None)
     lists = f"no list overflows from room {enough} on" if enough else "lists overflow at every room"
-    left, least = percent(row["aggregated_over_plain"]), percent(row["least_over_plain"])
     sentence = (
-        f"At step {row['step']} of {row['n']:,} discs along {row['curve']}, aggregation leaves {left} of "
-        f"{rounded(row['plain_per_disc'])} atomic additions a disc, where {least} is the least in a warp; "
-        f"{lists}."
+        f"At step {row['step']} of {row['n']:,} discs along {row['curve']}, aggregation leaves "
+        f"{percent(row['aggregated_over_plain'])} of {rounded(row['plain_per_disc'])} atomic additions a "
+        f"disc, where {percent(row['least_over_plain'])} is the least in a warp; {lists}."
     )
-    return Answer(rows_of(found, _CASE, cells), sentence)
+    return Answer(rows_of(found, CASES["contacts"], cells), sentence)
+
+
+def _of_boxes(found: pd.DataFrame) -> Answer:
+    """Say in which share of the trees a box was wrong, without the fence and with it."""
+    every = headline(found, "dim")
+    cells = {
+        "wrong trees": lambda row: f"{row['wrong_trees']:,} of {row['trees']:,}",
+        "95 % interval": lambda row: _agreeing(row["wrong_trees"], row["trees"]),
+        "races": lambda row: row["races"],
+    }
+    found = headline(every, "start")
+    parts = [
+        f"{row['fence']} the fence {cells['wrong trees'](row)} trees have a wrong box "
+        f"({cells['95 % interval'](row)})"
+        for row in found.to_dict("records")
+    ]
+    n, dim, start = (found[name].iloc[0] for name in ("n", "dim", "start"))
+    sentence = f"At {n:,} boxes in {dim}D from {start}, {', '.join(parts)}."
+    return Answer(rows_of(every, CASES["boxes"], cells, most=4), sentence)
+
+
+def _of_cells(found: pd.DataFrame) -> Answer:
+    """Say where a grid takes more memory than a tree, how long its lists are, and how far neighbours lie."""
+    found = found.sort_values("filling_fraction", kind="stable")
+    one = headline(found, "order")
+    cells = {
+        "bytes a particle": lambda row: rounded(row["grid_bytes"]),
+        "of a tree": lambda row: rounded(row["tree_bytes"]),
+        "most in a cell": lambda row: f"{row['most_in_a_cell']:.0f}",
+    }
+    larger = one.loc[one["grid_bytes"] > one["tree_bytes"], "filling_fraction"]
+    memory = f"more memory than a tree up to {percent(larger.max())} filled"
+    sparse, dense = one.iloc[0], one.iloc[-1]
+    apart = headline(found, "filling_fraction").set_index("order")["slots_apart_90"]
+    far = listed(f"{slots:,.0f} along {name}" for name, slots in apart.items())
+    sentence = (
+        f"With {dense['n']:,} particles a grid takes {memory if len(larger) else 'less than a tree'} "
+        f"({rounded(sparse['grid_bytes'])} bytes a particle against {rounded(sparse['tree_bytes'])} at "
+        f"{percent(sparse['filling_fraction'])}); at {percent(dense['filling_fraction'])} a cell holds up to "
+        f"{dense['most_in_a_cell']:.0f}, and one in ten partners is farther in memory than {far}."
+    )
+    return Answer(rows_of(one, ["filling_fraction"], cells), sentence)
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FEW_PARTICLES, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FEW_COUNTS, minutes=MINUTES)

@@ -50,6 +50,8 @@ NAMES: dict[str, OldNames] = {  # by the name of the experiment that a run recor
     "gas_ladder": OldNames(now="ladder", adds={"scene": "gas", "steps": 50}),
     "reorder_cost": OldNames(values={"memory": {"worn": AGED, "ordered": FRESH}}),
     "speed_up": OldNames(values={"ordering": {LATTICE: AGED}}),
+    "fence": OldNames(now="contacts", adds={"array": "boxes", "n": [2**20]}),
+    "grid_limits": OldNames(now="contacts", adds={"array": "cells", "n": [2**17]}),
 }
 
 

@@ -8,14 +8,13 @@ import pytest
 from experiments import (
     cache_hit,
     cavity_flow,
+    contacts,
     cooling,
     counters,
     curves,
     decay,
-    fence,
     flock_decay,
     flock_order,
-    grid_limits,
     interval,
     lift,
     pictures,
@@ -180,7 +179,7 @@ def test_trees_without_a_fence_are_wrong_or_not():
     rows = [case | {"fence": "with", "wrong_boxes": 0}] * 4 + [
         case | {"fence": "without", "wrong_boxes": 2}
     ] * 4
-    assert fence.answer(pd.DataFrame(rows)).sentence == (
+    assert contacts.answer(pd.DataFrame(rows)).sentence == (
         "At 8 boxes in 3D from leaves, with the fence 0 of 4 trees have a wrong box (0 % to 60.2 %), without "
         "the fence 4 of 4 trees have a wrong box (39.8 % to 100 %)."
     )
@@ -196,7 +195,7 @@ def test_a_grid_takes_more_memory_than_a_tree_or_less(tree, expected):
          "slots_apart_median": 2.0, "slots_apart_90": 50.0}
         for phi, size in ((0.01, 700.0), (0.2, 4.0))
     ])  # fmt: skip
-    found = grid_limits.answer(rows).sentence
+    found = contacts.answer(rows).sentence
     assert f"a grid takes {expected} (700 bytes a particle against {tree:.0f} at 1 %)" in found
     assert found.endswith("one in ten partners is farther in memory than 50 along row.")
 

@@ -1,4 +1,4 @@
-"""experiments.contacts: additions counted by hand, lists that overflow as the search itself counts them."""
+"""experiments.contacts: additions, lists, races and cells against counts by hand and the search itself."""
 
 import numpy as np
 import pandas as pd
@@ -6,9 +6,15 @@ import pytest
 
 import md
 from experiments import contacts
+from experiments.core.command_line import parsed
+from experiments.core.old_names import arguments_now
+from md.backend.kernels.source import assemble
+from md.particles.cell_grid import CellGrid
 from md.search import Reflexive
 from sfc.cache import AccessStream
-from tests.experiments.runs import one
+from tests.experiments.runs import one, run
+from tests.nvrtc import compile_cubin
+from tests.tiers import full
 
 
 def additions_by_hand(partners: list[list[int]]) -> dict[str, int]:
@@ -93,12 +99,153 @@ def test_the_lists_that_overflow_are_those_that_the_search_counts():
         assert rows.loc[room, "overflow_share"] == listed.search.crowded / 1000 > 0
 
 
+def boxes_of(n: int, dim: int) -> contacts.Boxes:
+    return contacts.Boxes(n, dim, [0, 3], md.backend.get("cpu"))
+
+
+class TestBoxes:
+    @pytest.mark.parametrize("start", contacts.STARTS)
+    @pytest.mark.parametrize(("n", "dim"), [(2, 3), full(300, 2), (600, 3), full(5000, 3)])
+    def test_a_build_gives_the_bounds_of_ranges(self, n, dim, start):
+        boxes = boxes_of(n, dim)
+        kept = boxes.tree.nodes.copy()
+        boxes.build(start, fence=True)
+        assert len(boxes.wrong()) == 0
+        assert np.array_equal(boxes.tree.nodes[:, :dim], kept[:, :dim])
+
+    def test_the_bounds_are_those_of_the_leaves_one_by_one(self):
+        generator = np.random.default_rng(0)
+        low = generator.random((9, 2))
+        high = low + generator.random((9, 2))
+        first, last = np.array([0, 3, 8, 0]), np.array([8, 5, 8, 1])
+        found = contacts.bounds_of_ranges(low, high, first, last)
+        for k, (a, b) in enumerate(zip(first, last, strict=True)):
+            assert np.array_equal(found[2 * k], low[a : b + 1].min(axis=0))
+            assert np.array_equal(found[2 * k + 1], high[a : b + 1].max(axis=0))
+
+    def test_a_wrong_box_is_found_and_a_race_is_the_lowest_of_a_path(self):
+        boxes = boxes_of(300, 3)
+        boxes.build("leaves", fence=True)
+        path = [int(np.argmax(boxes.tree.parent[: 300 - 1]))]  # an inner node, and all above it
+        while boxes.tree.parent[path[-1]] >= 0:
+            path.append(int(boxes.tree.parent[path[-1]]))
+        for node in path:
+            boxes.tree.nodes[2 * node, 1] = -contacts.FAR
+        wrong = boxes.wrong()
+        assert wrong.tolist() == sorted(path)
+        assert boxes.races(wrong) == 1
+
+    def test_boxes_of_no_build_are_all_wrong(self, monkeypatch):
+        boxes = boxes_of(300, 3)
+        monkeypatch.setattr(md.search.bvh.tree, "fit_spanning", lambda *arguments: None)
+        boxes.build("leaves", fence=True)
+        assert len(boxes.wrong()) == 299
+
+
+def test_without_a_device_the_build_without_the_fence_is_refused():
+    case = one(contacts, array="boxes", fence=("without",), n=(10,))
+    with pytest.raises(ValueError, match="--fence without on cpu; allowed: with"):
+        next(contacts.measure(case))
+
+
+def test_no_wrong_tree_leaves_a_largest_share():
+    rows = pd.DataFrame(
+        {"n": 8, "dim": 3, "start": "leaves", "boxes": 7, "wrong_boxes": [0] * 1000, "races": 0}
+    )
+    some = rows.assign(wrong_boxes=[0, 4] * 500, races=[0, 2] * 500)
+    found = contacts.summary(pd.concat([rows.assign(fence="with"), some.assign(fence="without")]))
+    none, half = found.to_dict("records")
+    assert (none["wrong_trees"], none["share_low"]) == (0, 0)
+    assert none["share_high"] == pytest.approx(1 - 0.025 ** (1 / 1000))
+    assert (half["wrong_trees"], half["wrong_boxes"], half["races"]) == (500, 2000, 1000)
+    assert half["share_low"] < 0.5 < half["share_high"]
+
+
+@pytest.mark.parametrize("dim", [full(2), 3])
+def test_the_kernel_without_the_fence_compiles_to_other_code(dim):
+    arguments = contacts.KERNELS, "fit_spanning", dim, np.dtype(np.float32), "aos4", {}
+    whole, without = assemble(*arguments), assemble(*arguments, constants={"NO_FENCE": 1})
+    assert whole.count("VISIT_FENCE();") == 2  # one on each side of the visit
+    defined = whole.replace("#define LAYOUT_AOS4\n", "#define LAYOUT_AOS4\n#define NO_FENCE 1\n", 1)
+    assert without == defined
+    assert compile_cubin(whole) != compile_cubin(without)
+    fenceless = whole.replace("VISIT_FENCE() __threadfence()", "VISIT_FENCE()")
+    assert fenceless != whole
+    assert len(compile_cubin(fenceless)) == len(compile_cubin(without))
+
+
+def row_of(**fields) -> dict:
+    (row,) = contacts.measure(one(contacts, array="cells", n=(1000,), **fields))
+    return row
+
+
+def test_the_table_grows_as_the_density_falls_and_a_tree_does_not():
+    dilute, dense = (row_of(filling_fraction=(phi,), order=("row",)) for phi in (0.01, 0.4))
+    assert dilute["grid_bytes"] > 10 * dense["grid_bytes"]
+    assert dilute["tree_bytes"] == dense["tree_bytes"] > 4 * 16
+    assert dilute["empty_share"] > 0.95 > 0.5 > dense["empty_share"] > 0
+    assert dense["reads_per_particle"] > dilute["reads_per_particle"]
+
+
+def test_cells_and_reads_are_those_of_a_count_by_hand():
+    row = row_of(filling_fraction=(0.3,), order=("row",))
+    state = md.scenes.granular_gas(0.3, md.scenes.box_for(1000, 0.3), seed=0, backend="cpu")
+    side = state.box.lengths[0]
+    cells = int(side)  # along an axis, at least a diameter wide
+    assert row["cells_per_particle"] == cells**3 / 1000
+    number = np.floor(state.pos / side * cells).astype(int)
+    held = np.unique(number, axis=0, return_counts=True)[1]
+    assert row["most_in_a_cell"] == held.max()
+    assert row["empty_share"] == pytest.approx(1 - len(held) / cells**3)
+    assert row["grid_bytes"] == pytest.approx(4 * (cells**3 + 1) / 1000)
+
+
+def test_particles_in_two_cells_are_counted():
+    box = md.Box((4.0, 4.0, 4.0))
+    pos = np.array([[0.5, 0.5, 0.5], [0.6, 0.5, 0.5], [3.5, 3.5, 3.5]])
+    grid = CellGrid(box, 1.0, np.dtype(np.float32), md.backend.get("cpu"))
+    assert contacts.in_cells(md.State(pos, np.zeros_like(pos), box), grid).tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "figures", "columns"),
+    [
+        ("--n 100 --curve morton --step 1 3", {"contacts", "lists"}, ["repeat", "n"]),
+        ("--array boxes --n 100", {"fence"}, ["repeat", "n", "dim", "start", "fence"]),
+        (
+            "--array cells --n 300 --order row hilbert",
+            {"grid_limits", "grid_distances"},
+            ["repeat", "n", "filling_fraction", "order"],
+        ),
+    ],
+)
+def test_each_array_has_its_own_axes_and_figures(arguments, figures, columns, tmp_path):
+    folder = run(contacts, tmp_path, "--quick", *arguments.split())
+    assert {path.stem for path in folder.glob("*.png")} == figures
+    assert list(pd.read_parquet(folder / "table.parquet"))[1 : 1 + len(columns)] == columns
+    assert (folder / "summary.csv").exists()
+
+
+def test_a_former_command_has_its_former_sizes():
+    for name, size in (("fence", 2**20), ("grid_limits", 2**17)):
+        assert parsed(contacts, arguments_now([], name)).n == (size,)
+        assert parsed(contacts, arguments_now(["--n", "300", "400"], name)).n == (300, 400)
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
+        ({"array": "lists"}, "unknown array 'lists'; allowed: one of contacts, boxes, cells"),
         ({"curve": ("peano",)}, "unknown curve 'peano'"),
         ({"room": (0,)}, "--room = 0"),
         ({"step": (-1,)}, "--step = -1"),
+        ({"n": 0}, "--n = 0"),
+        ({"array": "cells", "order": ("spiral",)}, "unknown order 'spiral'"),
+        ({"array": "cells", "filling_fraction": (0.6,)}, "--filling-fraction = 0.6"),
+        (
+            {"array": "cells", "filling_fraction": (1e-12,)},
+            "at the least --filling-fraction: .* cells, at least 12 bytes each",
+        ),
     ],
 )
 def test_what_cannot_be_counted_is_refused(fields, message):

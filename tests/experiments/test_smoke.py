@@ -29,12 +29,10 @@ SMALLER = {
     "curves": "--ordering hilbert-2d morton-3d --size 1 4x4 2x2x2",
     "decay": "--size 6 --steps 40 --observations 5 --model block",
     "encode": "--n 1000 --curve hilbert peano --bits 5 --rounds 2",
-    "fence": "--n 100 --scenes 1 --builds 2",
     "flock_decay": "--n 1000 --predicted-n 1000 --cache 64 --precision float64 --age 2 --last 10 --ages 2 "
     "--search scattered --rounds 2",
     "flock_order": "--n 1000 --dim 3 --steps 4 --observations 2 --pictures 2 --precision float64",
     "flocking": "--n 1000 --precision float64 --age 4 --order-age 2 --search scattered coherent --rounds 2",
-    "grid_limits": "--n 300 --filling-fraction 0.1 0.4 --order row hilbert",
     "interval": "--n 512 --interval 2 6 20 --rounds 1 --least-steps 20 --precision float64",
     "ladder": "--n 500 700 --rung grid --rounds 2 --steps 2 --warmup 1 --precision float64",
     "lift": "--chord 12 --angle 10 --chords-before 0.2 --chords 0.4 --blocks 2 --frames 1 --search linked",

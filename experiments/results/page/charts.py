@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from experiments.core.old_names import experiment_now
 from experiments.results.baselines import again
 from experiments.results.charts import DOTS, OVER, Chart, Points
 from experiments.results.claims.judgement import Shown
@@ -70,7 +71,7 @@ def _of_own(chart: Chart, run: Run) -> list[Row]:
     """Return the points that the queries of a chart find in a run of a reader; each query is asked once."""
     found: dict[tuple, Row] = {}
     for points in _apart(chart):
-        if points.run.split("/")[0] != run.experiment:
+        if experiment_now(points.run.split("/")[0]) != run.experiment:
             continue
         try:
             own = list(_rows_of(chart, points, run))

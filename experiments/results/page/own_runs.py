@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.core.old_names import experiment_now
 from experiments.results.claims.judgement import Judgement, Shown
 from experiments.results.gains import Estimate
 from experiments.results.kept.queries import Query, evaluate, runs_of
@@ -109,7 +110,7 @@ def beside(
         yield from beside(run, part, kept)
     for name, answer in judgement.answers.items():
         query = judgement.claim.queries[name]
-        if {one.split("/")[0] for one in query.run} == {run.experiment}:
+        if {experiment_now(one.split("/")[0]) for one in query.run} == {run.experiment}:
             found = _compared(run, query, answer, [kept[one] for one in query.run])
             id = judgement.claim.id
             yield (id, name, found) if isinstance(found, str) else Compared(id, name, *found)

@@ -125,11 +125,9 @@ TOO_MUCH = {
     "counters": "--n 9999999999999",
     "decay": "--size 9000000",
     "encode": "--n 9999999999999",
-    "fence": "--n 9999999999999",
     "flock_decay": "--n 9999999999999",
     "flock_order": "--n 9999999999999",
     "flocking": "--n 9999999999999",
-    "grid_limits": "--n 9999999999999",
     "interval": "--n 1024 9999999999999",
     "ladder": "--n 9999999999999",
     "lift": "--chord 1e200",
@@ -143,8 +141,8 @@ TOO_MUCH = {
 }
 WITHOUT_PARTICLES = ("curves", "pictures", "wear")  # `pictures` has few cells, `wear` reads runs
 TOO_MUCH_ELSE = [
-    ("fence", "--builds 9999999999999"),
-    ("grid_limits", "--filling-fraction 1e-12"),
+    ("contacts", "--builds 9999999999999 --array boxes"),
+    ("contacts", "--filling-fraction 1e-12 --array cells"),
     ("cavity_flow", "--pictures 99999999999"),
     ("cooling", "--observations 9999999999999"),
     ("decay", "--observations 9999999999999"),

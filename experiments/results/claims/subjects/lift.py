@@ -8,7 +8,7 @@ CLIMB = "ladder --backend cuda --n 131072 2097152 --rounds 3 --steps 32 --warmup
 LADDER = Measured("ladder/h100/gains.png", "833476d", "H100, H200", "2^21 discs", CLIMB)
 LISTS = "rung == 'contacts in lists' and crowded_share >= 0"
 WING, GRID, BOIDS = "lift/h200_three_gases", "grid_limits/cpu", "flocking/h200_100000"
-MEMORY_OF_GRID = "python -m experiments.grid_limits --backend cpu --n 131072 --repeats 1"
+MEMORY_OF_GRID = "python -m experiments.contacts --array cells --backend cpu --n 131072 --repeats 1"
 BOXES = "wrong_boxes"
 WALK, SORTED = ("shared stack", "contacts in lists"), ("data moved", "data moved, in lists")
 
@@ -178,7 +178,7 @@ CLAIMS = (
         sentence="Merged through global memory; in blocks never. Older chips: untried.",
         here="share of wrong trees without fence {without}, with it {fenced}",
         measured=Measured("fence/h100/fence.png", "f54a370", "H100", "2^20 boxes",
-            "fence --backend cuda --scenes 5 --builds 300",
+            "contacts --array boxes --backend cuda --n 1048576 --scenes 5 --builds 300",
         ),
         confirmed_if="without.low > 0 and fenced.high <= 0",
         refuted_if="without.high <= 0",
@@ -247,7 +247,7 @@ CLAIMS = (
                 here="memory of the grid from 30 to 0.3 % filling {growth}",
                 measured=Measured("grid_limits/cpu/grid_limits.png", "df3a5a7", "any machine gives the same",
                     "2^17 spheres",
-                    "grid_limits --backend cpu --n 131072 --repeats 1",
+                    "contacts --array cells --backend cpu --n 131072 --repeats 1",
                 ),
                 sentence_if="growth.low > 50",
                 queries={
@@ -274,7 +274,7 @@ CLAIMS = (
                     """timing --backend cuda --scene granular --fused True --search linked verlet --ordering
                     shuffled row hilbert --n 2097152 --precision float32 --steps 100 --reorder-every 100
                     --runs 3 --rounds 3 --filling-fraction 0.05 0.2 0.4""",
-                    "grid_limits --backend cpu --n 131072 --repeats 1",
+                    "contacts --array cells --backend cpu --n 131072 --repeats 1",
                 ),
                 confirmed_if="rows.low > 8 and bytes.above(1)",
                 refuted_if="rows.high <= 8 or bytes.below(1, of=2)",
@@ -303,7 +303,7 @@ CLAIMS = (
                 measured=Measured("grid_limits/cpu/grid_limits.png", "df3a5a7, e0956af (time)",
                     "any machine gives the same (memory); H100 (time)",
                     "2^17 spheres (memory), 2^21 in 8 clusters (time)",
-                    "grid_limits --backend cpu --n 131072 --repeats 1",
+                    "contacts --array cells --backend cpu --n 131072 --repeats 1",
                     """mixture --backend cuda --n 2097152 --widest 1 --room 8 64 --steps 40 --rounds 3
                     --warmup 20 --search coherent lbvh""",
                 ),

@@ -8,9 +8,11 @@ import sys
 
 import pytest
 
+from experiments.results.claims.claim import collected
+from experiments.results.claims.judgement import judge
 from experiments.results.kept.queries import REFERENCE
 from experiments.results.page import __main__ as command
-from experiments.results.page import runs
+from experiments.results.page import own_runs, runs
 
 pytestmark = pytest.mark.quick
 KEPT = REFERENCE / "fence" / "cpu"
@@ -106,7 +108,14 @@ def test_help_needs_no_library():
 
 def test_a_run_of_the_reader_is_described(run):
     (found,) = runs.own([run])
-    assert (found.own, found.experiment, found.name) == (True, "fence", f"fence/{run.name}")
+    assert (found.own, found.experiment, found.name) == (True, "contacts", f"contacts/{run.name}")
     assert found.command.startswith("python -m experiments.fence") or "fence" in found.command
     (kept,) = [one for one in runs.kept() if one.name == "fence/cpu"]
     assert (found.n, found.runs, found.command) == (kept.n, kept.runs, kept.command)
+
+
+def test_claims_on_kept_runs_of_a_former_name_stand_beside_a_run(run):
+    (found,) = runs.own([run])
+    kept = {one.name: one for one in runs.kept() if one.name == "fence/h100"}
+    claim = judge(collected()["L5"])
+    assert [query for _, query, _ in own_runs.beside(found, claim, kept)] == list(claim.answers)
