@@ -10,9 +10,14 @@ Hit ratios compare orders of the same reads only: a search that reads whole colu
 particles that lie beside each other in memory, so that both its hit ratio and its misses are high. Whether
 cuboids need a curve in space is therefore judged by the misses per particle on the same gas: the figures
 `misses_*`, drawn for geometries that share their gas, such as cuboids, cuboids_boxes and cuboids_space.
+
+With `--average tiles` the hits of squares are mapped, as in figure 5.13 of [thesis]: each tile of a map shows
+the mean over its particles, so that particles that are cached together have one colour. The figure has
+unordered memory, rows and Hilbert's curve, for a CPU's cache of 33125 particles and a GPU's of 256.
 """
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -25,19 +30,25 @@ import pandas as pd
 import md
 import sfc
 from experiments.core import Axis, Settings, figures, main, save_table, style, values
+from experiments.core.settings import UsageError
 from experiments.core.terminal import SMALL_SYSTEM
 from experiments.drawing.systems import draw_system
 from experiments.prediction.cache_models import MODELS, check_models, predicted
-from experiments.prediction.systems import GASES, GEOMETRIES, UNORDERED, Geometry, own_side
+from experiments.prediction.systems import GASES, GEOMETRIES, UNORDERED, own_side
 from experiments.results.answers import Answer, grid, headline, listed, percent, rounded, spread
 from experiments.results.baselines import SHUFFLED
+from experiments.results.charts import DOTS, FILLED, LINES, ORDERS, Chart, Points, Scale, estimates
 
-SHOWN_FILLING, SHOWN_ORDER = 0.2, "hilbert"  # in figures over other axes
+CACHE = 320  # particles: the cache of [thesis], used in figures over other axes
+CURVE = "hilbert"
+NEAR = 1.5  # most misses over those of Hilbert's curve in the figure of that ratio
 LEAST_FILLING = 0.05  # in figures over the filling fraction
-SHOWN = 320  # particles: the cache of [thesis], used in figures over other axes
+SYSTEM, TILES = "system", "tiles"
 THESIS = ("squares", "cuboids", "cubes")  # geometries of [thesis]
 _OWN = ["geometry", "search", "nx", "ny", "nz", "particles", "filling_fraction", "ordering", "model"]
 _OWN += ["cache_particles"]
+MAP_OF = ["filling_fraction", "ordering", "cache_particles"]
+SHAPES = {name: geometry.shape for name, geometry in GEOMETRIES.items()}
 
 
 @dataclass(frozen=True)
@@ -60,7 +71,7 @@ class Config(Settings):
     order of the lattice sites of the initial state."""
     search: Axis[str] = ("linked",)
     """Neighbour searches; their reads are counted."""
-    cache: tuple[int, ...] = (64, 128, 256, SHOWN, 1024, 4096, 16384, 33125, 65536, 262144, 1048576)
+    cache: tuple[int, ...] = (64, 128, 256, CACHE, 1024, 4096, 16384, 33125, 65536, 262144, 1048576)
     """Capacities of the cache in particles; 320 in [thesis]."""
     model: tuple[str, ...] = MODELS
     """Models of the cache; block is that of [thesis]."""
@@ -68,6 +79,11 @@ class Config(Settings):
     """Positions of the particles: granular (no overlaps) or ideal (random)."""
     height: int = 10
     """Height of the cuboids, in d."""
+    average: str = SYSTEM
+    """Particles over which hits are averaged: system (all), tiles (each tile of a map, of squares with the
+    search linked and the model block)."""
+    tiles: int = 128
+    """Number of tiles of a map a side, at most as many as boxes."""
     miss_cost: float = 100.0
     """Time of a miss in units of a hit's."""
 
@@ -78,10 +94,11 @@ class Config(Settings):
             "ordering": (*UNORDERED, *sorted({*sfc.orderings(2), *sfc.orderings(3)})),
             "search": tuple(name for name in md.search.SEARCHES if name != "naive"),
             "gas": GASES,
+            "average": (SYSTEM, TILES),
         }
         self.check_known(known)
         check_models(self.model, self.cache)
-        self.check_least({"size": 2, "height": 2})
+        self.check_least({"size": 2, "height": 2, "tiles": 1})
         self.check("miss_cost", above=0)
         for kind in values(self.geometry):
             most = GEOMETRIES[kind].densest if self.gas == "granular" else 1.0
@@ -89,19 +106,24 @@ class Config(Settings):
             for size in values(self.size):
                 particles = GEOMETRIES[kind].particles(size, self.height, self.highest("filling_fraction"))
                 self.check_memory(f"--size {size} of {kind}", particles, "particles")
+        if self.average == TILES:
+            for name, allowed in {"geometry": "squares", "search": "linked", "model": "block"}.items():
+                if set(values(getattr(self, name))) != {allowed}:
+                    given = " ".join(values(getattr(self, name)))
+                    raise UsageError(f"--{name} {given} beside --average tiles; allowed: {allowed}")
+            most = min(values(self.size), default=self.tiles)
+            self.check("tiles", low=1, high=most, remedy="at most as many as --size")
 
 
 QUICK = {
-    "size": (64,),
-    "filling_fraction": (0.05, 0.2, 0.4),
-    "cache": (64, 256, 320, 1024, 4096),
-    "gas": "ideal",
-}
+    "size": (64,), "filling_fraction": (0.05, 0.2, 0.4), "cache": (64, 256, 320, 1024, 4096), "gas": "ideal",
+    "tiles": 32,
+}  # fmt: skip
 MINUTES = 1.5  # CPU time of 92 of 147 cases, extrapolated
 
 
 def measure(case: Config) -> Iterator[dict]:
-    """Yield a row for each model and capacity."""
+    """Yield a row for each model and capacity, or for each capacity and tile."""
     geometry = GEOMETRIES[case.geometry]
     if case.ordering not in (*UNORDERED, *sfc.orderings(geometry.ordered)):
         return
@@ -123,8 +145,28 @@ def measure(case: Config) -> Iterator[dict]:
         "particles": len(state),
         "reads_per_particle": len(stream.reads) / len(state),
     }
-    for row in predicted(stream, case.model, case.cache, case.miss_cost):
+    tiled = _tiles(case, seen, stream) if case.average == TILES else None
+    for row in tiled or predicted(stream, case.model, case.cache, case.miss_cost):
         yield common | row
+
+
+def _tiles(case: Config, state: md.State, stream: sfc.cache.AccessStream) -> Iterator[dict]:
+    """Yield a row for each capacity and tile."""
+    side = int(state.box.lengths[0])
+    tiles = min(case.tiles, side)
+    x, y = np.minimum((state.pos * (tiles / side)).astype(int), tiles - 1)[stream.readers].T
+    reads = np.bincount(x + tiles * y, np.diff(stream.offsets), tiles**2)
+    for capacity in case.cache:
+        hits = np.bincount(x + tiles * y, sfc.cache.block_hits(stream, capacity), tiles**2)
+        for k in range(tiles**2):
+            yield {
+                "model": "block",
+                "cache_particles": capacity,
+                "tile_x": k % tiles,
+                "tile_y": k // tiles,
+                "reads": int(reads[k]),
+                "hit_ratio": hits[k] / reads[k] if reads[k] else float("nan"),
+            }
 
 
 @lru_cache(maxsize=4)
@@ -143,176 +185,256 @@ def _search(case: Config, state: md.State) -> md.Simulation:
     return md.Simulation(state, md.scenes.SHARED_LAW, search=search, backend=case.backend)
 
 
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw hits over filling fraction, size and capacity, misses, and the systems; write the tables."""
-    if "squares" in set(table["geometry"]):  # so that one of several runs has the picture of all systems
-        style.save(_systems(), out, "systems")
-    shapes = table["geometry"].map({name: geometry.shape for name, geometry in GEOMETRIES.items()})
-    for shape, rows in table.groupby(shapes, sort=False):
-        if rows["geometry"].nunique() > 1:
-            _misses(rows, out, f"misses_{shape}")
-    alone = table[table.groupby(shapes)["geometry"].transform("nunique") == 1]
-    for (kind, search), rows in alone.groupby(["geometry", "search"], sort=False):
-        name = kind if table["search"].nunique() == 1 else f"{kind}_{search}"
-        _over_filling(rows, out, f"filling_{name}")
-        if rows["size"].nunique() > 1:
-            _over_size(rows, out, f"size_{name}")
-        if rows["cache_particles"].nunique() > 1:
-            _over_cache(rows, out, f"cache_{name}")
-    table = table.drop_duplicates([*_OWN, "repeat"])  # two sizes may give a curve the same grid
-    keys = [name for name in _OWN if name != "particles"]
-    summary = table.groupby(keys, sort=False)[["hit_ratio", "speed_up"]].agg(["median", "min", "max"])
-    summary.columns = ["_".join(column) for column in summary.columns]
-    save_table(summary.reset_index(), out, "summary")
+def _nearest(wanted: float) -> Callable[[pd.Series], float]:
+    """Return a function that gives the value of a column nearest to a number, by their ratio."""
+
+    def nearest(column: pd.Series) -> float:
+        found = np.sort(column.unique())
+        return found[np.abs(np.log(found / wanted)).argmin()]
+
+    return nearest
 
 
-def _nearest(column: pd.Series, wanted: float) -> float:
-    found = np.sort(column.unique())
-    return found[np.abs(np.log(found / wanted)).argmin()]
+# What figures over other axes show: of each geometry and search, the value of a column.
+SHOWN: dict[str, Any] = {"size": "max", "model": "first", "cache_particles": _nearest(CACHE)}
+SHOWN |= {"filling_fraction": _nearest(0.2)}
 
 
-def _names(rows: pd.DataFrame) -> list[str]:
-    return list(dict.fromkeys(rows["ordering"]))
+def _at(rows: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
+    """Select, of each geometry and search, the rows with the values of columns in `SHOWN`."""
+    for name in columns:
+        rows = rows[rows[name] == rows.groupby(["geometry", "search"])[name].transform(SHOWN[name])]
+    return rows
 
 
-def _over_filling(rows: pd.DataFrame, out: Path, name: str) -> None:
-    """Draw figures 5.3 and 5.4, or 5.5 and 5.6, of [thesis]: misses and speed-up over the filling."""
-    capacity, size = _nearest(rows["cache_particles"], SHOWN), rows["size"].max()
-    model = rows["model"].iloc[0]
-    rows = rows[(rows["cache_particles"] == capacity) & (rows["size"] == size) & (rows["model"] == model)]
-    note = ""
-    if (rows["filling_fraction"] >= LEAST_FILLING).any() and (rows["filling_fraction"] < LEAST_FILLING).any():
-        rows = rows[rows["filling_fraction"] >= LEAST_FILLING]
-        note = f"; below {LEAST_FILLING:.0%} in the table, for there repeats differ"
-    every = _names(rows)
-    names = style.few(every)
+def _sentence(rows: pd.DataFrame) -> str:
+    """Say what is missed in the best and in the worst order that is drawn, where other figures show it."""
+    rows = _at(rows, SHOWN)
+    drawn = rows[rows["ordering"].isin(style.few(list(rows["ordering"].unique())))]
+    found = estimates(drawn, Points("misses"), ["ordering"]).sort_values("value")
+    ends = [f"{percent(row['value'])} in {row['ordering']} order" for row in found.to_dict("records")]
+    at = rows.iloc[0]
+    return (
+        f"{at['geometry']} of about {at['size']:,} boxes a side, {percent(at['filling_fraction'])} filled: a "
+        f"cache of {at['cache_particles']:,} particles (model {at['model']}) misses {ends[0]}, {ends[-1]}"
+    )
+
+
+def _rows(*columns: str, over: str = "", least: float = 0) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """Return a function that selects the rows of a chart, and adds their misses.
+
+    They are those of geometries that share their gas with no other one in the table, with the values of
+    `columns` in `SHOWN`. There are none if a line over the column `over` would have fewer than three points.
+    Fillings below `least` are left out if there are others.
+    """
+
+    def rows(table: pd.DataFrame) -> pd.DataFrame:
+        if "tile_x" in table:
+            return table.iloc[:0]
+        table = table[table.groupby(table["geometry"].map(SHAPES))["geometry"].transform("nunique") == 1]
+        table = _at(table, columns)
+        if over and table[over].nunique() < 3:
+            return table.iloc[:0]
+        dense = table[table["filling_fraction"] >= least]
+        note = (
+            f"; below {percent(least)} see the table: repeats differ" if 0 < len(dense) < len(table) else ""
+        )
+        return _with_misses(dense if len(dense) else table).assign(left_out=note)
+
+    return rows
+
+
+def _with_misses(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the misses, and over them those of Hilbert's curve at the same repeat, for orders that come near.
+
+    `over_hilbert` is known of orders that miss less than `NEAR` times as much at every filling.
+    """
     rows = rows.assign(misses=1 - rows["hit_ratio"])
-    figure, (missed, gain) = figures.panels_in_a_row(["", ""], 3.1, 3.3, 1.2)
-    for panel, column in ((missed, "misses"), (gain, "speed_up")):
-        figures.median_lines(panel, rows, "filling_fraction", column, style.lines(names), gaps=True)
-        panel.set_xlabel("filling fraction")
-        if (rows[column] > 0).any():  # a cache may hold all of a small system
-            panel.set_yscale("log", nonpositive="mask")
-            figures.plain_log_ticks(panel)
-    missed.set_ylabel("predicted misses, share of the reads")
-    gain.set_ylabel("speed-up of the reads over no hits")
-    figures.name_lines(gain, "memory order", [missed, gain])
-    left_out = style.left_out(every, names)
-    title = f"{rows['geometry'].iloc[0]} of about {size} boxes a side, model {model}, cache of {capacity} "
-    title += f"particles; {_over(rows)}{note}" + (f"\n{left_out}" if left_out else "")
-    figures.titled(figure, title, out, name, rows)
+    case = ["geometry", "search", "size", "filling_fraction", "model", "cache_particles", "repeat"]
+    of_hilbert = rows[rows["ordering"] == CURVE].groupby(case)["misses"].first().rename("of_hilbert")
+    over = rows["misses"] / rows.join(of_hilbert, on=case)["of_hilbert"]
+    at = over.groupby([rows[name] for name in (*case[:-1], "ordering")]).transform("median")
+    most = at.groupby([rows[name] for name in ("geometry", "search", "ordering")]).transform("max")
+    return rows.assign(over_hilbert=over.where(most < NEAR))
 
 
-def _misses(rows: pd.DataFrame, out: Path, name: str) -> None:
-    """Draw the misses per particle of geometries with the same gas over filling fraction; write a table."""
-    size, search = rows["size"].max(), rows["search"].iloc[0]
-    rows = rows[(rows["size"] == size) & (rows["search"] == search)].copy()
-    rows["misses_per_particle"] = rows["reads_per_particle"] * (1 - rows["hit_ratio"])
-    keys = ["model", "cache_particles", "filling_fraction", "geometry", "ordering"]
-    misses = rows.groupby(keys, sort=False)["misses_per_particle"].agg(["median", "min", "max"])
-    save_table(misses.add_prefix("misses_per_particle_").reset_index(), out, name)
-    rows["order"] = [
-        order if order in UNORDERED else f"{order} in {_where(GEOMETRIES[kind])}"
-        for kind, order in zip(rows["geometry"], rows["ordering"], strict=True)
-    ]
-    rows["order"] += [f", {_reads(GEOMETRIES[kind])} read" for kind in rows["geometry"]]
-    parts = []
-    for model, own in rows.groupby("model", sort=False):
-        capacity = _nearest(own["cache_particles"], SHOWN)
-        parts.append((f"{str(model).replace('_', '-')}, {capacity:,} particles", own, capacity))
-    figure, panels = figures.panels_in_a_row([title for title, *_ in parts], 2.7, 3.4, 2.6, sharey=True)
-    look = style.lines_in_turn(list(dict.fromkeys(rows["order"])), "order")
-    for panel, (_, own, capacity) in zip(panels, parts, strict=True):
-        own = own[own["cache_particles"] == capacity]
-        figures.median_lines(panel, own, "filling_fraction", "misses_per_particle", look)
-        panel.set(xlabel="filling fraction", ylabel="predicted misses per particle", yscale="log")
-        figures.plain_log_ticks(panel)
-    figures.name_lines(panels[-1], "memory order, and what is read", panels)
-    lengths = " x ".join(f"{rows[axis].max()}" for axis in ("nx", "ny", "nz"))
-    figures.titled(figure, f"the same gas in a box of {lengths} d; {_over(rows)}", out, name, rows)
+def _of_few(table: pd.DataFrame) -> pd.DataFrame:
+    """Select the rows of fewer than three fillings, or of two sizes, which are too few for lines."""
+    rows = _rows("cache_particles", "model")(table)
+    if len(rows) and rows["filling_fraction"].nunique() > 2:
+        rows = _rows("cache_particles", "model", "filling_fraction")(table)
+        return rows if rows["size"].nunique() == 2 else rows[:0]
+    return rows
 
 
-def _where(geometry: Geometry) -> str:
-    return "the plane" if geometry.ordered == 2 else "space"
+def _same_gas(table: pd.DataFrame) -> pd.DataFrame:
+    """Select the rows of geometries that share their gas, at their largest size; add misses per particle."""
+    if "tile_x" in table:
+        return table.iloc[:0].assign(shape="")
+    shapes = table["geometry"].map(SHAPES)
+    rows = table.assign(shape=shapes)[table.groupby(shapes)["geometry"].transform("nunique") > 1]
+    rows = rows[rows["size"] == rows.groupby("shape")["size"].transform("max")]
+    rows = rows[rows["search"] == rows.groupby("shape")["search"].transform("first")]
+    return rows.assign(misses_per_particle=rows["reads_per_particle"] * (1 - rows["hit_ratio"]))
 
 
-def _reads(geometry: Geometry) -> str:
-    return "columns" if geometry.read < geometry.dim else "boxes"
+def _compared(table: pd.DataFrame) -> pd.DataFrame:
+    """Select the rows of `_same_gas` at the capacity that is shown of each model; add the names of lines."""
+    rows = _same_gas(table)
+    if rows.empty:
+        return rows
+    shown = rows.groupby(["shape", "model"])["cache_particles"].transform(SHOWN["cache_particles"])
+    rows = rows[rows["cache_particles"] == shown]
+    where = {name: " in the plane" if kind.ordered == 2 else " in space" for name, kind in GEOMETRIES.items()}
+    read = {
+        name: ", columns read" if kind.read < kind.dim else ", boxes read"
+        for name, kind in GEOMETRIES.items()
+    }
+    order = rows["ordering"] + rows["geometry"].map(where).where(~rows["ordering"].isin(UNORDERED), "")
+    models = rows["model"].str.replace("_", "-") + rows["cache_particles"].map(", {:,} particles".format)
+    return rows.assign(order=order + rows["geometry"].map(read), cache=models)
 
 
-def _over_size(rows: pd.DataFrame, out: Path, name: str) -> None:
-    """Draw figure 5.9 of [thesis], misses over size: of the orders at one filling, of one order at all."""
-    capacity, model = _nearest(rows["cache_particles"], SHOWN), rows["model"].iloc[0]
-    rows = rows[(rows["cache_particles"] == capacity) & (rows["model"] == model)]
-    every, phi = _names(rows), _nearest(rows["filling_fraction"], SHOWN_FILLING)
-    names = style.few(every)
-    one = SHOWN_ORDER if SHOWN_ORDER in every else names[0]
-    rows = rows.assign(misses=1 - rows["hit_ratio"], phi=[f"{100 * x:g} %" for x in rows["filling_fraction"]])
-    titles = [f"{phi:.0%} filled", one]
-    figure, panels = figures.panels_in_a_row(titles, 3.5, 3.3, 0.6, sharey=True)
-    dense = rows[rows["filling_fraction"] >= LEAST_FILLING]
-    fillings = list(dict.fromkeys(dense["phi"] if len(dense) else rows["phi"]))
-    parts = [
-        (rows[rows["filling_fraction"] == phi], style.lines(names), "memory order"),
-        (rows[rows["ordering"] == one], style.steps_in_turn(fillings, "phi"), "filled"),
-    ]
-    for panel, (part, look, heading) in zip(panels, parts, strict=True):
-        figures.median_lines(panel, part, "nx", "misses", look, gaps=look["hue"] == "phi")
-        panel.set(ylim=(0, None), ylabel="predicted misses, share of the reads")
-        figures.size_axis(panel, "boxes a side")
-        figures.name_lines(panel, heading)
-    left_out = style.left_out(every, names)
-    title = f"{rows['geometry'].iloc[0]}, model {model}, cache of {capacity} particles; {_over(rows)}"
-    title += f"\n{left_out}" if left_out else ""
-    figures.titled(figure, title, out, name, rows)
+def _box(rows: pd.DataFrame) -> str:
+    return (
+        "the same gas in a box of " + " x ".join(f"{rows[axis].max()}" for axis in ("nx", "ny", "nz")) + " d"
+    )
 
 
-def _over_cache(rows: pd.DataFrame, out: Path, name: str) -> None:
-    """Draw misses over the capacity, with a panel for each model."""
-    phi, size = _nearest(rows["filling_fraction"], SHOWN_FILLING), rows["size"].max()
-    rows = rows[(rows["filling_fraction"] == phi) & (rows["size"] == size)]
-    rows = rows.assign(misses=1 - rows["hit_ratio"])
-    models, every = list(dict.fromkeys(rows["model"])), _names(rows)
-    names = style.few(every)
-    titles = [model.replace("_", "-") for model in models]
-    figure, panels = figures.panels_in_a_row(titles, 2.7, 3.2, 1.2, sharey=True)
-    for panel, model in zip(panels, models, strict=True):
-        part = rows[rows["model"] == model]
-        figures.median_lines(panel, part, "cache_particles", "misses", style.lines(names), gaps=True)
-        panel.set(xscale="log", xlabel="capacity (particles)")
-        panel.set_yscale("log", nonpositive="mask")
-        figures.plain_log_ticks(panel, horizontal=True)
-    panels[0].set_ylabel("predicted misses, share of the reads")
-    figures.plain_log_ticks(panels[0])
-    figures.name_lines(panels[-1], "memory order", panels)
-    left_out = style.left_out(every, names)
-    title = f"{rows['geometry'].iloc[0]} of about {size} boxes a side, {phi:.0%} filled; {_over(rows)}"
-    title += f"\n{left_out}" if left_out else ""
-    figures.titled(figure, title, out, name, rows)
+def _tables(table: pd.DataFrame, out: Path) -> None:
+    """Write the summary, and the misses of geometries that share their gas."""
+    if "tile_x" in table:
+        keys, columns, table = MAP_OF, ["hit_ratio"], mean_hits(table)
+    else:
+        for shape, rows in _same_gas(table).groupby("shape", sort=False):
+            of = ["model", "cache_particles", "filling_fraction", "geometry", "ordering"]
+            save_table(_spreads(rows, of, ["misses_per_particle"]), out, f"misses_{shape}")
+        keys, columns = [name for name in _OWN if name != "particles"], ["hit_ratio", "speed_up"]
+        table = table.drop_duplicates([*_OWN, "repeat"])  # two sizes may give a curve the same grid
+    save_table(_spreads(table, keys, columns), out, "summary")
 
 
-def _over(rows: pd.DataFrame) -> str:
-    """Return what the points and ranges of a figure are."""
-    gases = rows["repeat"].nunique() if "repeat" in rows else 1
-    return f"median and range over {gases} gases" if gases > 1 else "one gas"
+def _spreads(table: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataFrame:
+    """Return median, least and most of columns."""
+    found = table.groupby(keys, sort=False)[columns].agg(["median", "min", "max"])
+    return found.set_axis(["_".join(column) for column in found.columns], axis=1).reset_index()
 
 
-def _systems() -> plt.Figure:
-    """Draw figure 5.2 of [thesis]."""
+def mean_hits(table: pd.DataFrame) -> pd.DataFrame:
+    """Average the hit ratio over the tiles of each map, weighted by their reads.
+
+    Args:
+        table: rows of `measure` with tiles.
+    """
+    served = table.assign(hits=(table["hit_ratio"] * table["reads"]).fillna(0))
+    sums = served.groupby([*MAP_OF, "repeat"], sort=False)[["hits", "reads"]].sum()
+    return (sums["hits"] / sums["reads"]).rename("hit_ratio").reset_index()
+
+
+def _maps(table: pd.DataFrame, out: Path) -> None:
+    """Draw the maps of figure 5.13 of [thesis], with a row of panels for each capacity."""
+    first = table[table["repeat"] == 0] if "tile_x" in table else table.iloc[:0]
+    for phi, rows in first.groupby("filling_fraction", sort=False):
+        means = mean_hits(rows).set_index(["cache_particles", "ordering"])["hit_ratio"]
+        capacities, names = rows["cache_particles"].unique(), rows["ordering"].unique()
+        shape = len(capacities), len(names)
+        size = (2.5 * len(names) + 0.9, 2.5 * len(capacities) + 0.6)
+        figure, panels = plt.subplots(*shape, figsize=size, squeeze=False)
+        for panel, at in zip(panels.flat, itertools.product(capacities, names), strict=True):
+            part = rows[(rows["cache_particles"] == at[0]) & (rows["ordering"] == at[1])]
+            picture = part.pivot(index="tile_y", columns="tile_x", values="hit_ratio")
+            look: dict[str, Any] = {"origin": "lower", "cmap": "Blues", "interpolation": "nearest"}
+            look["extent"] = (0, part["nx"].iloc[0]) * 2
+            image = panel.imshow(picture.to_numpy(), vmin=0, vmax=1, **look)
+            panel.set_title(f"{at[1]}, cache {at[0]}: {means[at]:.0%}", fontsize=8)
+            panel.set(xlabel="x (d)", ylabel="y (d)")
+            panel.tick_params(labelsize=7)
+            panel.spines[:].set_visible(True)
+        bar = figure.colorbar(image, ax=panels, shrink=0.7, aspect=30)
+        bar.set_label("predicted hit ratio (block model)", fontsize=8)
+        n = f"{rows['particles'].iloc[0]:,} particles, {phi:.0%} filled"
+        name = figures.file_name("map", first, ["filling_fraction"], [phi])
+        figures.titled(figure, f"{n}; capacity in particles, mean over all reads", out, name, rows)
+
+
+def _systems(table: pd.DataFrame, out: Path) -> None:
+    """Draw figure 5.2 of [thesis], for one of several runs: that of squares."""
+    if "tile_x" in table or "squares" not in set(table["geometry"]):
+        return
     figure = plt.figure(figsize=(7.2, 3.0), layout="none")
-    for place, (name, side, height) in enumerate((("squares", 6, 1), ("cuboids", 6, 10), ("cubes", 6, 6))):
+    for place, (name, height) in enumerate({"squares": 1, "cuboids": 10, "cubes": 6}.items()):
         panel = figure.add_subplot(1, 3, place + 1, projection="3d")
-        draw_system(panel, (side, side, height), columns=name == "cuboids")
+        draw_system(panel, (6, 6, height), columns=name == "cuboids")
         panel.set_title(name, y=1.0)
     figure.subplots_adjust(left=0.0, right=1.0, bottom=0.0, top=0.88, wspace=0.0)
-    return figure
+    style.save(figure, out, "systems")
+
+
+_MISSES, _SHARES = (
+    "predicted misses, share of the reads",
+    Scale("predicted misses, share of the reads", log=10),
+)
+_SHARE = " a share of {value} of the reads misses in {best} order, {of_worst} in {worst} order"
+_SPEED_UP = Scale("speed-up of the reads over no hits", log=10)
+_CACHE = "model {model}, cache of {cache_particles} particles"
+_FILLING, _SIDE = Scale("filling fraction", "filling_fraction"), Scale("boxes a side", "nx", log=2)
+_OF: dict[str, Any] = {"series": "ordering", "title_of_series": "memory order", "files": ("search",)}
+VIEWS = (
+    Chart(
+        "filling_{geometry}",
+        f"At {FILLED}{_SHARE}",
+        LINES, (Points("misses"),
+                Points("over_hilbert", values=Scale(f"misses over those of {CURVE}", line=1)),
+                Points("speed_up", values=_SPEED_UP)),
+        _FILLING, _SHARES, note="{geometry} of about {size} boxes a side, " + _CACHE + "{left_out}",
+        prepare=_rows("cache_particles", "size", "model", over="filling_fraction", least=LEAST_FILLING),
+        **_OF,
+    ),
+    Chart(
+        "size_{geometry}", "",
+        LINES, Points("misses"), _SIDE, Scale(_MISSES, ends=(0, None)), gaps=False, note=_sentence,
+        prepare=_rows("cache_particles", "model", "filling_fraction", over="size"), **_OF,
+    ),
+    Chart(
+        f"size_{{geometry}}_{CURVE}",
+        f"With {{nx}} boxes a side a share of {{value}} of the reads misses along {CURVE} if {{best}} is "
+        "filled, {of_worst} if {worst} is",
+        LINES, Points("misses", f"ordering == '{CURVE}'"), _SIDE, Scale(_MISSES, ends=(0, None)),
+        "filling_fraction", "filled", files=("search",), note="{geometry}, " + _CACHE + "{left_out}",
+        prepare=_rows("cache_particles", "model", over="size", least=LEAST_FILLING),
+    ),
+    Chart(
+        "orders_{geometry}",
+        f"With about {{size}} boxes a side, {FILLED},{_SHARE}",
+        DOTS, (Points("misses"), Points("speed_up", values=_SPEED_UP)), ORDERS, _SHARES, "size",
+        "boxes a side", panels="filling_fraction", heading=FILLED, files=("search",),
+        note="{geometry}, " + _CACHE, prepare=_of_few,
+    ),
+    Chart(
+        "cache_{geometry}", "",
+        LINES, Points("misses"), Scale("capacity (particles)", "cache_particles", log=10), _SHARES,
+        panels="model", varying=("cache_particles",), words={"set_associative": "set-associative"},
+        note=_sentence, prepare=_rows("filling_fraction", "size"), **_OF,
+    ),
+    Chart(
+        "misses_{shape}",
+        f"At {FILLED} a particle has {{value}} misses at best ({{best}}), {{of_worst}} at worst",
+        LINES, Points("misses_per_particle"), _FILLING, Scale("predicted misses per particle", log=10),
+        "order", "memory order, and what is read", panels="cache", note=_box, prepare=_compared,
+    ),
+    _systems,
+    _maps,
+    _tables,
+)  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:
     """Say which share of the reads a cache should serve along each order, and what that is worth."""
+    if "tile_x" in table:
+        return _of_maps(mean_hits(table))
     rows = headline(table, "geometry", "search", "model", "size")
-    rows = rows[rows["cache_particles"] == _nearest(rows["cache_particles"], SHOWN)]
-    phi = _nearest(rows["filling_fraction"], 0.2)
+    rows = rows[rows["cache_particles"] == SHOWN["cache_particles"](rows["cache_particles"])]
+    phi = SHOWN["filling_fraction"](rows["filling_fraction"])
     at = rows[rows["filling_fraction"] == phi].groupby("ordering", sort=False)
     middle = at[["hit_ratio", "speed_up"]].median().sort_values("hit_ratio", ascending=False)
     curves = sorted(middle.index.difference(list(UNORDERED), sort=False), key=lambda name: name != "hilbert")
@@ -336,9 +458,26 @@ def answer(table: pd.DataFrame) -> Answer:
     return Answer(grid(found, *keys, _share, "reads that hit", percent), f"{sentence}.")
 
 
+def _of_maps(rows: pd.DataFrame) -> Answer:
+    """Say which share of the reads each cache should serve along each order."""
+    rows = rows[rows["filling_fraction"] == rows["filling_fraction"].iloc[0]]
+    found = rows.groupby(["ordering", "cache_particles"], sort=False)["hit_ratio"].agg(list).reset_index()
+    hits = grid(found, "ordering", "cache_particles", _share, "reads that hit", "cache of {:,}".format)
+    small, large = (
+        listed(f"{share} along {name}" for name, share in hits.iloc[:, place].items()) for place in (0, -1)
+    )
+    sentence = (
+        f"Of the reads at {percent(rows['filling_fraction'].iloc[0])} filled, a {hits.columns[0]} particles "
+        f"should serve {small} (block model)"
+    )
+    if hits.shape[1] > 1:
+        sentence += f", one of {max(found['cache_particles']):,} {large}"
+    return Answer(hits, f"{sentence}.")
+
+
 def _share(row: dict) -> str:
     return spread(row["hit_ratio"], percent)
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=SMALL_SYSTEM, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=SMALL_SYSTEM, minutes=MINUTES)

@@ -42,6 +42,16 @@ class OldNames:
 
 
 TIMED = OldNames(fields={"samples": "rounds", "repeats": "runs"})  # of every experiment that measures times
+_MAPS = {  # defaults of a former experiment
+    "average": "tiles",
+    "geometry": ["squares"],
+    "search": ["linked"],
+    "model": ["block"],
+    "size": 512,
+    "ordering": ["shuffled", "row", "hilbert"],
+    "filling_fraction": [0.4],
+    "cache": [33125, 256],
+}
 NAMES: dict[str, OldNames] = {  # by the name of the experiment that a run records
     "timing": OldNames(fields={"warmup": None}),
     "decay": OldNames(fields={"looks": "observations"}),
@@ -52,6 +62,7 @@ NAMES: dict[str, OldNames] = {  # by the name of the experiment that a run recor
     "speed_up": OldNames(values={"ordering": {LATTICE: AGED}}),
     "fence": OldNames(now="contacts", adds={"array": "boxes", "n": [2**20]}),
     "grid_limits": OldNames(now="contacts", adds={"array": "cells", "n": [2**17]}),
+    "cache_map": OldNames(now="cache_hit", adds=_MAPS),
 }
 
 

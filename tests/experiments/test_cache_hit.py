@@ -1,10 +1,22 @@
-"""experiments.cache_hit: predicted hits of every ordering, cache and model."""
+"""experiments.cache_hit: predicted hits of every ordering, cache and model, and their maps."""
 
+import itertools
+
+import numpy as np
 import pandas as pd
 import pytest
 
+import md
+import sfc
 from experiments import cache_hit
+from experiments.core.old_names import arguments_now
+from experiments.drawing import style
+from experiments.drawing.charts import draw
+from experiments.prediction.systems import GEOMETRIES
+from experiments.results.charts import estimates, prepared
 from tests.experiments.runs import one, run
+
+MAP = {"average": "tiles", "geometry": ("squares",), "model": ("block",), "tiles": 64}
 
 
 class TestCacheHit:
@@ -16,7 +28,7 @@ class TestCacheHit:
         folder = run(
             cache_hit, tmp_path, "--quick", "--size", "8", "16", "--repeats", "2", "--cache", "64", "128",
             "--ordering", "hilbert", "peano", "compact", "shuffled", "--geometry", *geometries,
-            "--filling-fraction", "0.05", "0.2",
+            "--filling-fraction", "0.05", "0.1", "0.2",
         )  # fmt: skip
         table = pd.read_parquet(folder / "table.parquet")
         assert {str(dtype) for dtype in table.dtypes} <= {"int64", "float64", "str", "object"}
@@ -26,9 +38,8 @@ class TestCacheHit:
         assert ("squares", "compact") not in measured
         assert (table.groupby("case")["model"].nunique() == 3).all()
         names = {path.stem for path in folder.glob("*.png")}
-        assert names == {f"{kind}_{name}" for kind in ("filling", "size", "cache") for name in geometries} | {
-            "systems"
-        }
+        kinds = ("filling", "orders", "cache")
+        assert names == {f"{kind}_{name}" for kind in kinds for name in geometries} | {"systems"}
 
     def test_geometries_with_the_same_gas_are_compared_by_their_misses(self, tmp_path):
         folder = run(
@@ -46,6 +57,76 @@ class TestCacheHit:
             assert misses[key] == pytest.approx(by_hand[key])
         reads = table["reads_per_particle"]
         assert reads["cuboids", "hilbert"] > reads["cuboids_space", "hilbert"]  # whole columns
+
+    def test_tiles_add_up_to_the_whole(self, tmp_path):
+        folder = run(
+            cache_hit, tmp_path, "--quick", *arguments_now(["--tiles", "8"], "cache_map"), "--size", "32",
+            "--cache", "40", "300",
+        )  # fmt: skip
+        table = pd.read_parquet(folder / "table.parquet")
+        assert len(table) == 3 * 2 * 64
+        state = GEOMETRIES["squares"].gas(32, 1, 0.4, "ideal", 1.0, 0, "cpu")
+        ordered = GEOMETRIES["squares"].in_order(state, "hilbert", 0)
+        stream = md.Simulation(ordered, md.scenes.SHARED_LAW, backend="cpu").accesses()
+        rows = table[(table["ordering"] == "hilbert") & (table["cache_particles"] == 40)]
+        hits = (rows["hit_ratio"] * rows["reads"]).sum()
+        assert hits == pytest.approx(sfc.cache.block(stream, 40).hits)
+        assert rows["reads"].sum() == len(stream.reads)
+        beside = (ordered.pos // 4 == [1, 0]).all(axis=1)
+        reads = np.diff(stream.offsets)[beside].sum()
+        assert rows[(rows["tile_x"] == 1) & (rows["tile_y"] == 0)]["reads"].iloc[0] == reads
+        assert [path.name for path in folder.glob("*.png")] == ["map.png"]
+        summary = pd.read_csv(folder / "summary.csv").set_index(["ordering", "cache_particles"])
+        assert summary.loc[("hilbert", 40), "hit_ratio_median"] == pytest.approx(hits / len(stream.reads))
+
+    @pytest.mark.parametrize(
+        ("sizes", "fillings", "names"),
+        [
+            ((8, 16, 32), (0.01, 0.05, 0.2), {"filling", "size", "size_hilbert"}),
+            ((8, 16), (0.1, 0.2), {"orders"}),
+            ((8,), (0.2,), {"orders"}),
+            ((8, 16), (0.1, 0.2, 0.3), {"filling", "orders"}),
+        ],
+    )
+    def test_lines_have_three_points_or_more(self, sizes, fillings, names, tmp_path):
+        draw(cache_hit.VIEWS, self.hits(sizes, fillings), tmp_path)
+        drawn = {path.stem.replace("_cubes", "") for path in tmp_path.glob("*.png")}
+        assert drawn == names
+
+    @staticmethod
+    def hits(sizes, fillings, **more) -> pd.DataFrame:
+        """Hits that miss 0.1 and 0.2 along Hilbert's curve in two gases, 0.12 and 0.28 along Peano's."""
+        case = {"geometry": "cubes", "search": "linked", "model": "block", "cache_particles": 320}
+        case |= {"ny": 1, "nz": 1, "reads_per_particle": 9.0}
+        misses = {"hilbert": (0.1, 0.2), "peano": (0.12, 0.28), "row": (0.9, 0.9)} | more
+        return pd.DataFrame([
+            case | {"size": size, "nx": size, "particles": size**3, "filling_fraction": phi, "repeat": repeat,
+                    "ordering": name, "hit_ratio": 1 - missed, "speed_up": 1 / missed}
+            for size, phi in itertools.product(sizes, fillings) for name, of in misses.items()
+            for repeat, missed in enumerate(of)
+        ])  # fmt: skip
+
+    def test_a_title_is_about_lines_that_are_drawn(self, monkeypatch, tmp_path):
+        titles = []
+        monkeypatch.setattr(style, "save", lambda figure, *others: titles.append(figure.get_suptitle()))
+        many = {"moore": (0.05, 0.05)} | dict.fromkeys(("morton", "tiled", "shuffled", "gray"), (0.5, 0.5))
+        draw(cache_hit.VIEWS[:1], self.hits((8,), (0.1, 0.2, 0.3), **many), tmp_path)
+        (title,) = titles
+        assert title.startswith(
+            "At 30 % filled a share of 0.15 (0.10 to 0.20) of the reads misses in hilbert order, "
+        )
+        assert "in the table: moore, gray" in title
+
+    def test_misses_of_near_orders_are_shown_over_those_of_hilbert(self):
+        chart = cache_hit.VIEWS[0]
+        rows = prepared(chart, self.hits((8, 16), (0.01, 0.1, 0.2)))
+        assert set(rows["filling_fraction"]) == {0.1, 0.2}
+        assert set(rows["size"]) == {16}
+        found = estimates(rows, chart.points[1], chart.each).set_index(["ordering", "filling_fraction"])
+        assert found.loc[("peano", 0.2), ["value", "value_low", "value_high"]].tolist() == pytest.approx(
+            [1.3, 1.2, 1.4]
+        )
+        assert "row" not in found.index
 
     @pytest.mark.parametrize(
         "search", ["scattered", "coherent", pytest.param("tiles", marks=pytest.mark.nightly), "verlet"]
@@ -78,6 +159,14 @@ class TestCacheHit:
                 "--filling-fraction = 0.55; .*; this is granular squares",
             ),
             ({"miss_cost": 0.0}, "--miss-cost = 0.0"),
+            ({"average": "box"}, "unknown average 'box'; allowed: one of system, tiles"),
+            (
+                {"average": "tiles"},
+                "--geometry squares cuboids cubes beside --average tiles; allowed: squares",
+            ),
+            (MAP | {"search": ("tiles",)}, "--search tiles beside --average tiles; allowed: linked"),
+            (MAP | {"model": ("lru",)}, "--model lru beside --average tiles; allowed: block"),
+            (MAP | {"tiles": 65}, "--tiles = 65; allowed: an integer .* up to 64; at most as many as --size"),
         ],
     )
     def test_what_cannot_be_predicted_is_refused(self, fields, message):

@@ -20,7 +20,6 @@ KEPT = Path(__file__).parents[2] / "results" / "reference"
 # In double precision and by few searches, so that few kinds of kernels are compiled.
 SMALLER = {
     "cache_hit": "--geometry cubes --size 8 --filling-fraction 0.2 --ordering hilbert row shuffled",
-    "cache_map": "--size 16 --tiles 8 --cache 40",
     "cavity": "--n 9 --strategy numpy serial --layout arrays --order row hilbert --rounds 2 --updates 81",
     "cavity_flow": "--n 9 17 --drawn 17 --film-n 9 --film-time 0.1 --pictures 2 --settled 5e-2",
     "cooling": "--n 200 --decades 0.1 --observations 6 --softness 0.02 --steps-per-contact 10",
