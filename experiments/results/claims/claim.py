@@ -29,42 +29,7 @@ NUMBERS = ("value", "low", "high", "runs")  # of an answer, in rules and texts
 RULES = ("confirmed_if", "refuted_if", "sentence_if")
 MOST_WORDS = {"claim": 12, "short": 8, "sentence": 30}
 MOST_NUMBERS = 3  # of `sentence` and `here` together; the others are behind the id
-COMMAND = "python -m experiments."
 SUBJECTS = "experiments.results.claims.subjects"
-
-
-@dataclass(frozen=True, init=False)
-class Measured:
-    """Where the numbers of a claim come from.
-
-    Args:
-        figure: its path below `results/reference`.
-        commit: commit of the code that measured, or of the same tree.
-        device: where it was measured.
-        n: sizes.
-        commands: what measures it again: experiments with their flags, without `python -m experiments.`
-
-    Attributes:
-        command: the whole command lines.
-
-    Raises:
-        ValueError: a figure that is not there.
-    """
-
-    figure: str = ""
-    commit: str = ""
-    device: str = ""
-    n: str = ""
-    command: tuple[str, ...] = ()
-
-    def __init__(
-        self, figure: str = "", commit: str = "", device: str = "", n: str = "", *commands: str
-    ) -> None:
-        for name, text in (("figure", figure), ("commit", commit), ("device", device), ("n", n)):
-            object.__setattr__(self, name, text)
-        object.__setattr__(self, "command", tuple(COMMAND + on_a_line(line) for line in commands))
-        if figure and not (REFERENCE / figure).is_file():
-            raise checks.refuse_value("figure", figure, f"a file below {REFERENCE.name}")
 
 
 @dataclass(frozen=True)
@@ -80,7 +45,7 @@ class Claim:
         quote: the source's sentences, word for word; " ... " where words are left out.
         sentence: on what the verdict depends.
         here: numbers measured here; empty without queries.
-        measured: where they come from.
+        figure: that shows them: its path below `results/reference`; empty for none.
         confirmed_if: rule, see `judgement`; empty if it is not measured.
         refuted_if: rule; empty if it is not measured.
         sentence_if: rule that the sentence needs beyond the other two; empty for none.
@@ -99,7 +64,7 @@ class Claim:
     quote: str
     sentence: str
     here: str = ""
-    measured: Measured = field(default_factory=Measured)
+    figure: str = ""
     confirmed_if: str = ""
     refuted_if: str = ""
     sentence_if: str = ""
@@ -123,12 +88,17 @@ class Claim:
         return SOURCES[self.id[0]]
 
     @property
+    def runs(self) -> tuple[str, ...]:
+        """The kept runs that the queries read, each once; `origins` has the facts of each."""
+        return tuple(dict.fromkeys(run for query in self.queries.values() for run in query.run))
+
+    @property
     def rules(self) -> dict[str, str]:
         """The rules that the claim has, by name."""
         return {name: rule for name in RULES if (rule := getattr(self, name))}
 
     def _check_texts(self) -> None:
-        """Check id, words, and names in braces.
+        """Check id, words, figure, and names in braces.
 
         Raises:
             ValueError: one that is not allowed.
@@ -146,6 +116,8 @@ class Claim:
             raise checks.refuse_value("fields without a text", empty, "none")
         if len(given := placeholders(f"{self.sentence} {self.here}")) > MOST_NUMBERS:
             raise checks.refuse_value("numbers of sentence and here", given, f"at most {MOST_NUMBERS}")
+        if self.figure and not (REFERENCE / self.figure).is_file():
+            raise checks.refuse_value("figure", self.figure, f"a file below {REFERENCE.name}")
         for name in ("sentence", "here"):
             for shown in placeholders(getattr(self, name)):
                 query, _, number = shown.partition(".")
@@ -171,10 +143,8 @@ class Claim:
         if not self.parts and bool(judging) == (self.verdict == NOT_MEASURED):
             allowed = f"{NOT_MEASURED!r} without rules, another verdict with them"
             raise checks.refuse_value("verdict", self.verdict, allowed)
-        if bool(self.queries) != bool(self.here and self.measured.command):
-            raise checks.refuse_value(
-                "here, measured", (self.here, self.measured), "both beside queries, else none"
-            )
+        if bool(self.queries) != bool(self.here):
+            raise checks.refuse_value("here", self.here, "a text beside queries, else none")
         used = {name for rule in self.rules.values() for name in names(rule)}
         if missing := sorted(used - set(self.queries)):
             raise checks.refuse_value("rules", missing, f"queries {', '.join(self.queries)}", "add the query")

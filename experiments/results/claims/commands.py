@@ -10,7 +10,8 @@ from types import ModuleType
 
 from experiments.core.command_line import parsed
 from experiments.core.settings import Settings, UsageError
-from experiments.results.claims.claim import COMMAND, Claim
+from experiments.results.claims.claim import Claim
+from experiments.results.claims.origins import COMMAND, origins
 from md import BackendUnavailableError
 from md import backend as backends
 from sfc import checks
@@ -22,7 +23,7 @@ LAST_LINES = 3  # of a run that failed
 
 def distinct(claims: Iterable[Claim]) -> list[str]:
     """Return the command lines of claims, each once, in their order."""
-    return list(dict.fromkeys(line for claim in claims for line in claim.measured.command))
+    return list(dict.fromkeys(one.command for claim in claims for one in origins(claim)))
 
 
 def parse(line: str) -> Settings:

@@ -6,6 +6,7 @@ from pathlib import Path
 from experiments.core.record import write_bytes
 from experiments.results.claims.claim import WORDS, placeholders
 from experiments.results.claims.judgement import Judgement, filled
+from experiments.results.claims.origins import origins
 from sfc import checks
 
 BEGIN, END = "<!-- verdicts: begin -->", "<!-- verdicts: end -->"
@@ -46,12 +47,9 @@ def details(judgement: Judgement) -> list[str]:
         found.append(f"  {name} = {filled('{x}', {'x': answer})}, {answer.interval}{case}")
         over = query.over and f" over {query.over}"
         found.append(f"    {query.statistic} of {query.value} in {', '.join(query.run)}: {query.where}{over}")
-    found += [
-        f"  {name}: {value}"
-        for name in ("device", "n", "commit", "figure")
-        if (value := getattr(claim.measured, name))
-    ]
-    found += [f"  {line}" for line in claim.measured.command]
+    found += [f"  figure: {claim.figure}"] if claim.figure else []
+    for one in origins(claim):
+        found += [f"  {one.run}: {one.device}; n {one.n}; commit {one.commit}", f"    {one.command}"]
     return found + [line for part in judgement.parts for line in details(part)]
 
 
@@ -68,7 +66,7 @@ def markdown(judgements: Iterable[Judgement], reference: str = "reference") -> s
     ]
     for one in judgements:
         claim = one.claim
-        figure = f"[figure]({reference}/{claim.measured.figure})" if claim.measured.figure else ""
+        figure = f"[figure]({reference}/{claim.figure})" if claim.figure else ""
         cells = (claim.id, claim.short, one.word, one.cell, f"{claim.there} [{claim.source}]", figure)
         rows.append("|" + "|".join(cell.replace("|", "\\|") for cell in cells) + "|")
     return "\n".join(rows)

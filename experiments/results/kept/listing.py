@@ -25,6 +25,7 @@ RUNS, ABOUT = "RUNS.md", "about.toml"
 ABOUT_KEYS = ("what", "code", "where")  # the last two replace what the provenance says
 REFERENCE = "reference"  # key of the provenance
 UNKNOWN = "unknown"
+ANY_MACHINE = "any machine"  # begins the device of a run whose numbers are the same everywhere
 _COMMIT = r"\b[0-9a-f]{7}\b"
 COLUMNS = ("run", "what", "where", "n", "runs", "s", "code", "command")
 _HEAD = f"""# Runs
@@ -112,6 +113,18 @@ def read_about(folder: Path) -> dict[str, str]:
             "each one line of text"
         )
     return found
+
+
+def is_same_anywhere(folder: Path) -> bool:
+    """Return whether any machine gives the numbers of a kept run, as it does of predictions.
+
+    Args:
+        folder: of the run.
+
+    Raises:
+        UsageError: a folder without a description.
+    """
+    return read_about(folder).get("where", "").startswith(ANY_MACHINE)
 
 
 def commit_of_kept(folder: Path) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.results.claims.judgement import Judgement, Shown
+from experiments.results.claims.origins import origins
 from experiments.results.kept.queries import REFERENCE
 from experiments.results.page.pictures import embed
 from experiments.results.page.runs import Run
@@ -35,8 +36,8 @@ class ClaimRows:
     def _rows(self, judgement: Judgement) -> dict[str, Any]:
         claim = judgement.claim
         anchor = claim.id.replace(" ", "-")
-        texts = ("id", "claim", "short", "source", "there", "quote")
-        found: dict[str, Any] = {name: getattr(claim, name) for name in texts} | vars(claim.measured)
+        texts = ("id", "claim", "short", "source", "there", "quote", "figure")
+        found: dict[str, Any] = {name: getattr(claim, name) for name in texts}
         found |= {
             "word": judgement.word,
             "cell": judgement.cell,
@@ -45,8 +46,10 @@ class ClaimRows:
         }
         found |= {"anchor": anchor, "name": claim.id.partition(" ")[2].replace("_", " ")}
         found |= {"queries": self._queries(judgement), "picture": None, "picture_at": ""}
-        found["rules"] = list(claim.rules.items())
-        if figure := claim.measured.figure:
+        found |= {"rules": list(claim.rules.items()), "origins": (known := origins(claim))}
+        for name in ("device", "n"):
+            found[name] = "; ".join(dict.fromkeys(getattr(one, name) for one in known))
+        if figure := claim.figure:
             is_first = figure not in self._figures
             found["picture_at"] = self._figures.setdefault(figure, f"{anchor}-figure")
             found["picture"] = embed(REFERENCE, figure) if is_first else None

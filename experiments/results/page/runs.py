@@ -12,11 +12,9 @@ from experiments.core.record import TABLE
 from experiments.core.rerun import experiment_of
 from experiments.core.settings import UsageError
 from experiments.drawing.style import commit_of
-from experiments.results.kept.listing import COLUMNS, kept_runs, read_about, row
+from experiments.results.kept.listing import ANY_MACHINE, COLUMNS, kept_runs, read_about, row
 from experiments.results.kept.queries import REFERENCE
 from sfc import checks
-
-ANY_MACHINE = "any machine"  # begins the device of a run whose numbers are the same everywhere
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ A claim is added to `CLAIMS` of its file, and to no other: terminal, table, page
         quote="the source's sentence, word for word",
         sentence="Reason for the verdict: {time.value} ms.",
         here="{time} ms",
-        measured=Measured("ladder/h100/gains.png", "833476d", "H100", "2^21 discs", "ladder --n 2097152"),
+        figure="ladder/h100/gains.png",
         confirmed_if="time.high < 1", refuted_if="time.low > 1",
         queries={"time": number("ladder/h100", "n == 2**21 and rung == 'build'", "time_ms")},
     ),

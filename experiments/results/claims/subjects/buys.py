@@ -1,6 +1,6 @@
 """Claims on the time that an order saves: phases of a step, the shaken box, other curves."""
 
-from experiments.results.claims.claim import Claim, Measured
+from experiments.results.claims.claim import Claim
 from experiments.results.claims.queries import Query, Runs, both, gain, highest, lowest, number
 
 H100, SMALLER = "timing/h100", "timing/h200_131072_524288"
@@ -51,13 +51,7 @@ CLAIMS = (
         quote="Clearly the force calculation is the performance bottleneck in this case, as expected.",
         sentence="In shuffled and lattice memory, on GPUs and a CPU.",
         here="share {shuffled.value} shuffled, {lattice.value} lattice, H100; {cpu.value} CPU",
-        measured=Measured("speed_up/h200_three_runs/phases.png", "02b5e73, d27db6e (H200), 76c49e5 (CPU)",
-            "H100, H200; Intel Xeon, 8 of 16 cores",
-            "1.0 million spheres in the shaken box; CPU 0.25 million",
-            "speed_up --backend cuda --fused False --filling-fraction 0.2 --rounds 3 --runs 3",
-            """speed_up --backend cpu --length 256 --fused False --filling-fraction 0.2 --shakes-before 1
-            --precision float64 --steps 5 --rounds 3 --runs 3""",
-        ),
+        figure="speed_up/h200_three_runs/phases.png",
         confirmed_if=both("?.low > 0.5", "shuffled", "lattice", "h200", "cpu"),
         refuted_if=both("?.high < 0.5", "shuffled", "lattice", "h200", "cpu"),
         queries={
@@ -78,10 +72,7 @@ CLAIMS = (
         calculation alone ... it is the only computation that runs significantly faster.""",
         sentence="The shape holds, the numbers do not.",
         here="total over the lattice {total_5.value}, {total_40} at 5, 40 % (up to {age.value} steps)",
-        measured=Measured("speed_up/h100/gain_phases.png", "02b5e73", "H100",
-            "0.25, 1.0, 2.0 million spheres",
-            "speed_up --backend cuda --fused False --filling-fraction 0.05 0.2 0.4 --rounds 3 --runs 3",
-        ),
+        figure="speed_up/h100/gain_phases.png",
         confirmed_if="total_20.low > total_5.high and total_40.low > total_20.high and " + both(
             """force_?.low > other_?.high and
             force_?.value - total_?.value < total_?.value - other_?.value""", "5", "20", "40"),
@@ -101,14 +92,7 @@ CLAIMS = (
         fraction of 5% and increases to more than three times as fast with higher filling fractions""",
         sentence="The filling: above three at 40, 50 %, below two at 5 %.",
         here="over the lattice {lattice_5}, {lattice_40} at 5, 40 % (up to {age.value} steps)",
-        measured=Measured("speed_up/h100/gain_fused.png",
-            "02b5e73, a4088a4 (1024 d), 76c49e5 (contacts)", "H100; H200 (1024 d)",
-            "0.25 to 2.5 million spheres; 1.0 million in 1024 x 1024 x 10 d",
-            "speed_up --backend cuda --fused True --filling-fraction 0.05 0.2 0.4 0.5 --rounds 3 --runs 3",
-            "speed_up --backend cuda --fused True --length 1024 --filling-fraction 0.05",
-            """speed_up --backend cuda --fused True --filling-fraction 0.2 --contact-time 1e-4 4e-4 --rounds 5
-            --runs 3""",
-        ),
+        figure="speed_up/h100/gain_fused.png",
         confirmed_if="""lattice_5.high >= 2 and lattice_20.low > lattice_5.high and lattice_40.high >= 3 and
         lattice_50.high >= 3""",
         refuted_if="lattice_5.below(1.5) and lattice_40.below(2) and lattice_50.below(2)",
@@ -130,21 +114,7 @@ CLAIMS = (
         project.""",
         sentence="At 2^21 with linked cells; at 2^17 not, with lists hardly.",
         here="Peano over Hilbert {linked_5}, {linked_40.value} at 5, 40 %; 2^17 {small_40.value}",
-        measured=Measured("timing/h100/gain_n2097152_linked_float32_fused.png",
-            "02c122a, d27db6e (kernel, 2^17), 734f2d0 (scattered)", "H100, H200",
-            "2^21 particles; kernel 2^20; 2^17",
-            """timing --backend cuda --scene granular --fused True --search linked verlet --ordering shuffled
-            lattice row morton hilbert peano --n 2097152 --precision float32 --steps 100 --reorder-every 100
-            --runs 3 --rounds 3 --filling-fraction 0.05 0.2 0.4""",
-            """counters --backend cuda --n 1048576 --ordering shuffled lattice row tiled morton peano hilbert
-            gilbert --runs 3""",
-            """timing --backend cuda --scene granular --fused True --search linked --ordering shuffled lattice
-            row morton hilbert peano --n 131072 524288 --precision float32 --steps 100 --reorder-every 100
-            --runs 3 --rounds 3 --filling-fraction 0.05 0.2 0.4""",
-            """timing --backend cuda --n 2097152 --filling-fraction 0.2 --fused True --search scattered
-            coherent --precision float32 --scene shared --reorder-every 100 --ordering shuffled hilbert peano
-            --rounds 5""",
-        ),
+        figure="timing/h100/gain_n2097152_linked_float32_fused.png",
         confirmed_if=both("linked_?.above(1)", "5", "20", "40"),
         refuted_if=both("linked_?.below(1)", "5", "20", "40"),
         sentence_if="""linked_5.low > 1.08 and linked_5.high < 1.095 and linked_20.low > 1.02 and

@@ -1,6 +1,6 @@
 """Claims on the strategies of a lid-driven cavity."""
 
-from experiments.results.claims.claim import Claim, Measured
+from experiments.results.claims.claim import Claim
 from experiments.results.claims.queries import Query, Runs, both, gain
 
 CPU, SMALL, LARGE = "cavity/cpu", "cavity/h200_41", "cavity/h200_1000"
@@ -27,11 +27,7 @@ CLAIMS = (
         only slows us down by about 20%-30% from the efficient C++ version in the 41x41 case.""",
         sentence="The layout: CUDA beats serial on structs, and loses on arrays.",
         here="serial over numpy {serial}; over serial: threads {threads.value}, CUDA {cuda}",
-        measured=Measured("cavity/h200_41/claims.png", "8a34b99, 2f2c6f4 (H200)",
-            "Intel Xeon, 2 cores; H200 and 16 cores of its host", "41 x 41 points",
-            "cavity --backend cpu --n 41",
-            "cavity --backend cuda --n 41 --strategy numpy serial threads cuda",
-        ),
+        figure="cavity/h200_41/claims.png",
         confirmed_if="""serial.high >= 2.5 and serial_host.high >= 2.5 and threads.below(1) and
         threads_host.below(1) and cuda.below(1)""",
         refuted_if="""serial.below(1.75) and serial_host.below(1.75) and threads.above(1) and
@@ -54,11 +50,7 @@ CLAIMS = (
         noticable slow down.""",
         sentence="The baseline, serial on structs, is slower than numpy; the threads' gain is unexplained.",
         here="threads {threads} (2 cores); CUDA {cuda}; tiles {tiles.value}",
-        measured=Measured("cavity/h200_1000/claims.png", "8a34b99, 2f2c6f4 (H200), 9453439 (tiles)",
-            "Intel Xeon, 2 cores; H200 and 16 cores of its host", "1000 x 1000 points",
-            "cavity --backend cpu --n 1000",
-            "cavity --backend cuda --n 1000 --strategy serial threads cuda tiled",
-        ),
+        figure="cavity/h200_1000/claims.png",
         confirmed_if="""not threads.above(1.09) and not threads_host.above(1.09) and cuda.high >= 10 and
         tiles.below(1)""",
         refuted_if="threads.above(1.09) and threads_host.above(1.09) and cuda.below(5.5) and tiles.above(1)",
@@ -80,11 +72,7 @@ CLAIMS = (
         tests have shown me that this is true in the CUDA cases.""",
         sentence="Threads and CUDA; tiles were not measured on structs.",
         here="threads {threads}, {threads_host.value}; CUDA {cuda.value}",
-        measured=Measured("cavity/cpu/claims.png", "8a34b99, 2f2c6f4 (H200)",
-            "Intel Xeon, 2 cores; H200 and 16 cores of its host", "1000 x 1000 points",
-            "cavity --backend cpu --n 1000",
-            "cavity --backend cuda --n 1000 --strategy serial threads cuda",
-        ),
+        figure="cavity/cpu/claims.png",
         confirmed_if=both("?.above(1)", "threads", "threads_host", "cuda"),
         refuted_if=both("?.below(1, of=3)", "threads", "threads_host", "cuda", by=" or "),
         sentence_if="serial.above(1) and serial_host.above(1)",

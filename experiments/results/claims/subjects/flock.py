@@ -1,6 +1,6 @@
 """Claims on the searches of a flock."""
 
-from experiments.results.claims.claim import Claim, Measured
+from experiments.results.claims.claim import Claim
 from experiments.results.claims.queries import Query, Runs, both, gain
 
 LARGE, SMALL, CPU = "flocking/h200", "flocking/h200_100000", "flocking/cpu"
@@ -24,14 +24,7 @@ CLAIMS = (
         to shared memory""",
         sentence="Staging loses on the GPU, which alone has shared memory.",
         here="H200 {scattered.value}, {coherent.value}, {staged}",
-        measured=Measured("flocking/h200/rungs_float32.png", "8b66b51, 69b843c (CPU)",
-            "H200; Intel Xeon, 2 cores", "10^5 (first step) and 10^6 boids; CPU 10^4",
-            """flocking --backend cuda --n 1000000 --age 0 --search scattered coherent tiles --predicted-up-to
-            0""",
-            """flocking --backend cuda --n 100000 --age 0 --search naive scattered --naive-up-to 100000
-            --predicted-up-to 0""",
-            "flocking --backend cpu --age 0 --search naive scattered coherent tiles",
-        ),
+        figure="flocking/h200/rungs_float32.png",
         confirmed_if=both("?.above(1)", *STEPS),
         refuted_if=both("?.below(1, of=3)", *STEPS, by=" or "),
         sentence_if="""scattered.above(1) and coherent.above(1) and scattered_cpu.above(1) and

@@ -1,6 +1,6 @@
 """Claims on models that foresee the gain of an order."""
 
-from experiments.results.claims.claim import Claim, Measured
+from experiments.results.claims.claim import Claim
 from experiments.results.claims.queries import Query, both, gain, number
 
 H100, CPU = "timing/h100", "timing/cpu_three_runs"
@@ -41,14 +41,7 @@ CLAIMS = (
         results.""",
         sentence="Foreseen gains fall with the filling, those of the force kernel rise.",
         here="measured {measured_5}, {measured_40.value} at 5, 40 %; foreseen {foreseen_40.value} at 40 %",
-        measured=Measured("timing/h100/gain_n2097152_linked_float32_fused.png", "02c122a, f81fe6e (CPU)",
-            "H100; AMD EPYC, 2 cores", "2^21 particles; CPU 2^20",
-            """timing --backend cuda --scene granular --fused True --search linked --ordering shuffled lattice
-            hilbert --n 2097152 --precision float32 --steps 100 --reorder-every 100 --runs 3 --rounds 3
-            --filling-fraction 0.05 0.2 0.4""",
-            """timing --backend cpu --n 1048576 --ordering shuffled hilbert --rounds 3 --runs 3 --scene
-            granular --filling-fraction 0.05 0.2 0.4""",
-        ),
+        figure="timing/h100/gain_n2097152_linked_float32_fused.png",
         confirmed_if=both("measured_?.low <= foreseen_?.value <= measured_?.high", "5", "20", "40"),
         refuted_if="""foreseen_5.value > foreseen_40.value and measured_5.high < measured_40.low or
         foreseen_5.value < foreseen_40.value and measured_5.low > measured_40.high""",

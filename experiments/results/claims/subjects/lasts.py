@@ -1,6 +1,6 @@
 """Claims on the decay of predicted hits: how long an order lasts."""
 
-from experiments.results.claims.claim import Claim, Measured
+from experiments.results.claims.claim import Claim
 from experiments.results.claims.queries import Query, Runs, both, gain, number
 
 SPEED, INTERACTION, SIZE = "decay/h200_speed", "decay/h200_interaction", "decay/h200_size"
@@ -31,21 +31,7 @@ CLAIMS = (
         faster decay of the cache-hit ratio.""",
         sentence="Nearly an identity without collisions; with them the order is the same.",
         here="half lost after {slow_10.value}, {middle_10.value}, {fast_10.value} steps",
-        measured=Measured("decay/h200_speed/by_speed.png", "25c6c5d, 6f8d3d5 (collisions)",
-            "H200, AMD EPYC (collisions); block model, cache of 320",
-            "3,129 and 15,646 discs; with collisions 3,129 and 3,911, in cubes 25,033 spheres",
-            """decay --backend cuda --geometry squares --size 128 --filling-fraction 0.1 0.5 --interaction
-            ideal --speed 0.003 0.01 0.03 --steps 6000 --repeats 3""",
-            """decay --backend cpu --repeats 3 --geometry squares --size 128 --filling-fraction 0.1
-            --interaction elastic --speed 0.003 0.01 0.03 --path 60 --observations 30 --cache 320 --model
-            block""",
-            """decay --backend cpu --repeats 3 --geometry squares --size 64 --filling-fraction 0.5
-            --interaction elastic --speed 0.003 0.01 0.03 --path 5 --observations 24 --cache 320 --model
-            block""",
-            """decay --backend cpu --repeats 3 --geometry cubes --size 32 --filling-fraction 0.4 --interaction
-            elastic --speed 0.0005 0.002 0.008 --contact-steps 25 --steps 2560 --observations 24 --cache 320
-            --model block""",
-        ),
+        figure="decay/h200_speed/by_speed.png",
         confirmed_if="""slow_10.low > middle_10.high and middle_10.low > fast_10.high and slow_50.low >
         middle_50.high and middle_50.low > fast_50.high""",
         refuted_if="slow_10.high < fast_10.low or slow_50.high < fast_50.low",
@@ -72,10 +58,7 @@ CLAIMS = (
         sentence="The word halt: inelastic gases go on losing hits after step 10,000.",
         here="""half lost after {ideal.value}, {elastic.value}, {inelastic.value} steps: ideal, elastic,
         inelastic""",
-        measured=Measured("decay/h200_interaction/by_interaction.png", "25c6c5d",
-            "H200; block model, cache of 320", "15,646 particles",
-            "decay --backend cuda --filling-fraction 0.25 --speed 0.01 --steps 20000 --repeats 3",
-        ),
+        figure="decay/h200_interaction/by_interaction.png",
         confirmed_if="elastic.low > ideal.high and inelastic.low > elastic.high and late.low > 0.95",
         refuted_if="elastic.high < ideal.low or inelastic.high < elastic.low",
         sentence_if="elastic.low > ideal.high and inelastic.low > elastic.high and late.high < 0.95",
@@ -94,11 +77,7 @@ CLAIMS = (
         5.12.""",
         sentence="Within a tenth, where less than a tenth of the system fits the cache.",
         here="half lost after {half_32.value}, {half_64.value}, {half_128.value} steps at 32, 64, 128 boxes",
-        measured=Measured("decay/h200_size/by_size.png", "25c6c5d", "H200; block model, cache of 320",
-            "2,000 to 1 million particles",
-            """decay --backend cuda --size 16 32 64 128 --filling-fraction 0.25 --interaction elastic --speed
-            0.01 --steps 4000 --model block --cache 320 1024 --repeats 3""",
-        ),
+        figure="decay/h200_size/by_size.png",
         confirmed_if=both(
             "half_?.low > 0.9 * half_128.high and half_?.high < 1.1 * half_128.low", "32", "64"),
         refuted_if="half_64.high < 0.9 * half_128.low or half_64.low > 1.1 * half_128.high",

@@ -1,14 +1,12 @@
 """Claims on the tree that finds contacts of discs, on the flow round a wing, and on the grid."""
 
-from experiments.results.claims.claim import Claim, Measured
+from experiments.results.claims.claim import Claim
 from experiments.results.claims.queries import Query, Runs, both, gain, highest, lowest, number
 
 H100, H200, CPU = "ladder/h100", "ladder/h200", "ladder/cpu_room_16"
-CLIMB = "ladder --backend cuda --n 131072 2097152 --rounds 3 --steps 32 --warmup 300"
-LADDER = Measured("ladder/h100/gains.png", "833476d", "H100, H200", "2^21 discs", CLIMB)
+LADDER = "ladder/h100/gains.png"
 LISTS = "rung == 'contacts in lists' and crowded_share >= 0"
 WING, GRID, BOIDS = "lift/h200_three_gases", "grid_limits/cpu", "flocking/h200_100000"
-MEMORY_OF_GRID = "python -m experiments.contacts --array cells --backend cpu --n 131072 --repeats 1"
 BOXES = "wrong_boxes"
 WALK, SORTED = ("shared stack", "contacts in lists"), ("data moved", "data moved, in lists")
 
@@ -93,7 +91,7 @@ CLAIMS = (
         particles.""",
         sentence="The chip. The source's frames hold 16 steps and drawing.",
         here="{h100} H100, {h200} H200",
-        measured=LADDER,
+        figure=LADDER,
         confirmed_if="h100.high >= 1.5 and h200.high >= 1.5",
         refuted_if="h100.below(1.25) and h200.below(1.25)",
         sentence_if="h100.low > 1.5 and h200.high < 1.5 and h200.low > 1",
@@ -107,7 +105,7 @@ CLAIMS = (
         quote="Using shared memory has allowed me to achieve a 43% increase: from 14 FPS to 20 FPS.",
         sentence="Not on Hopper: less than a quarter of it.",
         here="{h100} H100, {h200} H200",
-        measured=LADDER,
+        figure=LADDER,
         confirmed_if="h100.high >= 1.43 and h200.high >= 1.43",
         refuted_if="h100.below(1.215) and h200.below(1.215)",
         sentence_if="h100.high < 1.1075 and h200.high < 1.1075 and ropes.low > 1 and ropes_h200.low > 1",
@@ -124,13 +122,7 @@ CLAIMS = (
         provided no artifacts.""",
         sentence="By little, at the source's size; lists of 16 overflow, of 32 never.",
         here="{walk} H100, {walk_h200} H200; overflow {overflow_16.value} %",
-        measured=Measured("ladder/h100/gains.png", "833476d, df3a5a7 (lists of 16), 1dee31c (counted)",
-            "H100, H200; AMD EPYC, 2 cores", "2^21 discs; CPU 2^17",
-            "ladder --backend cuda --n 131072 2097152 --rounds 3 --steps 32 --warmup 300",
-            """ladder --backend cpu --n 131072 --rung 'shared stack' 'contacts in lists' --room 16 --warmup 10
-            --steps 3 --rounds 3 --runs 1""",
-            "contacts --backend cpu --n 131072 --step 10 300 600 --repeats 2",
-        ),
+        figure="ladder/h100/gains.png",
         confirmed_if=both("?.above(1)", "walk", "sorted", "walk_h200", "sorted_h200")
         + " and overflow_16.low > 0",
         refuted_if=both("?.below(1)", "walk", "sorted", "walk_h200", "sorted_h200")
@@ -155,11 +147,7 @@ CLAIMS = (
         has increased as well as the registers count per thread.""",
         sentence="Additions fall, but with match_any a step is slower. Emulation was not tried.",
         here="additions {additions.value} times fewer; time {h100.value} H100, {h200.value} H200",
-        measured=Measured("contacts/cpu/contacts.png", "1dee31c, 833476d (H100, H200)",
-            "any machine gives the same (additions); H100, H200", "2^17 discs (additions), 2^21",
-            "contacts --backend cpu --n 131072 --step 10 300 600 --repeats 2",
-            "ladder --backend cuda --n 131072 2097152 --rounds 3 --steps 32 --warmup 300",
-        ),
+        figure="contacts/cpu/contacts.png",
         confirmed_if="additions.low > 1 and " + both("not ?.above(1) and not ?.below(1)", "h100", "h200"),
         refuted_if="additions.high <= 1",
         sentence_if="additions.low > 1 and h100.below(1) and h200.below(1)",
@@ -177,9 +165,7 @@ CLAIMS = (
         previous iteration of the loop, occurs after on "Turing". ... The result is a data race.""",
         sentence="Merged through global memory; in blocks never. Older chips: untried.",
         here="share of wrong trees without fence {without}, with it {fenced}",
-        measured=Measured("fence/h100/fence.png", "f54a370", "H100", "2^20 boxes",
-            "contacts --array boxes --backend cuda --n 1048576 --scenes 5 --builds 300",
-        ),
+        figure="fence/h100/fence.png",
         confirmed_if="without.low > 0 and fenced.high <= 0",
         refuted_if="without.high <= 0",
         sentence_if="trees.low >= 1500 and trees_in_blocks.low >= 1500 and blocks.high <= 0",
@@ -197,9 +183,7 @@ CLAIMS = (
         so it is detected only once.""",
         sentence="At 2^17 and 2^21 discs on both chips.",
         here="at least {h100} H100, {h200} H200",
-        measured=Measured("ladder/h100/gains.png", "833476d", "H100, H200", "2^17 and 2^21 discs",
-            "ladder --backend cuda --n 131072 2097152 --rounds 3 --steps 32 --warmup 300",
-        ),
+        figure="ladder/h100/gains.png",
         confirmed_if="h100.above(1) and h200.above(1)",
         refuted_if="h100.below(1, of=2) or h200.below(1, of=2)",
         queries={
@@ -216,10 +200,7 @@ CLAIMS = (
         blue) pressure areas.""",
         sentence="Ahead of the nose, where free flight gives at most 1.2.",
         here="density {ahead}; lift coefficient {lift_up.value}, {lift_down.value} at 10, -10 degrees",
-        measured=Measured("lift/h200_three_gases/map_0012_5_0p1_10.png", "76c49e5", "H200",
-            "202,000 discs, NACA 0012 at Mach 5",
-            "lift --backend cuda --chord 400 --search linked --angle 0 10 -10 --repeats 3 --frames 16",
-        ),
+        figure="lift/h200_three_gases/map_0012_5_0p1_10.png",
         confirmed_if="""ahead.low > 1.2 and below.low > above.high and lift_up.low > 0 and
         lift_down.high < 0""",
         refuted_if="ahead.high < 1.2 or below.high < above.low or lift_up.high < 0",
@@ -245,10 +226,7 @@ CLAIMS = (
                 {growth.value} times the memory. Wrapping it onto a torus, the source's remedy, was not
                 tried.""",
                 here="memory of the grid from 30 to 0.3 % filling {growth}",
-                measured=Measured("grid_limits/cpu/grid_limits.png", "df3a5a7", "any machine gives the same",
-                    "2^17 spheres",
-                    "contacts --array cells --backend cpu --n 131072 --repeats 1",
-                ),
+                figure="grid_limits/cpu/grid_limits.png",
                 sentence_if="growth.low > 50",
                 queries={
                     "growth": gain(GRID, "filling_fraction == ? and order == 'row'", 0.003, 0.3,
@@ -265,17 +243,7 @@ CLAIMS = (
                 Hilbert.""",
                 here="""slots apart: rows {rows.value}, Hilbert {hilbert.value}; bytes of rows over Hilbert's
                 {bytes}""",
-                measured=Measured("timing/h100/gain_n2097152_linked_float32_fused.png",
-                    "d27db6e (bytes), 17aee77 (coherent), 02c122a (time), df3a5a7 (distance)",
-                    "H200 (bytes, coherent), H100 (time); any machine gives the same (distance)",
-                    "2^20 particles (bytes), 2^21 (time), 2^17 (distance)",
-                    """counters --backend cuda --n 1048576 --ordering shuffled lattice row tiled morton peano
-                    hilbert gilbert --runs 3""",
-                    """timing --backend cuda --scene granular --fused True --search linked verlet --ordering
-                    shuffled row hilbert --n 2097152 --precision float32 --steps 100 --reorder-every 100
-                    --runs 3 --rounds 3 --filling-fraction 0.05 0.2 0.4""",
-                    "contacts --array cells --backend cpu --n 131072 --repeats 1",
-                ),
+                figure="timing/h100/gain_n2097152_linked_float32_fused.png",
                 confirmed_if="rows.low > 8 and bytes.above(1)",
                 refuted_if="rows.high <= 8 or bytes.below(1, of=2)",
                 sentence_if="""rows.low > hilbert.high and rows_90.high < hilbert_90.low and bytes.high <
@@ -300,13 +268,7 @@ CLAIMS = (
                 sentence="""At 1 % cells take more bytes than positions and velocities (24) and than a tree,
                 at 20 % less.""",
                 here="bytes a particle at 1, 20 %: {grid_1}, {grid_20}, a tree {tree}",
-                measured=Measured("grid_limits/cpu/grid_limits.png", "df3a5a7, e0956af (time)",
-                    "any machine gives the same (memory); H100 (time)",
-                    "2^17 spheres (memory), 2^21 in 8 clusters (time)",
-                    "contacts --array cells --backend cpu --n 131072 --repeats 1",
-                    """mixture --backend cuda --n 2097152 --widest 1 --room 8 64 --steps 40 --rounds 3
-                    --warmup 20 --search coherent lbvh""",
-                ),
+                figure="grid_limits/cpu/grid_limits.png",
                 confirmed_if="grid_1.low > 48 and grid_1.low > tree.high",
                 refuted_if="grid_1.high < 24",
                 sentence_if="grid_1.low > tree.high and grid_20.high < 24",
@@ -322,10 +284,7 @@ CLAIMS = (
                 sentence="""Over two runs of boids neither tree nor grid is certainly faster. Equal hard
                 spheres cannot be so dense.""",
                 here="tree over grid {tree}; uniform boids {tree_uniform}; neighbours {neighbours.value}",
-                measured=Measured("flocking/h200_100000/times_float32.png", "8b66b51", "H200", "10^5 boids",
-                    """flocking --backend cuda --n 100000 --start uniform clusters --age 0 --steps 20 --search
-                    coherent lbvh --predicted-up-to 0""",
-                ),
+                figure="flocking/h200_100000/times_float32.png",
                 confirmed_if="tree.above(1)",
                 refuted_if="tree.below(1)",
                 sentence_if="tree.low < 1 and tree.high > 1 and neighbours.low > 100",

@@ -1,6 +1,6 @@
 """Claims on the physics of the simulated gas."""
 
-from experiments.results.claims.claim import Claim, Measured
+from experiments.results.claims.claim import Claim
 from experiments.results.claims.queries import Query, Runs, both, highest, lowest, number
 
 CPU, DILUTE = "cooling/cpu_decades", "cooling/h200_5_percent"
@@ -38,12 +38,7 @@ CLAIMS = (
         of homogeneous cooling""",
         sentence="Time: at 10 % filling the gas starts to flow, at 5 % not.",
         here="over Enskog's time, 10 %: {first.value} to {third} by decade; 5 %: {dilute_third.value}",
-        measured=Measured("cooling/cpu_decades/decades.png", "b9fdb35, d27db6e (H200)",
-            "AMD EPYC, 2 cores; H200", "1,024, 4,096 and 16,384 spheres",
-            """cooling --backend cpu --n 1024 4096 16384 --filling-fraction 0.1 --restitution 0.8
-            --steps-per-contact 20 --contact-counts 8 --decades 3.05 --repeats 3""",
-            "cooling --backend cuda --n 4096 16384 --restitution 0.8 0.9 --decades 3.2 --repeats 3",
-        ),
+        figure="cooling/cpu_decades/decades.png",
         confirmed_if=both("?.low > 0.95 and ?.high < 1.05", "dilute_third", "dilute_least", *DECADES),
         refuted_if="""first.low > 1.05 and dilute_third.low > 1.05 or first.high < 0.95 and dilute_third.high
         < 0.95""",

@@ -1,6 +1,6 @@
 """Claims on the hits of a cache that a model predicts for an order: what order should buy."""
 
-from experiments.results.claims.claim import Claim, Measured
+from experiments.results.claims.claim import Claim
 from experiments.results.claims.queries import Query, Runs, both, gain, highest, lowest, number
 
 SQUARES, CUBES = "cache_hit/cpu_squares", "cache_hit/cpu_cubes"
@@ -55,11 +55,7 @@ CLAIMS = (
         in the two dimensions""",
         sentence="The filling: hits stay above 0.9, but Hilbert leads at 40 % alone.",
         here="hits {hilbert_5.value}, {hilbert_20.value}, {hilbert_40.value} at 5, 20, 40 %",
-        measured=Measured("cache_hit/cpu_squares/filling_squares.png", "8afd73a",
-            "any machine gives the same", "6,000 to 63,000 particles",
-            """cache_hit --backend cpu --geometry squares --size 256 --ordering hilbert peano morton --repeats
-            5""",
-        ),
+        figure="cache_hit/cpu_squares/filling_squares.png",
         confirmed_if=both("hilbert_?.low > 0.9", "5", "20", "40") + " and "
         + both("hilbert_?.low > peano_?.high and hilbert_?.low > morton_?.high", "5", "20", "40"),
         refuted_if=both("hilbert_?.high < 0.9", "5", "20", "40") + " or "
@@ -81,15 +77,7 @@ CLAIMS = (
         much more precipitously - so a three-dimensional space-filling-curve has to be investigated.""",
         sentence="The geometry: in cuboids reading boxes is enough, in cubes the 3D curve wins.",
         here="misses in cuboids: columns {columns.value}, boxes {boxes.value}, 3D curve {space.value}",
-        measured=Measured("cache_hit/cpu_cuboids_same_gas/misses_cuboids.png", "8afd73a, a114e7b (one gas)",
-            "any machine gives the same; block model, cache of 320",
-            "780 to 63,000 particles; one gas: 16,000 in cuboids, 13,000 in cubes",
-            "cache_hit --backend cpu --geometry squares cuboids --ordering hilbert --repeats 3",
-            """cache_hit --backend cpu --geometry cuboids cuboids_boxes cuboids_space --size 64 --ordering
-            hilbert --cache 256 320 --repeats 3""",
-            """cache_hit --backend cpu --geometry cubes cubes_boxes cubes_columns --size 32 --ordering hilbert
-            --cache 256 320 --repeats 3""",
-        ),
+        figure="cache_hit/cpu_cuboids_same_gas/misses_cuboids.png",
         confirmed_if="""loss_cuboids.low > loss_squares.high and boxes.low > space.high and cube_boxes.low >
         cube_space.high""",
         refuted_if="""loss_cuboids.high < loss_squares.low or boxes.high < space.low and cube_boxes.high <
@@ -114,12 +102,7 @@ CLAIMS = (
         stays constant over a large range""",
         sentence="Inflated up to 16 boxes a side, constant from 32 on.",
         here="{small.value} at 16, {large.value} at 64, {largest.value} at 256",
-        measured=Measured("cache_hit/cpu_cubes/size_cubes.png", "689961e", "any machine gives the same",
-            "1,600 to 6.4 million particles",
-            "cache_hit --backend cpu --geometry cubes --size 8 16 32 64 --ordering hilbert --repeats 3",
-            """cache_hit --backend cpu --geometry cubes --size 128 256 --ordering hilbert --gas ideal
-            --filling-fraction 0.2""",
-        ),
+        figure="cache_hit/cpu_cubes/size_cubes.png",
         confirmed_if="small.low > large.high and spread.high < 1.02 and spread_ideal.high < 1.02",
         refuted_if="small.high < large.low or spread.low > 1.1 or spread_ideal.low > 1.1",
         queries={
@@ -141,12 +124,7 @@ CLAIMS = (
         sentence="In the source's model; with lines and sets the filling decides.",
         here="""hits at 256: Hilbert {hilbert_256.value}, rows {rows_256.value}; 33,125: rows
         {rows_33125.value}""",
-        measured=Measured("cache_map/h200/map.png", "8afd73a, 689961e (cubes)", "any machine gives the same",
-            "200,263 particles, 50,000 to 250,000 in cubes and squares",
-            """cache_hit --backend cpu --average tiles --geometry squares --size 512 --filling-fraction 0.4
-            --ordering shuffled row hilbert --cache 33125 256 --model block""",
-            "cache_hit --backend cpu --geometry cubes --ordering hilbert row --repeats 3",
-        ),
+        figure="cache_map/h200/map.png",
         confirmed_if="hilbert_256.low > rows_256.high and rows_33125.low > 0.9",
         refuted_if="hilbert_256.high < rows_256.low or rows_33125.high < 0.5",
         sentence_if="lines.high < 1",

@@ -1,6 +1,6 @@
 """Claims on the cost of a reorder, on its place, and on the interval between reorders."""
 
-from experiments.results.claims.claim import Claim, Measured
+from experiments.results.claims.claim import Claim
 from experiments.results.claims.queries import Query, Runs, both, gain, highest, lowest, over_best
 
 COST = "reorder_cost/h200"
@@ -42,11 +42,7 @@ CLAIMS = (
         of already ordered particles quite a bit and the multi-threaded algorithm is significantly faster.""",
         sentence="Noise: threads gain from 2^18 on, ordered memory less than the noise.",
         here="ordered {ordered}, threads {threads.value} at worst",
-        measured=Measured("reorder_cost/h200/cost.png", "76c49e5", "8 of 16 cores of the H200's host",
-            "2^18, 2^20, 2^21 particles",
-            """reorder_cost --backend cuda --precision float32 --n 16384 65536 262144 1048576 2097152 --rounds
-            3 --runs 3""",
-        ),
+        figure="reorder_cost/h200/cost.png",
         confirmed_if="ordered.above(1) and threads.above(1)",
         refuted_if="ordered.below(1, of=2) or threads.below(1, of=2)",
         sentence_if="threads.above(1) and not ordered.above(1)",
@@ -61,11 +57,7 @@ CLAIMS = (
         quote="We only assummed that reordering particles on the CPU would be faster due to the large cache",
         sentence="Not on Hopper, even if copies are left out.",
         here="device over the host's sort {sort_least} to {sort_most.value}",
-        measured=Measured("reorder_cost/h200/cost.png", "76c49e5", "H200 and 8 of 16 cores of its host",
-            "2^14 to 2^21 particles",
-            """reorder_cost --backend cuda --precision float32 --n 16384 65536 262144 1048576 2097152 --rounds
-            3 --runs 3""",
-        ),
+        figure="reorder_cost/h200/cost.png",
         confirmed_if="sort_most.below(1)",
         refuted_if="sort_least.above(1)",
         queries={
@@ -80,22 +72,7 @@ CLAIMS = (
         500 simulation steps was a good compromise, however no rigorous analysis has been performed.""",
         sentence="In the shaken box; in cubes fast spheres want shorter intervals.",
         here="500 over the best: box {box_500}, cubes {cube_500.value} H200, {h100_500.value} H100",
-        measured=Measured("speed_up/h100_interval/interval.png",
-            "02b5e73, d27db6e (cubes, 20 %; CPU), f54a370 (cubes, H100), 734f2d0 (other cubes, H200)",
-            "H100, H200; Intel Xeon, 8 of 16 cores",
-            "1.0 million spheres in the shaken box, CPU 0.14 million; 2^21 and 2^23 particles in cubes",
-            """speed_up --backend cuda --filling-fraction 0.2 --fused True --steps 2500 --rounds 3 --runs 3
-            --reorder-every 50 100 250 500 1250 2500""",
-            """interval --backend cuda --n 2097152 --filling-fraction 0.2 --speed 0.008 0.002 --interval 20 40
-            80 160 320 500 1280 2560 --rounds 3 --runs 3""",
-            """interval --backend cuda --n 2097152 --speed 0.002 0.008 --interval 20 40 80 100 160 320 500
-            1280 2560 --rounds 3""",
-            "interval --backend cuda --n 2097152",
-            "interval --backend cuda --n 8388608 --speed 0.002",
-            """speed_up --backend cpu --length 192 --filling-fraction 0.2 --contact-time 4e-4 --fused True
-            --precision float64 --steps 1250 --shakes-before 2 --reorder-every 10 50 250 1250 --rounds 3
-            --runs 3""",
-        ),
+        figure="speed_up/h100_interval/interval.png",
         confirmed_if=both("?.above(1)", *ENDS) + " and box_500.high < 1.1",
         refuted_if="box_500.above(1.25, of=5) or " + both("?.below(1, of=5)", *ENDS, by=" or "),
         sentence_if="cube_500.high < 1.1 and h100_500.low > 1.1",

@@ -11,7 +11,8 @@ import pytest
 from experiments.core.record import read_provenance
 from experiments.drawing.style.origin import origin_of
 from experiments.results.claims import claim as claims
-from experiments.results.claims.claim import SOURCES, Measured, by_subject, collected, every
+from experiments.results.claims.claim import SOURCES, by_subject, collected, every
+from experiments.results.claims.origins import origin, origins
 from experiments.results.kept import listing
 from experiments.results.kept.listing import read_about
 from experiments.results.kept.queries import REFERENCE
@@ -63,8 +64,8 @@ def test_the_sources_are_listed():
         ({"here": "{loss}"}, r"claim T1: here = '\{loss\}'; allowed: ordered, threads"),
         ({"here": "{ordered.width}"}, r"claim T1: here = '\{ordered.width\}'; allowed: .*\.low, \.high"),
         ({"here": "{ordered} " * 4}, "claim T1: numbers of sentence and here = .*; allowed: at most 3"),
-        ({"here": ""}, "claim T1: here, measured = .*; allowed: both beside queries"),
-        ({"measured": Measured()}, "claim T1: here, measured = .*; allowed: both beside queries"),
+        ({"here": ""}, "claim T1: here = ''; allowed: a text beside queries, else none"),
+        ({"figure": "none.png"}, r"claim T1: figure = 'none\.png'; allowed: a file below reference"),
         ({"confirmed_if": ""}, r"claim T1: rules = \['refuted_if'\]; allowed: confirmed_if and refuted_if"),
         ({"confirmed_if": "loss.low > 1"}, r"claim T1: rules = \['loss'\]; allowed: queries ordered"),
         ({"confirmed_if": "loss.low >"}, "claim T1: rule = 'loss.low >'; allowed: a Python expression"),
@@ -88,12 +89,7 @@ def test_alternatives_of_a_rule_are_counted(claim):
                     assert of == len(joined)
 
 
-def test_a_figure_that_is_missing_is_refused():
-    with pytest.raises(ValueError, match=r"figure = 'none\.png'; allowed: a file below reference"):
-        Measured("none.png")
-
-
-def test_line_breaks_in_texts_are_spaces_and_commands_are_whole():
+def test_line_breaks_in_texts_are_spaces():
     claim = replace(
         collected()["T1"],
         sentence="""Two
@@ -101,18 +97,10 @@ def test_line_breaks_in_texts_are_spaces_and_commands_are_whole():
         sentence_if="",
     )
     assert claim.sentence == "Two lines."
-    assert Measured(
-        "",
-        "",
-        "",
-        "",
-        """decay
-        --n 3""",
-    ).command == ("python -m experiments.decay --n 3",)
 
 
 MEASURED = [claim for claim in every(collected()) if claim.queries]
-RUNS = sorted({run for claim in MEASURED for query in claim.queries.values() for run in query.run})
+RUNS = sorted({run for claim in MEASURED for run in claim.runs})
 
 
 def commit_of(code: str) -> str:
@@ -127,16 +115,20 @@ def listed(run: str) -> str:
     return commit_of(dict(zip(listing.COLUMNS, cells, strict=True))["code"])
 
 
-@pytest.mark.parametrize("claim", MEASURED, ids=lambda claim: claim.id)
-def test_device_and_commit_are_those_of_the_runs(claim):
-    runs = {run for query in claim.queries.values() for run in query.run}
-    assert set(re.findall(r"\b[0-9a-f]{7}\b", claim.measured.commit)) == {listed(run) for run in runs}
-    for run in runs:
-        origin = read_provenance(REFERENCE / run)
-        device = origin["backend"]["device"]
-        cpu = origin["machine"]["cpu"].replace("(R)", "").split()[0]
-        named = device.split()[1] if device.startswith("NVIDIA") else cpu
-        assert named in claim.measured.device or "any machine" in claim.measured.device
+@pytest.mark.parametrize("run", RUNS)
+def test_commit_device_and_sizes_of_a_claim_are_those_of_the_list_of_runs(run):
+    cells = dict(zip(listing.COLUMNS, listing.row(REFERENCE / run, read_about(REFERENCE / run)), strict=True))
+    assert origin(run).commit == listed(run)
+    assert (origin(run).device, origin(run).n) == (cells["where"], cells["n"])
+    named = read_provenance(REFERENCE / run)["backend"]["device"].split()[1]
+    assert named in origin(run).device or read_provenance(REFERENCE / run)["backend"]["name"] == "cpu"
+
+
+def test_a_claim_has_the_origins_of_the_runs_that_it_reads():
+    assert [one.run for one in origins(collected()["T12"])] == [
+        "speed_up/h100", "speed_up/h200_1024", "speed_up/h100_contacts"
+    ]  # fmt: skip
+    assert origins(collected()["L8"]) == []
 
 
 @pytest.mark.parametrize("run", RUNS)
@@ -161,11 +153,6 @@ def test_pages_name_runs_that_are_kept():
         short = set(re.findall(r"`((?:cpu|h100|h200)(?:_\w+)?)`", text))
         assert sorted(name for name in full if not (REFERENCE / name).is_dir()) == [], page
         assert short - names == set(), page
-
-
-def test_every_command_names_its_backend():
-    lines = [line for claim in every(collected()) for line in claim.measured.command]
-    assert [line for line in lines if "--backend cpu" not in line and "--backend cuda" not in line] == []
 
 
 @pytest.mark.parametrize("claim", MEASURED, ids=lambda claim: claim.id)

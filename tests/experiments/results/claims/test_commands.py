@@ -3,12 +3,10 @@
 import importlib
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
 
 from experiments.core.settings import Settings
-from experiments.peers import PEERS
 from experiments.results.claims import __main__ as command
 from experiments.results.claims import commands
 from experiments.results.claims.claim import collected, every
@@ -18,14 +16,6 @@ LINES = commands.distinct(every(collected()))
 ONE_EACH = list({line.split()[2]: line for line in LINES}.values())  # of each experiment
 SMALL = "python -m experiments.curves --backend cpu"
 ON_DEVICE = "python -m experiments.decay --backend cuda"
-
-
-@pytest.fixture
-def a_large_machine(monkeypatch):
-    """One that has room for all of them, and the peers."""
-    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(total=2**40))
-    for peer in PEERS.values():
-        monkeypatch.setattr(peer, "require", lambda: None)
 
 
 @pytest.mark.parametrize("line", by_default(LINES, set(ONE_EACH).__contains__, full))

@@ -30,7 +30,7 @@ def test_the_table_has_a_row_a_claim_whose_figures_exist(judgements):
     assert len(rows) == len(IDS) + 2
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7}
     links = re.findall(r"\]\((reference/[^)]+)\)", "\n".join(rows))
-    assert len(links) == sum(bool(one.claim.measured.figure) for one in judgements)
+    assert len(links) == sum(bool(one.claim.figure) for one in judgements)
     for row, one in zip(rows[2:], judgements, strict=True):
         assert f"|{one.word}|" in row
         assert one.claim.short in row

@@ -1,52 +1,48 @@
-"""The commands of a claim make rows of its kept runs again: they have the settings of these runs."""
+"""The commands of a claim measure its kept runs again: they have the settings of these runs."""
 
 from dataclasses import asdict
 from importlib import import_module
 
 import pytest
 
-from experiments.core.old_names import experiment_now
-from experiments.core.rerun import config_of
-from experiments.core.settings import values
+from experiments.core import old_names
+from experiments.core.old_names import OldNames
+from experiments.core.rerun import config_of, experiment_of
+from experiments.core.settings import UsageError
 from experiments.results.claims.claim import collected, every
 from experiments.results.claims.commands import parse
-from experiments.results.kept.listing import read_about
+from experiments.results.claims.origins import command_of
+from experiments.results.kept.listing import is_same_anywhere
 from experiments.results.kept.queries import REFERENCE
 
-MEASURED = {claim.id: claim for claim in every(collected()) if claim.queries}
-# Commands with other settings than those of the kept run, to be mended in the file of claims.
-OTHERS = {"T3", "T12", "T15", "T16", "L8 far_in_memory", "L8 long_lists", "B1", "F1", "F2", "F3"}
+RUNS = sorted({run for claim in every(collected()) for run in claim.runs})
 
 
-def differences(line: str, run: str) -> list[str]:
-    """Settings by which a command makes no row of a kept run: axes without a common value, other settings."""
-    name = experiment_now(run.split("/")[0])
+@pytest.mark.parametrize("run", RUNS)
+def test_the_command_of_a_run_has_all_its_settings(run, a_large_machine):
+    name = experiment_of(REFERENCE / run, {"experiment": run.split("/")[0]})
     config_type = import_module(f"experiments.{name}").Config
-    kept, asked = asdict(config_of(REFERENCE / run, "--from", config_type, name)), asdict(parse(line))
-    if read_about(REFERENCE / run).get("where", "").startswith("any machine"):
-        asked["backend"] = kept["backend"]
-    found = []
-    for name, value in kept.items():
-        in_common = set(values(asked[name])) & set(values(value)) if isinstance(asked[name], tuple) else False
-        if asked[name] != value and not in_common:
-            found.append(f"{name} {asked[name]}, kept {value}")
-    return found
+    kept, asked = (
+        asdict(config_of(REFERENCE / run, "--from", config_type, name)),
+        asdict(parse(command_of(run))),
+    )
+    if is_same_anywhere(REFERENCE / run):
+        assert asked["backend"] == "cpu"
+        kept["backend"] = "cpu"
+    assert asked == kept
 
 
-@pytest.mark.parametrize("id", MEASURED)
-def test_each_kept_run_of_a_claim_is_asked_for_by_one_of_its_commands(id, request):
-    if id in OTHERS:
-        request.applymarker(pytest.mark.xfail(strict=True))
-    claim = MEASURED[id]
-    for run in sorted({run for query in claim.queries.values() for run in query.run}):
-        name = experiment_now(run.split("/")[0])
-        found = {
-            line: differences(line, run) for line in claim.measured.command if f"experiments.{name} " in line
-        }
-        assert [] in found.values(), f"{id}, {run}: {found or 'no command'}"
+def test_a_default_of_today_that_was_another_one_is_in_the_command():
+    assert "--runs 1 " in command_of("speed_up/h200_1024")  # runs: 3 today
+    assert "--rounds 7 " in command_of("timing/h200_orders")  # recorded as samples
+    assert "--warmup" not in command_of("timing/h200_orders")  # no setting of today
 
 
-@pytest.mark.parametrize("id", MEASURED)
-def test_a_command_names_its_backend(id):
-    for line in MEASURED[id].measured.command:
-        assert "--backend " in line, line
+def test_the_command_follows_the_present_names(monkeypatch):
+    names = OldNames(fields={"precision": "n"}, values={"n": {"float32": "8"}}, now="curves")
+    monkeypatch.setitem(old_names.NAMES, "cavity", names)
+    with pytest.raises(UsageError, match=r"cavity/cpu has settings that curves has no longer: .*NAMES"):
+        command_of("cavity/cpu")
+    merged = OldNames(fields={"start": None}, adds={"start": ["clusters"]})
+    monkeypatch.setitem(old_names.NAMES, "flocking", merged)
+    assert " --start clusters " in command_of("flocking/cpu")

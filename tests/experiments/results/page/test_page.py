@@ -14,6 +14,7 @@ from experiments.results.claims import judgement
 from experiments.results.claims.claim import collected
 from experiments.results.claims.judgement import Shown
 from experiments.results.claims.numbers import NUMBERS
+from experiments.results.claims.origins import origins
 from experiments.results.kept.queries import REFERENCE, evaluate
 from experiments.results.page import __main__ as command
 from experiments.results.page import build as pages
@@ -94,8 +95,8 @@ def test_the_rows_of_a_claim_have_all_that_is_behind_its_verdict(document, judge
         assert cells[3].startswith("NVIDIA H")
         assert cells[5] == " ".join(claim.queries[name].run)
         assert claim.queries[name].where in cells[6]
-    for part in (*claim.measured.command, claim.measured.commit, claim.measured.device, claim.measured.n):
-        assert part in text
+    for one in origins(claim):
+        assert f"{one.run}{one.device}; n {one.n}; commit {one.commit}: {one.command}" in text
 
 
 def test_numbers_of_sentences_and_points_are_answers_of_queries(document, data):
