@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from tests.shown import figures
 from tests.shown.arrays import node
-from tests.shown.entries import output_of, replot
+from tests.shown.entries import PNG, output_of, replot
 
 PICTURES = (".png", ".pdf", ".svg", ".jpg", ".mp4", ".gif")
 _SIGN = b"recorded figure "
@@ -85,7 +85,11 @@ def catching() -> Iterator[Caught]:
         film = {"pictures": len(sums), **ends, "every": {"bytes": sums}}
         caught.sign(writer.outfile, caught.add(writer.fig, film))
 
+    def png(figure: Figure, file: Any, about: dict) -> None:
+        figure.savefig(file, format="png", metadata=about)  # there are no colours to be reduced
+
     with (
+        mock.patch(PNG, png),
         mock.patch.object(Figure, "savefig", lambda figure, target, **of: caught.save(figure, target, **of)),
         mock.patch.multiple(MovieWriter, setup=setup, grab_frame=grab_frame, finish=finish),
     ):

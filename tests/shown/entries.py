@@ -19,11 +19,12 @@ ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "results" / "reference"
 
 # Name of the experiment in the folder of a kept run -> module that draws it now, where they differ.
-MERGED = {"fence": "contacts", "grid_limits": "contacts", "cache_map": "cache_hit"}
+MERGED = {"fence": "contacts", "grid_limits": "contacts", "cache_map": "cache_hit", "gas_ladder": "ladder"}
 VERDICTS = ("experiments.verdicts",)
 PAGE = ("experiments.report",)  # beside `--results FOLDER`, into which it writes the page
 PAGE_FILE = "report.html"
 WRITERS = (("experiments.verdicts", "--write"), ("experiments.reference", "list"))  # of pages of results
+PNG = "experiments.drawing.style.saving._write_png"  # it writes a figure with few colours
 WARM = ("matplotlib.pyplot", "seaborn", "pandas", "tyro", "md", "pyarrow.parquet", "scipy.optimize")
 
 
