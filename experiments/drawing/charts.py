@@ -50,6 +50,7 @@ _WIDTH, _HEIGHT = 2.7, 2.9  # of a panel of lines, in inches
 _ROW, _STATE, _MARGIN = 0.21, 0.06, 0.65  # inches: of a row of dots, for each more state, around the rows
 _LEAST_ROWS = 5  # a figure of fewer rows of dots is as high, so that its title has room
 _BOUND: dict[str, Any] = {"color": "#6B4F3A", "linestyle": ":", "linewidth": 1}
+_FITTED: dict[str, Any] = {"linestyle": ":", "linewidth": 2.2, "alpha": 0.7}
 _MARK: dict[str, Any] = {"color": "#D00000", "marker": "s", "linestyle": "", "markerfacecolor": "none"}
 _SHADES = (("#56B4E9", ""), ("#E69F00", "//"), ("#009E73", ".."), ("#CC79A7", "xx"), ("0.8", "\\\\"))
 _BAR, _NO_SERIES = 0.62, " "
@@ -184,9 +185,11 @@ def _figure(chart: Chart, rows: pd.DataFrame) -> Figure | None:
     for parts, line in zip(grid, panels, strict=True):
         every = pd.concat([part.found for part in parts], ignore_index=True)
         for part, panel in zip(parts, line, strict=True):
-            _DRAWN[chart.form](panel, chart, part, shared)
-            _limit(panel, chart, part, part.found if shared.is_beside else every)
-            _name_axes(panel, chart, part, shared)
+            _DRAWN[chart.form](panel, chart.beside(part.points), part, shared)
+        for part, panel in zip(parts, line, strict=True):  # those of a line share an axis
+            own = chart.beside(part.points)
+            _limit(panel, own, part, part.found if shared.is_beside else every)
+            _name_axes(panel, own, part, shared)
     _name_series(chart, panels, shared)
     figure.suptitle(_title(chart, measures[0], grid, shared), fontsize=9)
     return figure
@@ -195,7 +198,7 @@ def _figure(chart: Chart, rows: pd.DataFrame) -> Figure | None:
 def _measures(chart: Chart, rows: pd.DataFrame) -> Iterator[tuple[Points, pd.DataFrame]]:
     """Yield the points of each line of panels and their numbers; each baseline has a line of its own."""
     for points in chart.measures:
-        found = estimates(rows, points, chart.each)
+        found = estimates(rows, points, chart.beside(points).each)
         if found.empty and points.over and chart.otherwise is not None:
             points, found = chart.otherwise, estimates(rows, chart.otherwise, chart.each)
         if OVER in found and not points.pairs and OVER not in (chart.series, chart.panels):
@@ -329,16 +332,22 @@ def _lines(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
     """Draw a line for each series: with intervals, a range over gases as a band, or without."""
     x = chart.names.column
     peers = [name for name in shared.series if name in chart.peers]
+    colours: dict[str, str] = {}
     for series in ([name for name in shared.series if name not in peers], peers):
         found, look = _look(chart, part.found, shared, series)
+        colours |= dict(zip(map(str, series), look["palette"].values(), strict=True))
         has_ends = (found[LOW] < found[HIGH]).any() or not part.points.statistic
         if found["of_gases"].any() or not has_ends:
             _plain_lines(panel, found, x, look, chart.gaps)
         else:
             figures.lines(panel, found, x, VALUE, look, log=bool(chart.names.log))
-    for points in chart.bounds:
-        bound = _of(estimates(shared.rows, points, [*part.at, x]), part.at).sort_values(x)
-        panel.plot(bound[x], bound[VALUE], label=points.label, **_BOUND)
+    for points in [points for points in chart.bounds if chart.beside(points) == chart]:
+        series = [] if points.label else [chart.series]
+        bound = _of(estimates(shared.rows, points, [*part.at, x, *series]), part.at).sort_values(x)
+        if points.label:
+            panel.plot(bound[x], bound[VALUE], label=points.label, **_BOUND)
+        for _, own in bound.groupby(series) if series else ():
+            panel.plot(own[x], own[VALUE], **_FITTED, color=colours[str(own[chart.series].iloc[0])])
     for marks in chart.marks:
         if not marks.where or len(shared.rows.query(marks.where)) == len(shared.rows):
             own = _of(marks.table, {name: at for name, at in part.at.items() if name in marks.table})
@@ -438,7 +447,9 @@ def _name_axes(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
         return
     if chart.names.log:
         panel.set_xscale("log", base=chart.names.log)
-    if chart.names.log == 10:
+    if chart.names.from_zero:
+        panel.set(xscale="symlog", xlim=(0, None))
+    elif chart.names.log == 10:
         figures.plain_log_ticks(panel, horizontal=True)
     elif not chart.names.log:
         panel.set_xlim(*chart.names.ends)
@@ -469,7 +480,8 @@ def _limit(panel: Axes, chart: Chart, part: Part, found: pd.DataFrame) -> None:
     if chart.form == BARS:
         return
     if not axis.log:
-        (panel.set_xlim if across else panel.set_ylim)(*axis.ends)
+        if axis.ends != (None, None):
+            (panel.set_xlim if across else panel.set_ylim)(*axis.ends)
     elif (found[VALUE] <= 0).any():  # a cache may hold all of a small system
         if (found[VALUE] > 0).any():
             (panel.set_xscale if across else panel.set_yscale)("log", nonpositive="mask")
@@ -512,7 +524,7 @@ def _title(chart: Chart, measure: tuple, grid: Sequence[Sequence[Part]], shared:
     ages = _ages(selected(shared.rows, points), orders)
     if len(ages) and "reorder_every" not in shared.rows:  # which tells of later reorders
         note += f"; orders: {fresh(round(ages.max()))}"
-    about = _about(found)
+    about = _about(found, shared.rows)
     if any(np.isfinite(_floor(part.found)) for line in grid for part in line):
         about += "; grey: noise (one case measured twice)"
     if points.pairs and _is_same(found).any():
@@ -522,9 +534,10 @@ def _title(chart: Chart, measure: tuple, grid: Sequence[Sequence[Part]], shared:
     return "\n".join(filter(None, [sentence, note.removeprefix("; "), about, shared.note]))
 
 
-def _about(found: pd.DataFrame) -> str:
-    """Describe points and intervals."""
+def _about(found: pd.DataFrame, rows: pd.DataFrame) -> str:
+    """Describe points and intervals; a column `spread_over` says what is repeated, if these are no gases."""
     if not found["of_gases"].any():
         return gains.caption(found)
-    gases = int(found["runs"].max())
-    return f"median and range over {gases} gases" if gases > 1 else "one gas"
+    several, over = int(found["runs"].max()), str(rows.get("spread_over", pd.Series(["gases"])).iloc[0])
+    one = {"gases": "one gas", "runs": "one run, no verdict"}.get(over, f"one of {over}")
+    return f"median and range over {several} {over}" if several > 1 else one

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from sfc import checks
 
 DOTS, LINES, BARS = "dots", "lines", "bars"
 FORMS = (DOTS, LINES, BARS)
-GAIN, MEDIAN, FIRST, MIDDLE = "gain", "median", "first", "middle"
+GAIN, MEDIAN, FIRST, MIDDLE, GIVEN = "gain", "median", "first", "middle", "given"
 VALUE, LOW, HIGH = "value", "value_low", "value_high"  # columns of `estimates`
 OVER = "over"  # the column of baselines
 _WAYS = ("median", "mean", "max")
@@ -76,8 +76,10 @@ class Points:
         value: column, or a pandas expression of columns; times for a gain.
         where: pandas query that selects the rows, those of baselines among them; empty for all.
         statistic: "gain" (over a baseline, in every round), "median" (of rounds, then mean of runs with its
-            interval; of gases the median with their range), "first" (of the first row) or "middle" (median of
-            all rows), the last two without an interval. Empty: "gain" with a baseline, "median" without.
+            interval; of gases the median with their range), "first" (of the first row), "middle" (median of
+            all rows), these two without an interval, or "given" (a median in the rows, with its range in
+            `<value>_low` and `<value>_high` and its number in `runs`). Empty: "gain" with a baseline,
+            "median" without.
             Charts of the page take any statistic of `kept.queries`.
         over: baselines, values of the column `compared`, or a function of the rows that returns them. Each
             that was measured gives points, with its name in the column `over`.
@@ -86,6 +88,7 @@ class Points:
             returns it. Each case has one gain.
         scale: expression of columns by which the numbers are multiplied at the end, such as "1e6 / n".
         values: axis of these numbers; None for that of the chart. Each axis has panels of its own.
+        at: axis of numbers to the right in place of `names` of the chart; None for that one.
         label: name of a line that all series share, see `Chart.bounds`.
         run: kept run below `results/reference`, `<experiment>/<name>`, of a chart of the page.
         each: columns that identify a point, beside those of the chart; of a chart of the page all.
@@ -107,6 +110,7 @@ class Points:
     pairs: Any = None
     scale: str = ""
     values: Scale | None = None
+    at: Scale | None = None
     label: str = ""
     run: str = ""
     each: tuple[str, ...] = ()
@@ -190,7 +194,8 @@ class Chart:
             or there is no figure.
         single: columns that need one value, or there is no figure.
         otherwise: points in place of those of which no baseline was measured.
-        bounds: points of dotted lines that all series share, such as the floor of memory.
+        bounds: points of dotted lines in the panels of the same axes: that all series share, such as the
+            floor of memory, or without a label of each series, such as a fit.
         marks: published values.
         order: values of the series in their order, others are not drawn; empty for all, of which at most six.
         fastest: whether the best names stand first, and the best series are drawn, by the largest case.
@@ -258,6 +263,10 @@ class Chart:
     def figures(self) -> tuple[str, ...]:
         """Columns with a figure for each value: the fields of its name, and `files`."""
         return tuple(dict.fromkeys((*fields_of(self.name), *self.files)))
+
+    def beside(self, points: Points) -> Chart:
+        """Return the chart with the axes of some of its points."""
+        return replace(self, names=points.at or self.names, values=points.values or self.values)
 
     @property
     def each(self) -> tuple[str, ...]:
@@ -362,13 +371,16 @@ def estimates(table: pd.DataFrame, points: Points, each: Sequence[str]) -> pd.Da
     if rows.empty:
         return pd.DataFrame(columns=[*by, VALUE, LOW, HIGH, "runs", "rounds"])
     is_of_gases = "repeat" in rows and "run" not in rows and "time_ms" not in rows
-    rows = rows if is_of_gases else gains.with_rounds(rows, by)
-    if points.form == GAIN:
+    rows = rows if is_of_gases or points.form == GIVEN else gains.with_rounds(rows, by)
+    if is_given := points.form == GIVEN:
+        ends = {end: rows[f"{points.value}_{end.removeprefix('value_')}"] for end in (LOW, HIGH)}
+        found = rows[[*by, VALUE, "runs"]].assign(**ends, rounds=1).reset_index(drop=True)
+    elif points.form == GAIN:
         found = _gains(rows, points, by)
     else:
         cases = rows[~rows[by].map(is_again).any(axis=1)] if by else rows
         found = _averages(cases, points.form, by, is_of_gases)
-    return _scaled(found, rows, points.scale, by).assign(of_gases=is_of_gases)
+    return _scaled(found, rows, points.scale, by).assign(of_gases=is_of_gases or is_given)
 
 
 def selected(table: pd.DataFrame, points: Points) -> pd.DataFrame:
