@@ -1,4 +1,4 @@
-"""How fast does an order lose its value, once the particles move?
+"""How long does a memory order last in a gas: by predicted hits, and beside measured times?
 
 The particles are sorted once, and then move: freely, or in elastic or inelastic collisions. At growing
 intervals the hit ratio of the search's reads is predicted, and with it the part that is left of the gain over
@@ -10,37 +10,51 @@ A step lasts one time unit, so speeds are in d per step. Spheres are nearly hard
 tenth of Enskog's time between two collisions of a particle, so that the spheres of a faster gas are stiffer.
 With `--contact-steps` they are the same at every speed. A step is divided into as many integrator steps as
 contacts need. Positions are float64 unless `--precision` is given, so that no freezing is numerical.
+
+With `--measured` nothing is simulated. Kept runs of `interval` have the time of a step by the age of the
+order; those of `decay` predict the hits of the same elastic gas at the same ages (made with
+`--contact-steps 25 --interaction elastic`). The loss of the gain is the growth of a step's time, or of the
+misses, since the reorder; `wear`, in the names of columns, is the measured loss. The full loss is the one to
+shuffled memory, if the run of `interval` has rows of it; if not, both half-lives are those of the loss up to
+the oldest age that was timed. A prediction of another speed is scaled to the same path flown. Whether the
+path alone decides is a second table: losses at two speeds after the same path.
 """
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from textwrap import fill
 from typing import Any, ClassVar
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, Settings, figures, main, save_table, style, values
+from experiments.core import Axis, Settings, main, save_table, values
+from experiments.core.old_names import experiment_now
+from experiments.core.record import read_provenance
+from experiments.core.rerun import read_table_now
+from experiments.core.settings import UsageError, flag_of
 from experiments.core.terminal import FEW_PARTICLES
+from experiments.drawing.charts import draw
+from experiments.prediction import wear
 from experiments.prediction.cache_models import check_models, predicted
 from experiments.prediction.half_life import (
     SMALL_RESIDUAL,
     crossing,
     fit,
     is_fitted,
-    median_and_range,
     stretched_exponential,
+    with_range,
 )
 from experiments.prediction.systems import GEOMETRIES, own_side
-from experiments.results.answers import Answer, headline, percent, rounded, rows_of
+from experiments.results.answers import Answer, case_in_words, percent, rounded, rows_of, spread
+from experiments.results.charts import DOTS, FILLED, FIRST, GIVEN, LINES, Chart, Points, Scale, View
 from md.laws import SpringDashpot
 from md.laws.spring_dashpot import LEAST_RESTITUTION, resolving_steps
 from md.observe import kinetic_theory
+from md.simulation import PRECISIONS
 
 INTERACTIONS = ("ideal", "elastic", "inelastic")
 HARD = 0.1  # contact time over the time between two collisions of a particle, at most
@@ -49,6 +63,16 @@ LEAST_STEPS = 20  # integrator steps in a contact
 SHOWN = 320
 _CASE = ["geometry", "size", "filling_fraction", "interaction", "speed", "ordering"]
 _LINE = [*_CASE, "model", "cache_particles"]
+_OF_RUNS = ("backend", "seed", "repeats", "measured", "predicted")
+QUICK = {
+    "size": (16,),
+    "filling_fraction": (0.25,),
+    "speed": (0.01,),
+    "cache": (64, SHOWN),
+    "steps": 400,
+    "observations": 12,
+}
+MINUTES = 3.5  # CPU time of 3 of 18 cases, times the particles of the others
 
 
 @dataclass(frozen=True)
@@ -87,14 +111,20 @@ class Config(Settings):
     """Coefficient of restitution of inelastic collisions."""
     precision: str = "float64"
     """Precision of positions, velocities and forces."""
+    measured: list[str] = field(default_factory=list)
+    """Folders of kept runs of `interval`, which are compared with `predicted`, without any gas."""
+    predicted: list[str] = field(default_factory=lambda: ["results/reference/decay/cpu_interval"])
+    """Folders of kept runs of `decay`, of elastic gases in cubes, beside `measured`."""
 
     def __post_init__(self):
+        if self.measured:  # no gas, so no axis
+            object.__setattr__(self, "TOGETHER", ("cache", "model", *_CASE))
         super().__post_init__()
         known = {
             "geometry": ("squares", "cubes"),
             "interaction": INTERACTIONS,
             "ordering": tuple(sorted({*sfc.orderings(2), *sfc.orderings(3)})),
-            "precision": ("float64", "float32"),
+            "precision": PRECISIONS,
         }
         self.check_known(known)
         check_models(self.model, self.cache)
@@ -109,61 +139,55 @@ class Config(Settings):
             for size in values(self.size):
                 particles = GEOMETRIES[kind].particles(size, 1, self.highest("filling_fraction"))
                 self.check_memory(f"--size {size} of {kind}", particles, "particles")
+        self._check_runs()
 
-
-QUICK = {
-    "size": (16,),
-    "filling_fraction": (0.25,),
-    "speed": (0.01,),
-    "cache": (64, SHOWN),
-    "steps": 400,
-    "observations": 12,
-}
-MINUTES = 3.5  # CPU time of 3 of 18 cases, times the particles of the others
+    def _check_runs(self) -> None:
+        """Check that settings of gases are not given beside runs, of which none are made."""
+        for one in fields(self) if self.measured else ():
+            given = getattr(self, one.name)
+            if one.name not in _OF_RUNS and given not in (one.default, QUICK.get(one.name)):
+                raise UsageError(
+                    f"{flag_of(one.name)} {' '.join(map(str, values(given)))} beside --measured, which makes "
+                    "no gas; allowed: one of the two"
+                )
 
 
 def measure(case: Config) -> Iterator[dict]:
-    """Yield a row for each observation, model and capacity."""
+    """Yield a row for each observation, model and capacity; or for each age of a curve of a kept run."""
+    if case.measured:
+        yield from _curves_of_runs(case)
+        return
     geometry = GEOMETRIES[case.geometry]
     if case.ordering not in sfc.orderings(geometry.ordered):
         return
     side = own_side(case.ordering, case.size, geometry.ordered)
     kind = "ideal" if case.interaction == "ideal" else "granular"  # with the positions of its equilibrium
-    gas = geometry.gas(
-        side, 1, case.filling_fraction, kind, case.speed**2 / geometry.dim, case.seed, case.backend
-    )
-    free = 1 / kinetic_theory.collision_rate(
-        geometry.own_fraction(case.filling_fraction), case.speed**2 / geometry.dim, geometry.dim
-    )
+    warmth = case.speed**2 / geometry.dim
+    gas = geometry.gas(side, 1, case.filling_fraction, kind, warmth, case.seed, case.backend)
+    fraction = geometry.own_fraction(case.filling_fraction)
+    free = 1 / kinetic_theory.collision_rate(fraction, warmth, geometry.dim)
     law, contact, parts = _law(case, free)
-    common: dict[str, Any] = {
-        "nx": side,
-        "ny": side,
-        "nz": side if geometry.dim == 3 else 1,
-        "particles": len(gas),
-    }
+    depth = side if geometry.dim == 3 else 1
+    common: dict[str, Any] = {"nx": side, "ny": side, "nz": depth, "particles": len(gas)}
     common |= {"contact_steps": contact, "free_steps": free, "integrator_steps_per_step": parts}
-    sim = _simulation(case, geometry.in_order(gas, case.ordering, case.seed), law, parts)
-    later = np.unique(np.rint(np.geomspace(1, _last(case), case.observations)).astype(int))
+
+    def simulation(state: md.State) -> md.Simulation:
+        options: dict[str, Any] = {"backend": case.backend, "precision": case.precision, "fused": True}
+        return md.Simulation(state, law, search="linked", dt=1 / parts, **options)
+
+    sim = simulation(geometry.in_order(gas, case.ordering, case.seed))
+    last = max(1, math.ceil(case.path / case.speed)) if case.path else case.steps
+    later = np.unique(np.rint(np.geomspace(1, last, case.observations)).astype(int))
     generator = np.random.default_rng([case.seed, 3])
     for step in (0, *later.tolist()):
         sim.run(step * parts - sim.step, phases=False)
         state = sim.state
         speed = math.sqrt(2 * md.observe.kinetic_energy(state))
-        unordered = _simulation(case, state.take(generator.permutation(len(state))), law, parts)
+        unordered = simulation(state.take(generator.permutation(len(state))))
         shuffled = predicted(unordered.accesses(), case.model, case.cache)
         for row, other in zip(predicted(sim.accesses(), case.model, case.cache), shuffled, strict=True):
-            yield common | {
-                "step": step,
-                "speed_d_per_step": speed,
-                **row,
-                "hit_ratio_shuffled": other["hit_ratio"],
-            }
-
-
-def _last(case: Config) -> int:
-    """Return the number of steps after the reorder."""
-    return max(1, math.ceil(case.path / case.speed)) if case.path else case.steps
+            at = {"step": step, "speed_d_per_step": speed, "hit_ratio_shuffled": other["hit_ratio"]}
+            yield common | at | row
 
 
 def _law(case: Config, free: float) -> tuple[SpringDashpot, float, int]:
@@ -176,17 +200,35 @@ def _law(case: Config, free: float) -> tuple[SpringDashpot, float, int]:
     return law, contact, max(1, math.ceil(max(LEAST_STEPS, resolving_steps(e)) / contact))
 
 
-def _simulation(case: Config, state: md.State, law: SpringDashpot, parts: int) -> md.Simulation:
-    return md.Simulation(
-        state, law, search="linked", dt=1 / parts, backend=case.backend, precision=case.precision, fused=True
-    )
+def _curves_of_runs(case: Config) -> Iterator[dict]:
+    """Yield a row for each age of each curve, with the run that it is from."""
+    measured, guessed = (case.measured, "interval"), (case.predicted, "decay")
+    for (runs, name), curves in ((measured, wear.measured_curves), (guessed, wear.predicted_curves)):
+        for run in runs:
+            found = curves(kept(run, name)).rename(columns={"repeat": "sample"})
+            yield from ({"source": run, **row} for row in found.to_dict("records"))
+
+
+def kept(run: str, experiment: str) -> pd.DataFrame:
+    """Read the table of a kept run, under the present names.
+
+    Args:
+        run: its folder.
+        experiment: name of the experiment of which it has to be a run.
+
+    Raises:
+        UsageError: no run, or one of another experiment.
+    """
+    table, found = read_table_now(Path(run)), read_provenance(Path(run)).get("experiment")
+    if experiment_now(str(found)) != experiment or "source" in table:  # curves of runs are no run of a gas
+        raise UsageError(f"{run} is a run of {found}; allowed: the folder of a run of {experiment}")
+    return table
 
 
 def excess(rows: pd.DataFrame) -> pd.Series:
     """Compute the share of the gain over shuffled memory that is left; NaN if there was no gain."""
     more = rows["hit_ratio"] - rows["hit_ratio_shuffled"]
-    keys = [rows[name] for name in (*_LINE, "repeat")]
-    first = more.groupby(keys).transform("first")
+    first = more.groupby([rows[name] for name in (*_LINE, "repeat")]).transform("first")
     return more / first.where(first > 1e-3)  # of all reads
 
 
@@ -194,7 +236,7 @@ def half_lives(table: pd.DataFrame) -> pd.DataFrame:
     """List the half-lives of every case, model and capacity, with their range over gases.
 
     Args:
-        table: rows of `measure`, with the column `left` of `excess`.
+        table: rows of `measure` with the column `left` of `excess`.
 
     Returns:
         Columns of a case; `gases`, and how many of them reached half within `last_step`; hit ratios (medians
@@ -203,28 +245,32 @@ def half_lives(table: pd.DataFrame) -> pd.DataFrame:
         largest residual as a part of the gain, and `fit_scale_steps` and `fit_exponent` of
         2^-(steps / scale)^exponent if there is one. The scale may lie beyond `last_step`: it is no half-life.
     """
-    summary = []
+    found = []
     for key, rows in table.groupby(_LINE, sort=False):
         gases = [gas for _, gas in rows.groupby("repeat")]
         steps = np.array([crossing(gas["step"].to_numpy(), gas["left"].to_numpy()) for gas in gases])
-        flown = [flown_at(gas, step) for gas, step in zip(gases, steps, strict=True)]
-        ends = rows[rows["step"] == rows["step"].max()]
-        summary.append(
-            dict(zip(_LINE, key, strict=True))
-            | {
-                "gases": len(gases),
-                "gases_at_half": int(np.isfinite(steps).sum()),
-                "last_step": int(rows["step"].max()),
-                "hit_ratio_first": rows.loc[rows["step"] == 0, "hit_ratio"].median(),
-                "hit_ratio_last": ends["hit_ratio"].median(),
-                "hit_ratio_shuffled": rows["hit_ratio_shuffled"].median(),
-                "left_last": ends["left"].median(),
-            }
-            | _spread("half_life_crossing_steps", steps)
-            | _spread("half_life_crossing_flown_d", np.array(flown))
-            | _fitted(rows)
-        )
-    return pd.DataFrame(summary)
+        flown = np.array([flown_at(gas, step) for gas, step in zip(gases, steps, strict=True)])
+        last = int(rows["step"].max())
+        ends, middle = rows[rows["step"] == last], rows.groupby("step")["left"].median()
+        scale, b, residual = fit(middle.index.to_numpy(), middle.to_numpy())
+        is_near = is_fitted(residual)
+        found.append({
+            **dict(zip(_LINE, key, strict=True)),
+            "gases": len(gases),
+            "gases_at_half": int(np.isfinite(steps).sum()),
+            "last_step": last,
+            "hit_ratio_first": rows.loc[rows["step"] == 0, "hit_ratio"].median(),
+            "hit_ratio_last": ends["hit_ratio"].median(),
+            "hit_ratio_shuffled": rows["hit_ratio_shuffled"].median(),
+            "left_last": ends["left"].median(),
+            **with_range("half_life_crossing_steps", steps),
+            **with_range("half_life_crossing_flown_d", flown),
+            "fit": f"within {SMALL_RESIDUAL:g}" if is_near else "none",
+            "fit_residual_largest": residual,
+            "fit_scale_steps": scale if is_near else math.nan,
+            "fit_exponent": b if is_near else math.nan,
+        })  # fmt: skip
+    return pd.DataFrame(found)
 
 
 def flown_at(gas: pd.DataFrame, step: float) -> float:
@@ -234,186 +280,124 @@ def flown_at(gas: pd.DataFrame, step: float) -> float:
     return float(np.interp(step, at, flown)) if np.isfinite(step) else math.nan
 
 
-def _spread(name: str, values: np.ndarray) -> dict[str, float]:
-    return dict(zip((name, f"{name}_low", f"{name}_high"), median_and_range(values), strict=True))
-
-
-def _fitted(rows: pd.DataFrame) -> dict[str, Any]:
-    """Return the columns of the fit to the median over gases."""
-    middle = rows.groupby("step")["left"].median()
-    scale, b, residual = fit(middle.index.to_numpy(), middle.to_numpy())
-    near = is_fitted(residual)
-    return {
-        "fit": f"within {SMALL_RESIDUAL:g}" if near else "none",
-        "fit_residual_largest": residual,
-        "fit_scale_steps": scale if near else math.nan,
-        "fit_exponent": b if near else math.nan,
-    }
-
-
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw hit ratios over steps by speed, interaction, size and order; write the half-lives."""
-    table = table.assign(left=excess(table))
+def _shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Select the first model and the capacity near `SHOWN` that has a gain; add what figures show."""
+    table = table[table["model"] == table["model"].iloc[0]]
+    table = table.assign(left=excess(table), path=table["step"] * table["speed"])
     gains = table.loc[table["left"].notna(), "cache_particles"].unique()
     capacities = gains if len(gains) else table["cache_particles"].unique()
     capacity = capacities[np.abs(np.log(capacities / SHOWN)).argmin()]
-    rows = table[(table["cache_particles"] == capacity) & (table["model"] == table["model"].iloc[0])]
-    what = f"{rows['model'].iloc[0]} model, {capacity} particles"
-    for column in ("speed", "interaction", "size", "ordering"):
-        if rows[column].nunique() > 1:
-            _by(rows, column, what, out)
-    if all(rows[column].nunique() == 1 for column in ("speed", "interaction", "size", "ordering")):
-        _by(rows, "filling_fraction", what, out)
-    save_table(half_lives(table), out, "half_lives")
+    rows = table[table["cache_particles"] == capacity]
+    lives = half_lives(rows)
+    rows = rows.merge(lives[[*_CASE, "fit_scale_steps", "fit_exponent"]], on=_CASE, how="left")
+    fitted = stretched_exponential(rows["step"], rows["fit_scale_steps"], rows["fit_exponent"])
+    return rows.assign(fitted=fitted)
 
 
-_STEPS = "steps after the reorder"
-_FIRST_BEYOND = 1.5  # a line is drawn to a point beyond the end of its axis
-_TITLES = {
-    "speed": "speed (d per step)",
-    "interaction": "interaction",
-    "size": "boxes a side",
-    "ordering": "memory order",
-    "filling_fraction": "filling fraction",
+def _halves(table: pd.DataFrame) -> pd.DataFrame:
+    """List the half-lives of what figures show, with the name of each case in them."""
+    lives = half_lives(_shown(table)).rename(columns={"gases": "runs"})
+    names = [name for name in ("size", "interaction", "speed", "ordering") if lives[name].nunique() > 1]
+    every: list[Any] = lives.to_dict("records")
+    return lives.assign(case=[case_in_words(life, names or ["interaction"]) for life in every])
+
+
+def _gas(rows: pd.DataFrame) -> str:
+    """Describe what all lines of a figure share, and the cache."""
+    words = {
+        "geometry": "{}", "size": "{} boxes a side", "interaction": "{} gas", "speed": "{:g} d per step",
+        "ordering": "order {}", "model": "{} model", "cache_particles": "cache of {:.0f} particles",
+    }  # fmt: skip
+    return ", ".join(of.format(rows[name].iloc[0]) for name, of in words.items() if rows[name].nunique() == 1)
+
+
+def _later(rows: pd.DataFrame) -> str:
+    """Describe the gas, and name the cases that keep more than half."""
+    late = rows[rows["half_life_crossing_steps"].isna() & rows["left_last"].notna()]
+    named = [
+        f"{row['case']} at {percent(row['filling_fraction'])} ({percent(row['left_last'])} left)"
+        for row in late.to_dict("records")
+    ]
+    return "\n".join([_gas(rows), *([f"half not reached: {', '.join(named)}"] if named else [])])
+
+
+def _of_loss(rows: pd.DataFrame) -> str:
+    """Describe a case, and the prediction beside it."""
+    first, guess = rows.iloc[0], rows.loc[rows["what"] == "predicted", wear.PREDICTION]
+    note = f"{first['n']:,} particles, {first['search']}, {first['ordering']}, {first['precision']}; grey: "
+    note += f"{wear.LEAST_LOSS:.0%}, the least loss judged"
+    for model, cache in guess.drop_duplicates().itertuples(index=False):
+        note += f"; predicted: {model}, cache of {cache:.0f} particles, median and range over gases"
+    return note
+
+
+_STEPS = Scale("steps after the reorder", "step", log=10, from_zero=True)
+_LINEAR = Scale("steps after the reorder", "step")
+_PATH = Scale("path since the reorder (d)", "path", log=10)
+_FLOWN = Scale("path flown by then (d)", log=10)
+_HIT, _LEFT = Scale("predicted hit ratio", ends=(0, 1)), Scale("left of the gain over shuffled", line=0.5)
+_LOST = Scale("part of the gain in hits that is lost (%)", log=10)
+_GROWN = Scale("growth of a step's time (%)", log=10, line=100 * wear.LEAST_LOSS)
+_AT = "At {filling_fraction} filled, {of_worst} of the reads hit {step} steps after the reorder"
+_BY = {  # series -> its title, its words in the sentence, axis of what is left
+    "speed": ("speed (d per step)", " at {worst} d a step", _PATH),
+    "interaction": ("interaction", " in the {worst} gas", None),
+    "size": ("boxes a side", " at {worst} boxes a side", None),
+    "ordering": ("memory order", " along {worst}", None),
 }
-
-
-def _by(rows: pd.DataFrame, column: str, what: str, out: Path) -> None:
-    """Draw a figure for each geometry and each other setting, with a line for each value of the column."""
-    others = [name for name in ("geometry", "speed", "interaction", "size", "ordering") if name != column]
-    shown = rows.assign(line=[f"{value:g}" if column != "interaction" and column != "ordering" else value
-                              for value in rows[column]])  # fmt: skip
-    for key, part in shown.groupby(others, sort=False):
-        if part["line"].nunique() < 2 and rows[column].nunique() > 1:
-            continue
-        fractions = [None] if column == "filling_fraction" else sorted(part["filling_fraction"].unique())
-        figure, panels = plt.subplots(
-            2,
-            len(fractions),
-            figsize=(2.9 * len(fractions) + 1.6, 5.0),
-            squeeze=False,
-            sharex="row" if column == "speed" else True,
-            sharey="row",
+_NEARLY = Points("fitted", statistic=FIRST, values=_LEFT)
+OF_GASES: tuple[View, ...] = (
+    *(
+        Chart(
+            f"by_{column}", _AT + words, LINES,
+            (Points("hit_ratio"), Points("left", "step > 0" if at else "", values=_LEFT, at=at)),
+            _STEPS, _HIT, column, title, "filling_fraction", FILLED, note=_gas, varying=(column,),
+            files=tuple(name for name in _CASE if name not in (column, "filling_fraction")),
+            bounds=(replace(_NEARLY, where="step > 0", at=at),), gaps=False, prepare=_shown,
         )
-        look = _look(column, list(dict.fromkeys(part["line"]))) | {"markersize": 3.5}
-        for (above, below), phi in zip(panels.T, fractions, strict=True):
-            those = part if phi is None else part[part["filling_fraction"] == phi]
-            last = phi == fractions[-1]
-            figures.median_lines(above, those, "step", "hit_ratio", look)
-            above.set(ylim=(0, 1), ylabel="predicted hit ratio")
-            _left(below, those, look, over_path=column == "speed")
-            above.set(xlim=(0, None), xscale="symlog", xlabel=_STEPS if column == "speed" else "")
-            if phi is not None:
-                above.set_title(f"{phi:.0%} filled", fontsize=9)
-            if last:
-                figures.name_lines(above, _TITLES[column])
-        for panel in panels[:, 1:].flat:
-            panel.set_ylabel("")
-        title = f"{_in_words(dict(zip(others, key, strict=True)))}\n{what}; {_spread_in_words(part)}"
-        name = figures.file_name(f"by_{column}", rows, others, key)
-        figures.titled(figure, f"{title}; bars: half-life; dotted: fit", out, name, part)
-        if column == "interaction":
-            _linear(part, title, out, f"linear_{name}")
-
-
-def _in_words(key: dict[str, Any]) -> str:
-    """Describe the settings that all lines of a figure share."""
-    words = [str(key["geometry"]) + (f" of {key['size']} boxes a side" if "size" in key else "")]
-    words += [f"{key['interaction']} gas"] if "interaction" in key else []
-    words += [f"{key['speed']:g} d per step"] if "speed" in key else []
-    words += [f"order {key['ordering']}"] if "ordering" in key else []
-    return ", ".join(words)
-
-
-def _spread_in_words(rows: pd.DataFrame) -> str:
-    gases = rows["repeat"].nunique()
-    return f"median and range over {gases} gases" if gases > 1 else "one gas"
-
-
-def _linear(rows: pd.DataFrame, title: str, out: Path, name: str) -> None:
-    """Draw figures 5.10 and 5.11 of [thesis]: hits over steps on a linear axis, over a tenth and over all.
-
-    Args:
-        rows: of one case but for interaction and filling fraction, with a column `line`.
-        title: of the figure.
-        out: folder of the files.
-        name: of the files, without an ending.
-    """
-    fractions, last = sorted(rows["filling_fraction"].unique()), rows["step"].max()
-    size = (2.9 * len(fractions) + 1.6, 5.0)
-    figure, grid = plt.subplots(2, len(fractions), figsize=size, squeeze=False, sharex="row", sharey=True)
-    look = _look("interaction", list(dict.fromkeys(rows["line"]))) | {"markersize": 3.5}
-    for panels, end in zip(grid, (last / 10, last), strict=True):
-        for panel, phi in zip(panels, fractions, strict=True):
-            own = rows[rows["filling_fraction"] == phi]
-            figures.median_lines(panel, own[own["step"] <= _FIRST_BEYOND * end], "step", "hit_ratio", look)
-            panel.set(xlim=(0, end), ylim=(0, 1), xlabel=_STEPS)
-            panel.set_xticks(np.linspace(0, end, 5)[:-1])
-            panel.xaxis.set_major_formatter("{x:,.0f}")
-        panels[0].set_ylabel("predicted hit ratio")
-    figures.legend_outside(grid[0][-1], _TITLES["interaction"])
-    for panel, phi in zip(grid[0], fractions, strict=True):
-        panel.set_title(f"{phi:.0%} filled", fontsize=9)
-    figures.titled(figure, title, out, name, rows)
-
-
-def _look(column: str, lines: list[str]) -> dict:
-    """Return the look of the lines: of orders, of words, or of an ordered quantity."""
-    looks = {"ordering": style.lines, "interaction": style.lines_in_turn}
-    return looks.get(column, style.steps_in_turn)(lines, "line")
-
-
-def _left(panel: plt.Axes, rows: pd.DataFrame, look: dict, over_path: bool) -> None:
-    """Draw what is left of the gain, with half-lives, over steps or over steps times the first speed."""
-    shown = rows
-    if over_path:
-        shown = rows[rows["step"] > 0]
-        shown = shown.assign(path=shown["step"] * shown["speed"])
-    figures.median_lines(panel, shown, "path" if over_path else "step", "left", look)
-    _halves(panel, rows, look, over_path)
-    panel.set(ylabel="left of the gain over shuffled")
-    if over_path:
-        panel.set(xscale="log", xlabel="path since the reorder (d)")
-    else:
-        panel.set(xlim=(0, None), xscale="symlog", xlabel=_STEPS)
-
-
-def _halves(panel: plt.Axes, rows: pd.DataFrame, look: dict, over_path: bool) -> None:
-    """Mark half-lives with their range over gases, and draw fits that are near; name lines without either."""
-    for level in (0, 0.5):
-        panel.axhline(level, color="0.6", linewidth=0.8, zorder=0)
-    lives, without, later = half_lives(rows), [], []
-    for line, (_, life) in zip(rows.groupby(_LINE, sort=False), lives.iterrows(), strict=True):
-        name = line[1]["line"].iloc[0]
-        colour = look["palette"][name]
-        scale = life["speed"] if over_path else 1.0
-        low, middle, high = (scale * life[f"half_life_crossing_steps{end}"] for end in ("_low", "", "_high"))
-        if np.isfinite(middle):
-            beyond = scale * life["last_step"] if np.isnan(high) else high
-            panel.errorbar(
-                middle, 0.5, xerr=[[middle - low], [beyond - middle]], color="black", marker="|",
-                markersize=9, markerfacecolor=colour, capsize=3, elinewidth=1.4, zorder=4,
-            )  # fmt: skip
-        elif np.isfinite(life["left_last"]):
-            later.append(f"{name} ({life['left_last']:.0%} left)")
-        if np.isfinite(life["fit_scale_steps"]):
-            steps = np.geomspace(1, life["last_step"], 200)
-            curve = stretched_exponential(steps, life["fit_scale_steps"], life["fit_exponent"])
-            panel.plot(scale * steps, curve, ":", color=colour, linewidth=2.2, alpha=0.7)
-        elif np.isfinite(life["left_last"]):
-            without.append(str(name))
-    notes = (("half not reached", later), ("no fit", without))
-    text = "\n".join(fill(f"{what}: {', '.join(names)}", 30) for what, names in notes if names)
-    panel.text(0.03, 0.1, text, transform=panel.transAxes, fontsize=6, va="bottom")
+        for column, (title, words, at) in _BY.items()
+    ),
+    Chart(
+        "by_filling_fraction", _AT.replace("filling_fraction", "worst"), LINES,
+        (Points("hit_ratio"), Points("left", values=_LEFT)), _STEPS, _HIT, "filling_fraction",
+        "filling fraction", files=("geometry",), single=tuple(_BY), bounds=(_NEARLY,), note=_gas,
+        prepare=_shown,
+    ),
+    Chart(
+        "linear_by_interaction", _AT + " in the {worst} gas", LINES,
+        (Points("hit_ratio", "step <= 0.1 * step.max()"), Points("hit_ratio")), _LINEAR, _HIT,
+        "interaction", "interaction", "filling_fraction", FILLED, varying=("interaction",),
+        files=("geometry", "size", "speed", "ordering"), note=_gas, prepare=_shown,
+    ),
+    Chart(
+        "half_lives", "At {filling_fraction} filled, half of the gain is left after {value} steps: {best}",
+        DOTS,
+        (Points("half_life_crossing_steps", statistic=GIVEN),
+         Points("half_life_crossing_flown_d", statistic=GIVEN, values=_FLOWN)),
+        Scale("", "case"), Scale("half-life of the gain (steps)", log=10), panels="filling_fraction",
+        heading=FILLED, files=("geometry",), note=_later, prepare=_halves,
+    ),
+    lambda table, out: save_table(half_lives(table.assign(left=excess(table))), out, "half_lives"),
+)  # fmt: skip
+OF_RUNS: tuple[View, ...] = (
+    Chart(
+        "wear", "At {filling_fraction} filled, a step takes {of_worst} % longer after {flown} d flown", LINES,
+        (Points("lost", "what == 'measured'"), Points("lost", "what == 'predicted'", values=_LOST)),
+        Scale("path flown since the reorder (d)", "flown", log=10), _GROWN, "speed", "speed (d per step)",
+        "filling_fraction", FILLED, files=("n", "ordering", "search", "precision"), note=_of_loss,
+        gaps=False, prepare=wear.losses,
+    ),
+    lambda table, out: save_table(wear.compare(wear.curves_of(table)), out, "half_lives"),
+    lambda table, out: save_table(wear.at_equal_paths(wear.curves_of(table)), out, "equal_paths"),
+)  # fmt: skip
+VIEWS = (lambda table, out: draw(OF_RUNS if "source" in table else OF_GASES, table, out),)
 
 
 def answer(table: pd.DataFrame) -> Answer:
-    """Say after how many steps half of an order's gain over shuffled memory is lost."""
-    rows = headline(table.assign(left=excess(table)), "model")
-    capacities = rows.loc[rows["left"].notna(), "cache_particles"].unique()
-    capacities = capacities if len(capacities) else rows["cache_particles"].unique()
-    capacity = capacities[np.abs(np.log(capacities / SHOWN)).argmin()]
-    lives = half_lives(rows[rows["cache_particles"] == capacity])
+    """Say after how many steps half of an order's gain is lost; of runs, compare measured and predicted."""
+    if "source" in table:
+        return _answer_of_runs(table)
+    lives = half_lives(_shown(table))
     cells = {
         "half-life (steps)": lambda row: _life(row, "steps"),
         "flown by then (d)": lambda row: _life(row, "flown_d"),
@@ -421,9 +405,10 @@ def answer(table: pd.DataFrame) -> Answer:
     }
     first = lives.to_dict("records")[0]
     where = f"{first['gases']} gases, {percent(first['filling_fraction'])} filled, {first['interaction']}"
-    where += f", {first['speed']:g} d a step"
-    cache = f"{first['model']} model, cache of {capacity:,.0f} particles"
-    sentence = f"{_loss(first)} ({where}; {cache})."
+    where += (
+        f", {first['speed']:g} d a step; {first['model']} model, cache of {first['cache_particles']:,.0f}"
+    )
+    sentence = f"{_loss(first)} ({where} particles)."
     reached = lives.loc[lives["gases_at_half"] == lives["gases"], "half_life_crossing_steps"]
     if len(lives) > 1 and len(reached):
         ends = " to ".join(dict.fromkeys((rounded(reached.min()), rounded(reached.max()))))
@@ -435,11 +420,10 @@ def answer(table: pd.DataFrame) -> Answer:
 
 def _life(row: dict, unit: str) -> str:
     """Format the half-life of a case, with its range over gases."""
-    name = f"half_life_crossing_{unit}"
-    if not np.isfinite(row[name]):
+    half, low, high = (row[f"half_life_crossing_{unit}{end}"] for end in ("", "_low", "_high"))
+    if not np.isfinite(half):
         return "not reached"
-    low, high = (row[f"{name}_{end}"] for end in ("low", "high"))
-    return f"{rounded(row[name])} ({rounded(low)} to {rounded(high) if np.isfinite(high) else 'later'})"
+    return f"{rounded(half)} ({rounded(low)} to {rounded(high) if np.isfinite(high) else 'later'})"
 
 
 def _loss(row: dict) -> str:
@@ -450,10 +434,34 @@ def _loss(row: dict) -> str:
     if np.isfinite(row["half_life_crossing_steps"]):
         steps, flown = _life(row, "steps"), _life(row, "flown_d")
         return f"Half of {gain} in hits is lost {steps} steps, or {flown} d flown, after the reorder"
-    return (
-        f"Of {gain} in hits, {percent(row['left_last'])} is left {row['last_step']:,} steps after the reorder"
+    share = percent(row["left_last"])
+    return f"Of {gain} in hits, {share} is left {row['last_step']:,} steps after the reorder"
+
+
+def _answer_of_runs(table: pd.DataFrame) -> Answer:
+    found, ratio = wear.compare(wear.curves_of(table)), "half_wear_over_half_decay"
+    if ratio not in found:
+        sentence = f"Of {len(found)} measured cases none has a prediction of its order and filling fraction."
+        return Answer(pd.DataFrame(), sentence)
+    shown = found[wear.is_shown(found)]
+    halves = {"measured (steps)": "half_wear_steps", "predicted (steps)": "half_decay_steps"}
+    cells: dict[str, Any] = {
+        title: lambda row, name=name: spread([row[name + end] for end in ("", "_low", "_high")])
+        for title, name in halves.items()
+    }
+    cells["ratio"] = lambda row: rounded(row[ratio])
+    ratios = shown[ratio].dropna()
+    model = f"{shown['model'].iloc[0]} model, {shown['cache_particles'].iloc[0]:,.0f} particles"
+    sentence = (
+        f"In none of {len(shown)} cases both the measured wear and the predicted hits have a half-life."
     )
+    if len(ratios):
+        sentence = (
+            f"The half-life of the measured wear is {spread(ratios)} times that of the predicted hits "
+            f"({model}), in the {len(ratios)} of {len(shown)} cases that have both."
+        )
+    return Answer(rows_of(shown, list(wear.CASE), cells), sentence)
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FEW_PARTICLES, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FEW_PARTICLES, minutes=MINUTES)

@@ -14,16 +14,14 @@ however fast it moves to and fro.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, figures, main, save_table, style
+from experiments.core import Axis, TimedSettings, main, save_table
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_flight, check_pairs
 from experiments.measurement.hardware_caches import working_set
@@ -31,23 +29,23 @@ from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import whole_steps
 from experiments.prediction.cache_models import check_models, predicted
 from experiments.prediction.flocks import RULES, Aging, Flock, places, structure
-from experiments.prediction.half_life import crossing, median_and_range
+from experiments.prediction.half_life import crossing, with_range
 from experiments.results.answers import Answer, estimate, headline, percent, rounded, rows_of
+from experiments.results.charts import LINES, Chart, Points, Scale
 from md.backend import Backend
 from md.simulation import PRECISIONS
 
 SYSTEMS = ("flock", "gas")
 FILLING = 0.2  # of the gas
 LEAST_GAIN = 0.1  # at the first age, as a part of the cost; of a smaller one noise would be left
-FRAME = -0.1, 1.1  # of what is left; wider if a point is outside
 SEARCHES: dict[str, str | md.search.SearchConfig] = {
     "linked": "linked",
     "scattered": "scattered",
     "tree": md.search.Reflexive(data="unsorted"),
 }
 CHECKED_STEPS = {"flock": 1, "gas": 50}  # after which a search is compared with another
-_CASE = ["n", "ordering", "precision", "rules"]
-_LINE = ["system", "search"]
+CASE = ["n", "ordering", "precision", "rules"]
+LINE = ["system", "search"]
 
 
 @dataclass(frozen=True)
@@ -114,20 +112,20 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
     place, entries = md.backend.get(case.backend), []
     for system in case.system:
         state = _start(case, system, case.n)
-        order = places(state, case.ordering, _cutoff(case, system), case.seed)
         shuffled = np.random.default_rng([case.seed, 7]).permutation(len(state))
+        memories = {"sorted": places(state, case.ordering, _cutoff(case, system), case.seed)}
+        memories |= {"shuffled": shuffled}
         other = _simulation(case, system, state, "coherent", place)
         other.run(CHECKED_STEPS[system], phases=False)
         right = other.state
         del other
         for search in case.search:
-            aged = _simulation(case, system, state.take(order), search, place)
-            entries.append(_entry(case, aged, right, system, search, "sorted"))
-            unordered = _simulation(case, system, state.take(shuffled), search, place)
-            entries.append(_entry(case, unordered, right, system, search, "shuffled"))
+            for what, rows in memories.items():
+                aged = _simulation(case, system, state.take(rows), search, place)
+                entries.append(_entry(case, aged, right, system, search, what))
     yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
     for system in case.system:
-        yield from _predictions(case, system)
+        yield from _predictions(case, system, place)
 
 
 def _start(case: Config, system: str, n: int) -> md.State:
@@ -144,22 +142,16 @@ def _simulation(case: Config, system: str, state: md.State, search: str, place: 
     chosen = md.search.search(SEARCHES.get(search, search))
     if system == "flock":
         return Flock(len(state), rules=case.rules).simulation(state, chosen, place, case.precision)
-    return md.Simulation(
-        state,
-        md.scenes.SHARED_LAW,
-        search=chosen,
-        dt=md.scenes.SHARED_DT,
-        backend=place,
-        precision=case.precision,
-        fused=chosen.capabilities.fusable,
-    )
+    options: dict[str, Any] = {"backend": place, "precision": case.precision}
+    options |= {"dt": md.scenes.SHARED_DT, "fused": chosen.capabilities.fusable}
+    return md.Simulation(state, md.scenes.SHARED_LAW, search=chosen, **options)
 
 
 def _ages(case: Config) -> list[int]:
     """Return the numbers of steps before each sample, in growing distances of at least a sample."""
-    ages = [0]
-    for age in np.rint(np.geomspace(case.steps, max(case.last, case.steps), case.ages)).astype(int).tolist():
-        if age >= ages[-1] + case.steps:
+    ages, each = [0], case.steps
+    for age in np.rint(np.geomspace(each, max(case.last, each), case.ages)).astype(int).tolist():
+        if age >= ages[-1] + each:
             ages.append(age)
     return ages
 
@@ -190,12 +182,8 @@ def _entry(
         check_flight(f"search {search!r}", simulation.state, right, case.precision, crowd)
     else:
         check_pairs(simulation, search, "coherent", case.precision)
-    columns = {
-        "system": system,
-        "search": search,
-        "what": what,
-        **working_set(len(simulation), 3, case.precision, simulation.backend),
-    }
+    columns: dict[str, Any] = {"system": system, "search": search, "what": what}
+    columns |= working_set(len(simulation), 3, case.precision, simulation.backend)
 
     def sample() -> Iterator[dict]:
         for array, first in zip((particles.pos, particles.vel, particles.id), start, strict=True):
@@ -212,31 +200,22 @@ def _entry(
     return Entry(columns, sample)
 
 
-def _predictions(case: Config, system: str) -> Iterator[dict]:
+def _predictions(case: Config, system: str, place: Backend) -> Iterator[dict]:
     """Yield rows `predicted`: hits of the first search at each age of the order, and in shuffled memory."""
     state = _start(case, system, case.predicted_n)
     state = state.take(places(state, case.ordering, _cutoff(case, system), case.seed))
-    generator = np.random.default_rng([case.seed, 3])
-    search, place = case.search[0], md.backend.get(case.backend)
+    generator, search = np.random.default_rng([case.seed, 3]), case.search[0]
     simulation, start = _simulation(case, system, state, search, place), state.by_id()
     for age in [_middle(case, age) for age in _ages(case)]:
         simulation.run(age - simulation.step, phases=False)
         now = simulation.state
         other = _simulation(case, system, now.take(generator.permutation(len(now))), search, place)
+        common = {"system": system, "search": search, "what": "predicted", "particles": len(now), "age": age}
+        common |= {"displacement_cutoffs": displacement(now, start) / _cutoff(case, system)}
         shuffled = predicted(other.accesses(), case.model, case.cache)
-        moved = displacement(now, start) / _cutoff(case, system)
         found = predicted(simulation.accesses(), case.model, case.cache)
         for row, base in zip(found, shuffled, strict=True):
-            yield {
-                "system": system,
-                "search": search,
-                "what": "predicted",
-                "particles": len(now),
-                "age": age,
-                "displacement_cutoffs": moved,
-                **row,
-                "hit_ratio_shuffled": base["hit_ratio"],
-            }
+            yield common | row | {"hit_ratio_shuffled": base["hit_ratio"]}
 
 
 def displacement(state: md.State, start: md.State) -> float:
@@ -260,17 +239,18 @@ def left(table: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         Columns of a case, `system`, `search`, `kind` ("measured" or "predicted", with the model and its
-        capacity), `run`, `age`, `displacement_cutoffs` (of a measured row by interpolation over the ages),
-        `gain` over shuffled memory of the same age (of times, or of misses), `left`: 1 at the first age, 0
-        for shuffled memory; NaN if there was no gain at the first age, or shuffled memory has no misses.
+        capacity), `repeat` (the run), `age`, `displacement_cutoffs` (of a measured row by interpolation over
+        the ages), `gain` over shuffled memory of the same age (of times, or of misses), `left`: 1 at the
+        first age, 0 for shuffled memory; NaN if there was no gain at the first age, or shuffled memory has no
+        misses.
     """
-    own = [*_CASE, *_LINE, "run"]
+    table = table.rename(columns={"run": "repeat"})
+    own = [*CASE, *LINE, "repeat"]
     at = [*own, "round", "age"]
-    times = table[table["what"] != "predicted"]
+    times, guess = (table[(table["what"] == "predicted") == is_guess] for is_guess in (False, True))
     base = times[times["what"] == "shuffled"].groupby(at)["time_ms"].median().rename("base")
     aged = times[times["what"] == "sorted"].merge(base.reset_index(), on=at)
     aged = aged.assign(kind="measured", cost=aged["time_ms"] / aged["base"])
-    guess = table[table["what"] == "predicted"]
     names = [f"{m}, {c:.0f} particles" for m, c in zip(guess["model"], guess["cache_particles"], strict=True)]
     shuffled = 1 - guess["hit_ratio_shuffled"]
     misses = (1 - guess["hit_ratio"]) / shuffled.where(shuffled > 0)
@@ -280,11 +260,13 @@ def left(table: pd.DataFrame) -> pd.DataFrame:
     first = found.groupby([*own, "kind"], sort=False)["cost"].transform(lambda cost: cost.iloc[0])
     found["gain"] = 1 / found["cost"].where(found["cost"] > 0)
     found["left"] = ((1 - found["cost"]) / (1 - first)).where((1 - first) > LEAST_GAIN)
-    moved = guess.groupby([*_CASE, "system", "run", "age"])["displacement_cutoffs"].first().reset_index()
-    for key, rows in found.groupby([*_CASE, "system", "run"], sort=False):
-        of = moved[(moved[[*_CASE, "system", "run"]] == list(key)).all(axis=1)]
-        known = len(of) > 0  # an interrupted run has no predictions
-        moves = np.interp(rows["age"], of["age"], of["displacement_cutoffs"]) if known else np.nan
+    each = [*CASE, "system", "repeat"]
+    moved = dict(list(guess.groupby([*each, "age"])["displacement_cutoffs"].first().groupby(each)))
+    for key, rows in found.groupby(each, sort=False):
+        known = key in moved  # an interrupted run has no predictions
+        moves = (
+            np.interp(rows["age"], moved[key].index.get_level_values("age"), moved[key]) if known else np.nan
+        )
         found.loc[rows.index, "displacement_cutoffs"] = moves
     return found
 
@@ -302,81 +284,42 @@ def half_ages(found: pd.DataFrame) -> pd.DataFrame:
         runs too. All else is a median over runs. One run has no range.
     """
     rows = []
-    for key, part in found.groupby([*_CASE, *_LINE, "kind"], sort=False):
+    for key, part in found.groupby([*CASE, *LINE, "kind"], sort=False):
         middle = part.groupby("age")[["left", "gain", "displacement_cutoffs"]].median().reset_index()
-        runs = [run for _, run in part.groupby("run")]
+        runs = [run for _, run in part.groupby("repeat")]
         halves = np.array([crossing(run["age"].to_numpy(), run["left"].to_numpy()) for run in runs])
-        half, low, high = median_and_range(halves)
-        last = part.loc[part["age"] == part["age"].max(), "left"]
-        ends = (last.min(), last.max()) if len(runs) > 1 else (np.nan, np.nan)
-        low, high = (low, high) if len(runs) > 1 else (np.nan, np.nan)
-        moved = (
-            np.interp(half, middle["age"], middle["displacement_cutoffs"]) if np.isfinite(half) else np.nan
-        )
-        rows.append(
-            dict(zip([*_CASE, *_LINE, "kind"], key, strict=True))
-            | {
-                "runs": part["run"].nunique(),
-                "age_first": middle["age"].iloc[0],
-                "gain_first": middle["gain"].iloc[0],
-                "age_last": middle["age"].iloc[-1],
-                "gain_last": middle["gain"].iloc[-1],
-                "left_last": middle["left"].iloc[-1],
-                "left_last_low": ends[0],
-                "left_last_high": ends[1],
-                "displacement_cutoffs_last": middle["displacement_cutoffs"].iloc[-1],
-                "runs_at_half": int(np.isfinite(halves).sum()),
-                "half_age_crossing_steps": half,
-                "half_age_crossing_steps_low": low,
-                "half_age_crossing_steps_high": high,
-                "half_age_crossing_displacement_cutoffs": moved,
-            }
-        )
+        first, end = middle.iloc[0], middle.iloc[-1]
+        last, several = part.loc[part["age"] == end["age"], "left"], len(runs) > 1
+        half = with_range("half_age_crossing_steps", halves)
+        at_half = half["half_age_crossing_steps"]
+        half |= {} if several else {f"half_age_crossing_steps_{name}": np.nan for name in ("low", "high")}
+        moved = np.interp(at_half, middle["age"], middle["displacement_cutoffs"])
+        rows.append({
+            **dict(zip([*CASE, *LINE, "kind"], key, strict=True)),
+            "runs": len(runs),
+            "age_first": middle["age"].iloc[0],
+            "gain_first": first["gain"],
+            "age_last": middle["age"].iloc[-1],
+            "gain_last": end["gain"],
+            "left_last": end["left"],
+            "left_last_low": last.min() if several else np.nan,
+            "left_last_high": last.max() if several else np.nan,
+            "displacement_cutoffs_last": end["displacement_cutoffs"],
+            "runs_at_half": int(np.isfinite(halves).sum()),
+            **half,
+            "half_age_crossing_displacement_cutoffs": moved if np.isfinite(at_half) else np.nan,
+        })  # fmt: skip
     return pd.DataFrame(rows)
 
 
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw what is left of an order over steps and over the displacement; write the half ages."""
+def _lasting(table: pd.DataFrame) -> pd.DataFrame:
+    """Select of what is left the lines to draw; the displacement of an age is the median over runs."""
     found = left(table)
-    halves = half_ages(found)
-    save_table(halves, out, "half_ages")
-    for key, rows in found.groupby(_CASE, sort=False):
-        own = halves[(halves[_CASE] == list(key)).all(axis=1)]
-        _draw_case(rows, own, out, figures.file_name("left", found, _CASE, key))
-
-
-def _draw_case(rows: pd.DataFrame, halves: pd.DataFrame, out: Path, name: str) -> None:
-    """Draw a panel for each search and each measure of age, with a line for each system and kind."""
-    kinds = drawn(rows)
-    shown = rows[rows["kind"].isin(kinds) & rows["left"].notna()]
-    searches = list((shown if len(shown) else rows)["search"].unique())
-    size = (3.2 * len(searches) + 2.2, 5.6)
-    figure, panels = plt.subplots(2, len(searches), figsize=size, squeeze=False, sharey=True, sharex="row")
-    look = style.lines_in_turn(list(rows["system"].unique()), "system")
-    for column, search in zip(panels.T, searches, strict=True):
-        column[0].set_title(search, fontsize=9)
-        for panel, x in zip(column, ("age", "displacement_cutoffs"), strict=True):
-            for (system, kind), line in shown[shown["search"] == search].groupby(
-                ["system", "kind"], sort=False
-            ):
-                _line(panel, line, x, str(system), str(kind), look)
-            panel.axhline(0, color="0.6", linewidth=0.8, zorder=0)
-            panel.set(xscale="log", ylim=_frame(shown))
-            figures.plain_log_ticks(panel, horizontal=True)
-        column[0].set_xlabel("steps after the sort")
-        column[1].set_xlabel("displacement since the sort (cutoffs)")
-    for row in panels:
-        row[0].set_ylabel("left of the gain\nover shuffled")
-    for column, search in zip(panels.T, searches, strict=True):
-        text = "\n".join(_halves_in_words(halves[halves["search"] == search], kinds))
-        place = column[0].get_yaxis_transform()
-        column[0].text(0.03, 0.03, text, transform=place, fontsize=6.5, va="bottom")
-    figures.legend_outside(panels[0][-1], None, panels[0])
-    n, runs = rows["n"].iloc[0], rows["run"].nunique()
-    title = f"{n:,} particles; {rows['ordering'].iloc[0]}; {rows['precision'].iloc[0]}; "
-    title += f"median and range over {runs} runs" if runs > 1 else "one run, no verdict"
-    title += f"\ndashed: {kinds[1]}, which predicts the largest gain" if len(kinds) > 1 else ""
-    figures.titled(figure, title, out, name, rows)
+    parts = [rows[rows["kind"].isin(drawn(rows))] for _, rows in found.groupby(CASE, sort=False)]
+    rows = pd.concat(parts, ignore_index=True)
+    moved = rows.groupby([*CASE, *LINE, "kind", "age"])["displacement_cutoffs"].transform("median")
+    line = [f"{system} {kind}" for system, kind in zip(rows["system"], rows["kind"], strict=True)]
+    return rows.assign(displacement_cutoffs=moved, line=line, spread_over="runs")
 
 
 def drawn(rows: pd.DataFrame) -> list[str]:
@@ -391,59 +334,43 @@ def drawn(rows: pd.DataFrame) -> list[str]:
     return ["measured"] if gains.empty else ["measured", str(gains.idxmax())]
 
 
-def _frame(shown: pd.DataFrame) -> tuple[float, float]:
-    """Return the ends of the axis of what is left: over every drawn median, with a margin."""
-    middle = shown.groupby([*_LINE, "kind", "age"], sort=False)["left"].median()
-    low, high = min([FRAME[0], *(middle - 0.1)]), max([FRAME[1], *(middle + 0.1)])
-    return float(low), float(high)
-
-
-def _line(panel: plt.Axes, rows: pd.DataFrame, x: str, system: str, kind: str, look: dict) -> None:
-    """Draw a line of medians; of a measured one with the range over runs."""
-    at = rows.groupby("age").agg({"displacement_cutoffs": "median", "left": ["median", "min", "max"]})
-    at.columns = ["displacement_cutoffs", "middle", "low", "high"]
-    place = at.reset_index()[x].to_numpy()
-    colour, label = look["palette"][system], f"{system}, {kind}"
-    if kind != "measured":
-        panel.plot(place, at["middle"], color=colour, linestyle="--", linewidth=1.1, label=label)
-        return
-    ends = [at["middle"] - at["low"], at["high"] - at["middle"]]
-    panel.errorbar(
-        place, at["middle"], yerr=ends, color=colour, marker=look["markers"][system], markersize=4,
-        capsize=2, linewidth=1.1, elinewidth=0.9, label=label,
-    )  # fmt: skip
-
-
-def _half_in_words(row: dict) -> str:
-    """Describe when half of a gain is left, with the range over runs; empty if that is not reached."""
-    half, low, high = (row[f"half_age_crossing_steps{end}"] for end in ("", "_low", "_high"))
-    if not np.isfinite(half):
-        return ""
-    if row["runs"] < 2:
-        return f" (half at {half:.0f})"
-    return f" (half at {half:.0f}, {low:.0f} to {f'{high:.0f}' if np.isfinite(high) else 'beyond the last'})"
-
-
-def _halves_in_words(halves: pd.DataFrame, kinds: list[str]) -> list[str]:
-    """Describe for each system what is left at the end and when half was, or that there was no gain.
+def halves_in_words(rows: pd.DataFrame) -> str:
+    """Describe for each search what is left at the end and when half was, or that there was no gain.
 
     Args:
-        halves: rows of `half_ages` of one search.
-        kinds: measured, and the prediction that is drawn.
+        rows: of `left`, of one case.
     """
-    known = halves[halves["kind"].isin(kinds)]
-    return [
-        f"{row['system']}, {row['kind']}: {row['left_last']:.0%} left at {row['age_last']:,.0f} steps"
-        + _half_in_words(row)
-        if np.isfinite(row["left_last"])
-        else f"{row['system']}, {row['kind']}: no gain at {row['age_first']:,.0f} steps"
-        for row in known.to_dict("records")
-    ]
+    lines = [f"{rows['ordering'].iloc[0]}, {rows['precision'].iloc[0]}"]
+    for kind in [kind for kind in rows["kind"].unique() if kind != "measured"]:
+        lines[0] += f"; {kind} predicts the largest gain"
+    for search, halves in half_ages(rows[rows["kind"] == "measured"]).groupby("search", sort=False):
+        parts = [
+            f"{row['system']} {row['left_last']:.0%} left at {row['age_last']:,.0f} steps"
+            + (f" (half is left {_half(row)})" if _half(row) else "")
+            if np.isfinite(row["left_last"])
+            else f"{row['system']} no gain at {row['age_first']:,.0f} steps"
+            for row in halves.to_dict("records")
+        ]
+        lines.append(f"{search}: {'; '.join(parts)}")
+    return "\n".join(lines)
+
+
+_AGE = Scale("steps after the sort", "age", log=10)
+_MOVED = Scale("displacement (cutoffs)", "displacement_cutoffs", log=10)
+VIEWS = (
+    Chart(
+        "left", "Of the gain of an order of {n} particles, {value} is left after {age} steps: {best}", LINES,
+        (Points("left"), Points("left", at=_MOVED)), _AGE, Scale("left of the gain over shuffled", line=0.0),
+        "line", panels="search", heading="{search}", files=tuple(CASE), note=halves_in_words, gaps=False,
+        prepare=_lasting,
+    ),
+    lambda table, out: save_table(half_ages(left(table)), out, "half_ages"),
+)  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:
     """Say what is left of the gain of an order in each system, as measured in the first search."""
-    found = half_ages(headline(left(table), *_CASE))
+    found = half_ages(headline(left(table), *CASE))
     found = found.sort_values("kind", key=lambda kinds: kinds != "measured", kind="stable")
     cells = {
         "gain at first": lambda row: rounded(row["gain_first"]),
@@ -451,23 +378,22 @@ def answer(table: pd.DataFrame) -> Answer:
         "half is left": lambda row: _half(row) or "not reached",
     }
     systems = [rows.to_dict("records")[0] for _, rows in found.groupby("system", sort=False)]
-    parts = [f"in the {row['system']} ({row['search']}, {row['kind']}) {_kept(row)}" for row in systems]
-    sentence = (
+    parts = [f"in the {row['system']} ({row['search']}, {row['kind']}) {_lasts(row)}" for row in systems]
+    where = (
         f"The gain of {found['ordering'].iloc[0]} over shuffled memory, {found['n'].iloc[0]:,} particles: "
     )
     shown = found.groupby("system", sort=False).head(2)
-    return Answer(rows_of(shown, [*_LINE, "kind"], cells, most=4), f"{sentence}{'; '.join(parts)}.")
+    return Answer(rows_of(shown, [*LINE, "kind"], cells, most=4), f"{where}{'; '.join(parts)}.")
 
 
 def _half(row: dict) -> str:
     """Format the age at which half of a gain is left, with its range over runs; empty if not reached."""
     name = "half_age_crossing_steps"
-    if not np.isfinite(row[name]):
-        return ""
-    return f"after {estimate(row, name)} steps"
+    half = estimate(row, name).replace(" to -)", " to later)")
+    return f"after {half} steps" if np.isfinite(row[name]) else ""
 
 
-def _kept(row: dict) -> str:
+def _lasts(row: dict) -> str:
     """Say how long a gain lasts."""
     if not np.isfinite(row["left_last"]):
         return "there is none to lose"
@@ -476,4 +402,4 @@ def _kept(row: dict) -> str:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)

@@ -57,6 +57,10 @@ NAMES: dict[str, OldNames] = {  # by the name of the experiment that a run recor
     "decay": OldNames(fields={"looks": "observations"}),
     "flock_order": OldNames(fields={"looks": "observations"}),
     "flock_decay": OldNames(fields={"looks": "ages"}),
+    "wear": OldNames(
+        now="decay",
+        adds={"measured": ("results/reference/interval/h200", "results/reference/interval/h200_8388608")},
+    ),
     "gas_ladder": OldNames(now="ladder", adds={"scene": "gas", "steps": 50}),
     "reorder_cost": OldNames(values={"memory": {"worn": AGED, "ordered": FRESH}}),
     "speed_up": OldNames(values={"ordering": {LATTICE: AGED}}),

@@ -447,9 +447,7 @@ def _name_axes(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
         return
     if chart.names.log:
         panel.set_xscale("log", base=chart.names.log)
-    if chart.names.from_zero:
-        panel.set(xscale="symlog", xlim=(0, None))
-    elif chart.names.log == 10:
+    if chart.names.log == 10:
         figures.plain_log_ticks(panel, horizontal=True)
     elif not chart.names.log:
         panel.set_xlim(*chart.names.ends)

@@ -104,6 +104,11 @@ def median_and_range(values: np.ndarray) -> tuple[float, float, float]:
     return next(ends), next(ends), next(ends)
 
 
+def with_range(name: str, values: np.ndarray) -> dict[str, float]:
+    """Return `median_and_range` as columns: name, name_low, name_high."""
+    return dict(zip((name, f"{name}_low", f"{name}_high"), median_and_range(values), strict=True))
+
+
 def _curve(steps: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     steps = checks.array("steps", steps, "fiu", "numbers", ("m",)).astype(float)
     left = checks.array("left", left, "fiu", "numbers", ("m",)).astype(float)

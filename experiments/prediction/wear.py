@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.prediction.half_life import crossing, median_and_range
+from experiments.prediction.half_life import crossing, with_range
 from experiments.results import gains as statistics
 from experiments.results.tables import table_of
 
 CASE = ["n", "filling_fraction", "speed", "ordering", "search", "precision"]
 PREDICTION = ["model", "cache_particles"]
 LEAST_LOSS = 0.05  # of the time of a fresh step; a smaller full loss is lost in noise
+LEAST_DRAWN = 0.5  # % of loss
 HARD = 0.1  # contact time over the time between two collisions, at most, of nearly hard spheres
 
 
@@ -193,10 +194,7 @@ def _decay(guess: pd.DataFrame, speed: float, oldest: float, to_shuffled: bool, 
 
 
 def _spread(name: str, steps: np.ndarray, speed: float) -> dict[str, float]:
-    ends = dict(zip(("", "_low", "_high"), median_and_range(steps), strict=True))
-    return {f"{name}_steps{end}": value for end, value in ends.items()} | {
-        f"{name}_path_d{end}": value * speed for end, value in ends.items()
-    }
+    return with_range(f"{name}_steps", steps) | with_range(f"{name}_path_d", steps * speed)
 
 
 def at_equal_paths(curves: pd.DataFrame) -> pd.DataFrame:
@@ -226,12 +224,11 @@ def at_equal_paths(curves: pd.DataFrame) -> pd.DataFrame:
             ]
             losses = np.array(pairs).reshape(-1, 2)
             ratios = losses[:, 0] / np.where(losses[:, 1] > 0, losses[:, 1], np.nan)
-            ends = dict(zip(("", "_low", "_high"), median_and_range(ratios), strict=True))
             rows.append(
                 dict(zip(same, key, strict=True))
                 | {"speed_slow": slow, "speed_fast": fast, "path_d": path, "repeats": len(losses)}
                 | {"loss_slow": np.median(losses[:, 0]), "loss_fast": np.median(losses[:, 1])}
-                | {f"slow_over_fast{end}": value for end, value in ends.items()}
+                | with_range("slow_over_fast", ratios)
                 | {"is_resolved": _is_resolved(other, float(np.median(losses[:, 1])))}
             )
     return pd.DataFrame(rows)
@@ -240,6 +237,42 @@ def at_equal_paths(curves: pd.DataFrame) -> pd.DataFrame:
 def _is_resolved(curves: pd.DataFrame, loss: float) -> bool:
     fresh = curves.groupby("repeat")["cost"].min().median()
     return bool(curves["what"].iloc[0] == "predicted" or loss >= LEAST_LOSS * fresh)
+
+
+def curves_of(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the curves in a table of `decay --measured`, which has a column `repeat` of its own."""
+    return table.drop(columns="repeat").rename(columns={"sample": "repeat"})
+
+
+def is_shown(curves: pd.DataFrame) -> pd.Series:
+    """Mark the prediction to be drawn: that of the block model and 320 particles, or else the first."""
+    guess = curves[PREDICTION].dropna()
+    usual = ["block", 320.0]
+    shown = usual if guess.empty or (guess == usual).all(axis=1).any() else list(guess.iloc[0])
+    return (curves[PREDICTION] == shown).all(axis=1)
+
+
+def losses(table: pd.DataFrame) -> pd.DataFrame:
+    """Compute the losses that a figure shows, in %: of times over a fresh step, of hits over the full gain.
+
+    Args:
+        table: of `decay --measured`.
+
+    Returns:
+        Rows of curves with the columns `lost` and `flown`, the path in d; those below `LEAST_DRAWN` are left
+        out. Predictions are those of `is_shown`, listed for each measured case of the same order and speed.
+    """
+    curves = curves_of(table)
+    fresh = curves.groupby([*CASE, *PREDICTION, "repeat"], sort=False, dropna=False)["cost"].transform("min")
+    is_measured = curves["what"] == "measured"
+    whole = fresh.where(is_measured, curves["cost_shuffled"] - fresh)
+    curves["lost"] = 100 * ((curves["cost"] - fresh) / whole)
+    curves["flown"] = curves["age"] * curves["speed"]
+    measured, alone = curves[is_measured], ["n", "search", "precision"]
+    cases = measured[[*alone, "ordering", "speed"]].drop_duplicates()
+    guess = curves[~is_measured & is_shown(curves)].drop(columns=alone)
+    rows = pd.concat([measured, guess.merge(cases, on=["ordering", "speed"])], ignore_index=True)
+    return rows[rows["lost"] > LEAST_DRAWN].astype({"n": int})
 
 
 def slope(ages: pd.DataFrame, oldest: float = math.inf) -> float:

@@ -23,7 +23,6 @@ from experiments import (
     searches,
     speed_up,
     timing,
-    wear,
 )
 from experiments.results.answers import ONE_RUN
 
@@ -229,7 +228,7 @@ def test_a_condition_of_a_flock_holds_held_or_never_did(holds, since, until, exp
 )
 def test_the_gain_of_an_order_in_a_flock_lasts_or_halves(left, half, expected):
     row = {"left_last": left, "age_last": 650, "half_age_crossing_steps": half}
-    assert flock_decay._kept(row).replace(".0 ", " ") == expected
+    assert flock_decay._lasts(row).replace(".0 ", " ") == expected
 
 
 def test_a_lift_has_a_standard_error_if_there_are_several_blocks():
@@ -252,10 +251,10 @@ def test_the_parts_of_a_step_are_kernels_or_phases_or_not_measured():
 
 
 def test_wear_without_a_prediction_and_without_half_lives(monkeypatch):
-    case = dict.fromkeys(wear.CASE, 1) | {"half_wear_steps": 5.0}
-    table = pd.DataFrame([{"repeat": 0, "sample": 0}])
-    monkeypatch.setattr(wear, "compare", lambda curves: pd.DataFrame([case]))
-    assert wear.answer(table).sentence.startswith("Of 1 measured cases none has a prediction")
+    case = dict.fromkeys(decay.wear.CASE, 1) | {"half_wear_steps": 5.0}
+    table = pd.DataFrame([{"source": "a/run", "repeat": 0, "sample": 0}])
+    monkeypatch.setattr(decay.wear, "compare", lambda curves: pd.DataFrame([case]))
+    assert decay.answer(table).sentence.startswith("Of 1 measured cases none has a prediction")
     ends = {
         f"{name}{end}": 5.0
         for name in ("half_wear_steps", "half_decay_steps")
@@ -267,9 +266,9 @@ def test_wear_without_a_prediction_and_without_half_lives(monkeypatch):
         (1.5, "wear is 1.50 times that of the predicted"),
     ):
         monkeypatch.setattr(
-            wear, "compare", lambda curves, ratio=ratio: found.assign(half_wear_over_half_decay=ratio)
+            decay.wear, "compare", lambda curves, ratio=ratio: found.assign(half_wear_over_half_decay=ratio)
         )
-        assert expected in wear.answer(table).sentence
+        assert expected in decay.answer(table).sentence
 
 
 def test_a_cavity_without_a_steady_state_says_so():

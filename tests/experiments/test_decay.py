@@ -1,5 +1,6 @@
-"""experiments.decay: half-lives of memory orders."""
+"""experiments.decay: half-lives of memory orders, and kept runs of interval and decay read together."""
 
+import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -7,7 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments import decay
+from experiments import decay, interval
+from experiments.core.settings import UsageError, cases
+from experiments.drawing import style
+from experiments.drawing.charts import draw
 from tests.experiments.runs import one, run
 
 KEPT = Path(__file__).parents[2] / "results" / "reference" / "decay"
@@ -70,24 +74,25 @@ class TestHalfLives:
         far = tuple(law * [1, 1, 1, 0.7, 1])
         table = pd.concat([gases(tuple(law), interaction="ideal"), gases(far)])
         table = pd.concat([table, gases((1, 1, 1, 0.9, 0.6), interaction="inelastic")])
-        shown = []
+        shown = {}
 
-        def keep(figure, title, out, name, rows):
-            panel = figure.axes[1]
-            dotted = [line for line in panel.lines if line.get_linestyle() == ":"]
-            texts = [text.get_text().replace("\n", " ") for text in panel.texts]
-            limits = [(panel.get_xscale(), panel.get_xlim()) for panel in figure.axes]
-            shown.append((name, title, len(dotted), texts, limits))
+        def keep(figure, out, name, rows):
+            shown[name] = (figure.get_suptitle(), figure.axes)
             plt.close(figure)
 
-        monkeypatch.setattr(decay.figures, "titled", keep)
-        decay.draw(table, tmp_path)
-        (name, title, dotted, texts, _), (linear, *_, limits) = shown
-        assert (name, linear) == ("by_interaction", "linear_by_interaction")
-        assert limits == [("linear", (0, STEPS[-1] / 10)), ("linear", (0, STEPS[-1]))]
-        assert dotted == 1
-        assert texts == ["half not reached: inelastic (60% left) no fit: elastic, inelastic"]
-        assert "one gas" in title
+        monkeypatch.setattr(style, "save", keep)
+        draw(decay.VIEWS, table, tmp_path)
+        assert list(shown) == ["by_interaction", "linear_by_interaction", "half_lives"]
+        title, (hits, left) = shown["by_interaction"]
+        assert [sum(line.get_linestyle() == ":" for line in panel.lines) for panel in (hits, left)] == [0, 1]
+        assert "after the reorder in the inelastic gas" in title
+        assert title.endswith("one gas")
+        _, (early, whole) = shown["linear_by_interaction"]
+        assert [max(line.get_xdata().max() for line in panel.lines) for panel in (early, whole)] == [4, 64]
+        title, (steps, _) = shown["half_lives"]
+        assert "half not reached: inelastic at 20 % (60 % left)" in title
+        marks = {float(x) for line in steps.lines for x in line.get_xdata() if np.isfinite(x)}
+        assert marks == set(lives_of(table)["half_life_crossing_steps"].dropna())
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -189,3 +194,44 @@ class TestDecay:
     def test_what_cannot_be_run_is_refused(self, fields, message):
         with pytest.raises(ValueError, match=message):
             decay.Config(**fields)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    flags = "--quick --n 1000 --interval 3 30 --rounds 2 --least-steps 9 --precision float64"
+    timed = run(interval, tmp_path_factory.mktemp("interval"), *flags.split())
+    flags = "--quick --size 8 --filling-fraction 0.2 --interaction elastic --speed 0.008 --model block"
+    flags += " --steps 40 --observations 6 --cache 64 --contact-steps 25"
+    return timed, run(decay, tmp_path_factory.mktemp("decay"), *flags.split())
+
+
+def test_the_curves_of_both_runs_are_in_one_table_and_compared(runs, tmp_path):
+    timed, guessed = map(str, runs)
+    folder = run(decay, tmp_path, "--measured", timed, "--predicted", guessed)
+    table = pd.read_parquet(folder / "table.parquet")
+    assert set(table["source"]) == {timed, guessed}
+    measured = table[table["what"] == "measured"]
+    assert set(measured["sample"]) == {"round 0", "round 1"}
+    assert measured["cost_shuffled"].notna().all()
+    (row,) = pd.read_csv(folder / "half_lives.csv").to_dict("records")
+    assert (row["full_loss"], row["repeats"], row["cache_particles"]) == ("to shuffled memory", 2, 64)
+    assert (row["predicted_at_speed"], row["speed"]) == (0.008, 0.008)
+    assert row["contact_over_free"] > 0.1
+    assert not row["are_spheres_hard"]
+    assert (folder / "wear.png").is_file()
+
+
+def test_a_run_of_another_experiment_is_refused(runs):
+    guessed = str(runs[1])
+    case = one(decay, measured=[guessed], predicted=[guessed])
+    message = f"{re.escape(guessed)} is a run of decay; allowed: the folder of a run of interval"
+    with pytest.raises(UsageError, match=message):
+        next(decay.measure(case))
+    with pytest.raises(UsageError, match="allowed: the folder of a run"):
+        next(decay.measure(one(decay, measured=["no/such/run"])))
+
+
+def test_settings_of_a_gas_beside_runs_are_refused():
+    with pytest.raises(UsageError, match=r"--speed 0.5 beside --measured, which makes no gas; allowed"):
+        decay.Config(measured=["a/run"], speed=(0.5,))
+    assert len(cases(decay.Config(measured=["a/run"], **decay.QUICK))) == 1

@@ -7,6 +7,8 @@ import pytest
 
 import md
 from experiments import flock_decay
+from experiments.drawing import style
+from experiments.drawing.charts import draw
 from tests.experiments.runs import run
 
 FLAGS = "--quick --n 1000 --predicted-n 1250 --precision float64 --age 4 --last 30 --ages 3 --steps 2".split()
@@ -103,7 +105,7 @@ def test_an_order_lasts_in_a_flock_that_becomes_slower_in_any_memory():
             rows += measured("flock", (1 / speed, 2 / speed, 4 / speed), (3 / speed, 6 / speed, 12 / speed),
                              one, number)  # fmt: skip
     found = flock_decay.left(pd.DataFrame(rows))
-    assert found.groupby(["kind", "run"]).size().tolist() == [3, 3, 3]
+    assert found.groupby(["kind", "repeat"]).size().tolist() == [3, 3, 3]
     assert found["left"].tolist() == pytest.approx([1] * 9)
     halves = flock_decay.half_ages(found).set_index("kind")
     assert halves.loc["measured", "runs"] == 2
@@ -116,17 +118,17 @@ def test_a_system_without_a_gain_is_named_and_every_point_is_in_the_frame(tmp_pa
     rows += guessed("flock", (1.0, 1.0, 1.0), 1.0, 512) + guessed("gas", (1.0, 1.0, 1.0), 1.0, 512)
     shown = []
 
-    def keep(figure, title, out, name, rows):
-        panel = figure.axes[0]
-        shown.append((title, [text.get_text() for text in panel.texts], panel.get_ylim()))
+    def keep(figure, out, name, rows):
+        shown.append((figure.get_suptitle(), figure.axes[0].get_ylim()))
         plt.close(figure)
 
-    monkeypatch.setattr(flock_decay.figures, "titled", keep)
+    monkeypatch.setattr(style, "save", keep)
     table = pd.DataFrame(rows)
-    flock_decay.draw(table, tmp_path)
-    ((title, (text,), (low, high)),) = shown
-    assert "flock, measured: -600% left at 99 steps (half at 3)\ngas, measured: no gain at 1 steps" in text
-    assert title.endswith("\ndashed: lru, 64 particles, which predicts the largest gain")
+    draw(flock_decay.VIEWS, table, tmp_path)
+    ((title, (low, high)),) = shown
+    half = "flock -600% left at 99 steps (half is left after 3.16 steps)"
+    assert f"linked: {half}; gas no gain at 1 steps\none run, no verdict" in title
+    assert "lru, 64 particles predicts the largest gain" in title
     assert low < -6 < 1 < high
     found = flock_decay.left(table)
     assert found[found["kind"] == "lru, 512 particles"][["gain", "left"]].isna().all(axis=None)
@@ -154,8 +156,8 @@ def test_a_half_age_has_its_range_over_runs():
     row = flock_decay.half_ages(flock_decay.left(lasting)).set_index("kind").loc["measured"]
     assert (row["runs"], row["runs_at_half"]) == (4, 3)
     assert np.isnan(row["half_age_crossing_steps_high"])
-    text = flock_decay._halves_in_words(flock_decay.half_ages(flock_decay.left(lasting)), ["measured"])
-    assert "(half at 13, 6 to beyond the last)" in text[0]
+    text = flock_decay.halves_in_words(flock_decay.left(lasting))
+    assert "(half is left after 13.0 (5.62 to later) steps)" in text
 
 
 @pytest.mark.full

@@ -16,7 +16,6 @@ from experiments.measurement import memory_bandwidth
 from tests.experiments.runs import views
 from tests.tiers import nightly
 
-KEPT = Path(__file__).parents[2] / "results" / "reference"
 # In double precision and by few searches, so that few kinds of kernels are compiled.
 SMALLER = {
     "cache_hit": "--geometry cubes --size 8 --filling-fraction 0.2 --ordering hilbert row shuffled",
@@ -43,7 +42,6 @@ SMALLER = {
     "shaken": "--length 6 --amplitude 1.8 --shakes-before 0 --pictures 2 --search linked",
     "speed_up": "--length 12 --rounds 2 --steps 2 --precision float64",
     "timing": "--n 1024 --ordering hilbert shuffled --rounds 2",
-    "wear": f"--measured {KEPT}/interval/h200_again --predicted {KEPT}/decay/h200_interaction",
 }
 PUBLISHED = SMALLER | {
     "cache_hit": "--size 8 16 --filling-fraction 0.2 --ordering hilbert row shuffled",
@@ -129,7 +127,7 @@ def test_it_runs_in_the_precision_and_is_drawn_with_the_layout_that_users_get(
     check_run(name, PUBLISHED[name], tmp_path, capsys)
 
 
-HELP = ("curves", "flocking", "wear")  # a timed one, one of predictions, one of kept runs
+HELP = ("curves", "flocking")  # one of predictions, a timed one
 
 
 @pytest.mark.quick

@@ -19,7 +19,10 @@ ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "results" / "reference"
 
 # Name of the experiment in the folder of a kept run -> module that draws it now, where they differ.
-MERGED = {"fence": "contacts", "grid_limits": "contacts", "cache_map": "cache_hit", "gas_ladder": "ladder"}
+MERGED = {
+    "fence": "contacts", "grid_limits": "contacts", "cache_map": "cache_hit", "gas_ladder": "ladder",
+    "wear": "decay",
+}  # fmt: skip
 VERDICTS = ("experiments.verdicts",)
 PAGE = ("experiments.report",)  # beside `--results FOLDER`, into which it writes the page
 PAGE_FILE = "report.html"

@@ -138,7 +138,7 @@ TOO_MUCH = {
     "speed_up": "--height 1e300",
     "timing": "--n 9999999999999",
 }
-WITHOUT_PARTICLES = ("curves", "pictures", "wear")  # `pictures` has few cells, `wear` reads runs
+WITHOUT_PARTICLES = ("curves", "pictures")  # `pictures` has few cells
 TOO_MUCH_ELSE = [
     ("contacts", "--builds 9999999999999 --array boxes"),
     ("contacts", "--filling-fraction 1e-12 --array cells"),
