@@ -31,6 +31,7 @@ from experiments.results.charts import (
     Points,
     Scale,
     Summary,
+    Table,
     View,
     estimates,
     facts,
@@ -54,7 +55,8 @@ _FITTED: dict[str, Any] = {"linestyle": ":", "linewidth": 2.2, "alpha": 0.7}
 _MARK: dict[str, Any] = {"color": "#D00000", "marker": "s", "linestyle": "", "markerfacecolor": "none"}
 _SHADES = (("#56B4E9", ""), ("#E69F00", "//"), ("#009E73", ".."), ("#CC79A7", "xx"), ("0.8", "\\\\"))
 _BAR, _NO_SERIES = 0.62, " "
-_LEAST_SHARE = 0.08  # of the longest bar: narrower parts have no room for their share
+_ACROSS = 3  # panels with axes of their own in a line, if there are more than one more
+_LEAST_SHARE = 0.07  # of the longest bar: narrower parts have no room for their share
 _PLATE = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
 _SHARE: dict[str, Any] = {"fontsize": 7, "bbox": _PLATE}
 _NOTE = f"no parts where they differ from the whole by over {reliability.MOST_APART:.0%}"
@@ -98,16 +100,16 @@ def drawer(views: Draw | Sequence[View]) -> Draw:
     """Return the function that draws views; a function that draws is returned as it is.
 
     Args:
-        views: charts, summaries, and functions of a table and a folder.
+        views: charts, summaries, tables, and functions of a table and a folder.
 
     Raises:
         TypeError: neither a function nor a sequence of views.
     """
     if callable(views):
         return views
-    allowed = "charts, summaries, and functions of a table and a folder"
+    allowed = "charts, summaries, tables, and functions of a table and a folder"
     for view in checks.sequence("draw", views, f"{allowed}; or one function"):
-        if not isinstance(view, Chart | Summary) and not callable(view):
+        if not isinstance(view, Chart | Summary | Table) and not callable(view):
             raise checks.refuse_class("view", view, f"one of {allowed}")
     return lambda table, out: draw(views, table, out)
 
@@ -116,7 +118,7 @@ def draw(views: Sequence[View], table: pd.DataFrame, out: Path) -> None:
     """Draw all views of an experiment into a folder.
 
     Args:
-        views: charts and summaries, and functions of a table and a folder for what no chart can say.
+        views: charts, summaries and tables, and functions of a table and a folder for what no chart can say.
         table: of the run.
         out: folder of the files.
 
@@ -127,8 +129,9 @@ def draw(views: Sequence[View], table: pd.DataFrame, out: Path) -> None:
     for view in views:
         if isinstance(view, Chart):
             draw_chart(view, table, out)
-        elif isinstance(view, Summary):
-            save_table(view.table(table), out, view.name)
+        elif isinstance(view, Summary | Table):
+            if len(rows := view.table(table)):
+                save_table(rows, out, view.name)
         else:
             view(table, out)
 
@@ -181,6 +184,7 @@ def _figure(chart: Chart, rows: pd.DataFrame) -> Figure | None:
         return None
     grid = _grid(chart, rows, measures)
     shared = _names(chart, rows, measures[0][1], len(grid) == 1 and len(measures) > 1)
+    grid = _broken(grid[0]) if shared.is_beside else grid
     figure, panels = _panels(chart, grid, shared)
     for parts, line in zip(grid, panels, strict=True):
         every = pd.concat([part.found for part in parts], ignore_index=True)
@@ -218,6 +222,12 @@ def _grid(chart: Chart, rows: pd.DataFrame, measures: Sequence) -> list[list[Par
     return lines if len(columns) > 1 or chart.lines else [[part for line in lines for part in line]]
 
 
+def _broken(parts: list[Part]) -> list[list[Part]]:
+    """Break a line of panels with axes of their own into lines of few."""
+    across = _ACROSS if len(parts) > _ACROSS + 1 else len(parts)
+    return [parts[start : start + across] for start in range(0, len(parts), across)]
+
+
 def _values(rows: pd.DataFrame, found: pd.DataFrame, column: str) -> list[dict[str, Any]]:
     """Return the values of a column of panels: numbers in their order, names as they come first."""
     if not column:
@@ -248,7 +258,8 @@ def _names(chart: Chart, rows: pd.DataFrame, found: pd.DataFrame, is_beside: boo
     series = [name for name in _known(found if chart.series == OVER else rows, chart.series) if name in most]
     series = [name for name in chart.order if name in most] if chart.order else series or shown
     others = "" if chart.order else ", ".join(str(name) for name in every if name not in most)
-    which = "the fastest" if chart.fastest else "one order of each family"
+    first = "one order of each family" if chart.series == _ORDERING else f"the first {style.MOST_LINES}"
+    which = "the fastest" if chart.fastest else first
     note = f"{which}; in the table: {others}" if others else ""
     return Names(rows, names, series, words, note, is_beside)
 
@@ -269,7 +280,7 @@ def _in_order(chart: Chart, rows: pd.DataFrame, found: pd.DataFrame, column: str
     return list(dict.fromkeys([*best, *every]))
 
 
-def _panels(chart: Chart, grid: list[list[Part]], shared: Names) -> tuple[Figure, np.ndarray]:
+def _panels(chart: Chart, grid: list[list[Part]], shared: Names) -> tuple[Figure, list[list[Axes]]]:
     """Make the panels of a figure, with their headings."""
     import matplotlib.pyplot as plt  # here, as in style
 
@@ -281,7 +292,10 @@ def _panels(chart: Chart, grid: list[list[Part]], shared: Names) -> tuple[Figure
     beside, is_dots = shared.is_beside, chart.form == DOTS
     sharex = "row" if is_dots and not beside else "none"
     share: dict[str, Any] = {"sharex": sharex, "sharey": "none" if beside and not is_dots else "row"}
-    figure, panels = plt.subplots(len(grid), len(grid[0]), figsize=size, squeeze=False, **share)
+    figure, every = plt.subplots(len(grid), len(grid[0]), figsize=size, squeeze=False, **share)
+    for panel in every[-1, len(grid[-1]) :]:
+        panel.remove()
+    panels = [list(line[: len(parts)]) for parts, line in zip(grid, every, strict=True)]
     for number, (parts, line) in enumerate(zip(grid, panels, strict=True)):
         for part, panel in zip(parts, line, strict=True):
             template = chart.heading or ", ".join(f"{{{name}}}" for name in part.at)
@@ -317,7 +331,7 @@ def _dots(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
             "zorder": 3,
         }
         panel.plot(same[VALUE], [names.index(name) for name in same[column]], "o", **hollow)
-    for points in chart.bounds:
+    for points in _bounds(chart):
         for value in _of(estimates(shared.rows, points, [*part.at]), part.at)[VALUE]:
             panel.axvline(value, label=points.label, **_BOUND)
     panel.set_yticks(range(len(names)), [_worded(shared, column, name) for name in names])
@@ -326,6 +340,11 @@ def _dots(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
 def _is_same(found: pd.DataFrame) -> pd.Series:
     """Return which gains are no difference by their verdict."""
     return found.get("difference", pd.Series("", index=found.index)) == gains.NO_DIFFERENCE
+
+
+def _bounds(chart: Chart) -> list[Points]:
+    """Return the bounds that belong to the panels of a chart with the axes of some of its points."""
+    return [points for points in chart.bounds if chart.beside(points) == chart]
 
 
 def _lines(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
@@ -341,7 +360,7 @@ def _lines(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
             _plain_lines(panel, found, x, look, chart.gaps)
         else:
             figures.lines(panel, found, x, VALUE, look, log=bool(chart.names.log))
-    for points in [points for points in chart.bounds if chart.beside(points) == chart]:
+    for points in _bounds(chart):
         series = [] if points.label else [chart.series]
         bound = _of(estimates(shared.rows, points, [*part.at, x, *series]), part.at).sort_values(x)
         if points.label:
@@ -426,10 +445,8 @@ def _look(chart: Chart, found: pd.DataFrame, shared: Names, series: Sequence) ->
 
 
 def _name_axes(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
-    """Name the axes, and draw the noise and the line of the values."""
+    """Name the axes, and draw the noise."""
     across, axis, found = chart.form != LINES, part.points.values or chart.values, part.found
-    if axis.line is not None:
-        (panel.axvline if across else panel.axhline)(axis.line, color="0.6", linewidth=0.8, zorder=0.5)
     if np.isfinite(floor := _floor(found)):
         (panel.axvspan if across else panel.axhspan)(1 / floor, floor, color="0.92", zorder=0)
     over = str(found[OVER].iloc[0]) if OVER in found and len(found) else ""
@@ -451,6 +468,8 @@ def _name_axes(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
         figures.plain_log_ticks(panel, horizontal=True)
     elif not chart.names.log:
         panel.set_xlim(*chart.names.ends)
+        if pd.api.types.is_integer_dtype(part.found[chart.names.column]):
+            panel.locator_params("x", integer=True)
 
 
 def _floor(found: pd.DataFrame) -> float:
@@ -473,8 +492,10 @@ def _memory(rows: pd.DataFrame, baseline: str) -> str:
 
 
 def _limit(panel: Axes, chart: Chart, part: Part, found: pd.DataFrame) -> None:
-    """Limit the axis of values to all that it shows."""
+    """Limit the axis of values to all that it shows, with the line of its values."""
     axis, across = part.points.values or chart.values, chart.form != LINES
+    if axis.line is not None:
+        (panel.axvline if across else panel.axhline)(axis.line, color="0.6", linewidth=0.8, zorder=0.5)
     if chart.form == BARS:
         return
     if not axis.log:
@@ -498,9 +519,9 @@ def _values_of(line: Any, across: bool) -> list[float]:
     return [float(value) for value in (line.get_xdata() if across else line.get_ydata())]
 
 
-def _name_series(chart: Chart, panels: np.ndarray, shared: Names) -> None:
+def _name_series(chart: Chart, panels: list[list[Axes]], shared: Names) -> None:
     """Write the names of the series: at the ends of lines, or in a legend."""
-    every = list(panels.flat)
+    every = [panel for line in panels for panel in line]
     if chart.form == LINES:
         for line in panels if chart.lines else panels[:1]:
             most = style.MOST_LINES + len(chart.bounds) + len(chart.marks)
@@ -522,7 +543,7 @@ def _title(chart: Chart, measure: tuple, grid: Sequence[Sequence[Part]], shared:
     ages = _ages(selected(shared.rows, points), orders)
     if len(ages) and "reorder_every" not in shared.rows:  # which tells of later reorders
         note += f"; orders: {fresh(round(ages.max()))}"
-    about = _about(found, shared.rows)
+    about = _about(points, found, shared.rows)
     if any(np.isfinite(_floor(part.found)) for line in grid for part in line):
         about += "; grey: noise (one case measured twice)"
     if points.pairs and _is_same(found).any():
@@ -532,10 +553,11 @@ def _title(chart: Chart, measure: tuple, grid: Sequence[Sequence[Part]], shared:
     return "\n".join(filter(None, [sentence, note.removeprefix("; "), about, shared.note]))
 
 
-def _about(found: pd.DataFrame, rows: pd.DataFrame) -> str:
-    """Describe points and intervals; a column `spread_over` says what is repeated, if these are no gases."""
+def _about(points: Points, found: pd.DataFrame, rows: pd.DataFrame) -> str:
+    """Describe points and intervals; a column `spread_over` says what is repeated, if the points do not."""
     if not found["of_gases"].any():
         return gains.caption(found)
-    several, over = int(found["runs"].max()), str(rows.get("spread_over", pd.Series(["gases"])).iloc[0])
+    over = str(rows.get("spread_over", pd.Series([points.repeated])).iloc[0])
+    several = int(found["runs"].max())
     one = {"gases": "one gas", "runs": "one run, no verdict"}.get(over, f"one of {over}")
     return f"median and range over {several} {over}" if several > 1 else one

@@ -96,6 +96,7 @@ class Points:
         across: expression that gives the place of a point by its median, if no column does.
         constants: columns of all these points.
         names: column of the table -> column of the chart, beyond those of `page.charts.NAMES`.
+        repeated: what the rows of a point are, if nothing is timed: "gases", or "shakes".
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -118,6 +119,7 @@ class Points:
     across: str = ""
     constants: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
+    repeated: str = "gases"
 
     def __post_init__(self) -> None:
         """Check that the arguments fit each other."""
@@ -340,7 +342,24 @@ def _in_a_column(name: str) -> str:
     return name.replace(", ", "_").replace(" ", "_")
 
 
-View = Chart | Summary | Callable[[pd.DataFrame, Path], Any]
+@dataclass(frozen=True)
+class Table:
+    """Table that a function makes from that of a run; one without rows is not written.
+
+    Args:
+        name: of the file.
+        rows: function of the table of a run that returns the table.
+    """
+
+    name: str
+    rows: Callable[[pd.DataFrame], pd.DataFrame]
+
+    def table(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the table that is written."""
+        return self.rows(table_of("table", table))
+
+
+View = Chart | Summary | Table | Callable[[pd.DataFrame, Path], Any]
 
 
 def prepared(view: Chart | Summary, table: pd.DataFrame) -> pd.DataFrame:
