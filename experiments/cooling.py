@@ -20,31 +20,29 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 import md
-from experiments.core import Axis, Settings, figures, main, save_table, style
+from experiments.core import Axis, Settings, main
 from experiments.core.terminal import FEW_PARTICLES
-from experiments.results.answers import Answer, percent, rounded, rows_of
+from experiments.results.answers import Answer, percent, rounded, rows_of, spread
+from experiments.results.charts import LINES, MIDDLE, Chart, Points, Scale, Table
 from md.laws.spring_dashpot import LEAST_RESTITUTION
 from md.observe import kinetic_theory
 
 SOFTEST = 0.02  # largest collision rate times contact time of spheres that count as hard
 THERMALISING = 10  # collisions of a particle before the dashpots act
 IN_A_CELL = 32  # particles in a cell of the grid on which homogeneity is measured, on average
-MEASURES = {  # columns of `by_decade`, and their labels
-    "tau_over_theory": r"$\tau$ of a decade over theory",
-    "rate_over_theory": "collision rate over Enskog's",
-    "tau_over_theory_of_rate": r"$\tau$ over theory with measured rate",
-    "count_variance": "variance of counts over ideal gas",
-    "flow_energy": "energy of flow over uncorrelated",
+MEASURES = {  # columns of `by_decade`, and their axes
+    "tau_over_theory": Scale(r"$\tau$ of a decade over theory", line=1),
+    "rate_over_theory": Scale("collision rate over Enskog's", line=1),
+    "tau_over_theory_of_rate": Scale(r"$\tau$ over theory with measured rate", line=1),
+    "count_variance": Scale("variance of counts over ideal gas", line=1),
+    "flow_energy": Scale("energy of flow over uncorrelated", log=10, line=1),
 }
 _GROUP = ["n", "filling_fraction", "restitution"]
-
 _HEADING = "filling fraction and gas"
 
 
@@ -79,14 +77,8 @@ class Config(Settings):
         self.check_memory(f"--observations {self.observations}", self.observations, "observations")
 
 
-QUICK = {
-    "n": (1024,),
-    "filling_fraction": (0.1,),
-    "decades": 1.0,
-    "observations": 15,
-    "steps_per_contact": 20,
-    "contact_counts": 2,
-}
+QUICK = {"n": (1024,), "filling_fraction": (0.1,), "decades": 1.0, "observations": 15,
+         "steps_per_contact": 20, "contact_counts": 2}  # fmt: skip
 MINUTES = 1  # CPU time of one of two cases, extrapolated
 
 
@@ -170,9 +162,8 @@ def _thermalised(case: Config, contact_time: float, dt: float) -> md.State:
     )
     law = md.laws.SpringDashpot.from_restitution(1.0, contact_time)
     sim = _simulation(state, law, dt, case.backend)
-    sim.run(
-        math.ceil(THERMALISING / kinetic_theory.collision_rate(case.filling_fraction, 1.0) / dt), phases=False
-    )
+    duration = THERMALISING / kinetic_theory.collision_rate(case.filling_fraction, 1.0)
+    sim.run(math.ceil(duration / dt), phases=False)
     return sim.state
 
 
@@ -220,9 +211,8 @@ def by_decade(table: pd.DataFrame) -> pd.DataFrame:
     """
     lost = np.log10((table["temperature_start"] / table["temperature"]).to_numpy(float))
     table = table.assign(decade=np.maximum(np.ceil(lost), 1).astype(int))
-    found = []
-    for key, rows in table.groupby([*_GROUP, "repeat", "decade"], sort=False):
-        hard = rows[rows["rate_times_contact_time"] < SOFTEST]
+    found, keys = [], [*_GROUP, "repeat", "decade"]
+    for key, hard in table[table["rate_times_contact_time"] < SOFTEST].groupby(keys, sort=False):
         if len(hard) < 3:
             continue
         tau = _slope(hard) / hard["cooling_time_theory"].iloc[0]
@@ -236,131 +226,91 @@ def by_decade(table: pd.DataFrame) -> pd.DataFrame:
             "tau_over_theory_of_rate": tau * rate,
         }
         values |= {name: hard[name].mean() for name in MEASURES if name in hard}
-        found.append(dict(zip([*_GROUP, "repeat", "decade"], key, strict=True)) | values)
-    return pd.DataFrame(found)
+        found.append(dict(zip(keys, key, strict=True)) | values)
+    return pd.DataFrame(found, columns=None if found else [*keys, *MEASURES])
 
 
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw the temperature over time with theory, and each decade; write the cooling times."""
-    table = _scaled(table)
-    style.save(_cooling(table.assign(gas=_gases(table))), out, "cooling")
-    decades = by_decade(table)
-    if not decades.empty:
-        style.save(_decades(decades), out, "decades")
-        measured = [name for name in MEASURES if name in decades]
-        averaged = decades.groupby([*_GROUP, "decade"], sort=False)[measured].agg(["median", "min", "max"])
-        averaged.columns = ["_".join(column) for column in averaged.columns]
-        save_table(averaged.reset_index(), out, "decades")
-    save_table(summary(table), out, "summary")
-
-
-def _scaled(table: pd.DataFrame) -> pd.DataFrame:
-    """Add time and temperature in units of theory and of the start."""
-    left = table["temperature"] / table["temperature_start"]
-    return table.assign(passed=table["time"] / table["cooling_time_theory"], left=left, slowed=left**-0.5)
+def decades(table: pd.DataFrame) -> pd.DataFrame:
+    """Return median, least and most over repeats of the measures of each gas and decade."""
+    found = by_decade(table)
+    measured = [name for name in MEASURES if name in found]
+    averaged = found.groupby([*_GROUP, "decade"], sort=False)[measured].agg(["median", "min", "max"])
+    averaged.columns = ["_".join(column) for column in averaged.columns]
+    return averaged.reset_index()
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """List the cooling time of each gas, over that of theory, and the decades of energy that it lost.
+    """List the cooling time of each gas, over that of theory, and the decades of energy that it lost."""
+    gases = table.assign(left=table["temperature"] / table["temperature_start"]).groupby([*_GROUP, "repeat"])
+    found = gases[["cooling_time_theory"]].first().assign(tau=gases.apply(fit), left=gases["left"].min())
+    found = found.assign(over_theory=found["tau"] / found["cooling_time_theory"])
+    columns = {
+        "repeats": ("tau", "size"), "cooling_time_median": ("tau", "median"),
+        "over_theory_median": ("over_theory", "median"), "over_theory_least": ("over_theory", "min"),
+        "over_theory_most": ("over_theory", "max"), "decades": ("left", lambda left: -np.log10(left.min())),
+    }  # fmt: skip
+    return found.groupby(_GROUP, sort=False).agg(**columns).reset_index()
 
-    Args:
-        table: rows of `measure`, with the column `left`: the temperature over that of the start.
+
+def _by_gas(table: pd.DataFrame) -> pd.DataFrame:
+    """Name the gas of each row by its filling fraction and by what else varies, the least restitution first.
+
+    So it is drawn if there are too many gases.
     """
-    rows = []
-    for key, gases in table.groupby(_GROUP, sort=False):
-        times = [fit(gas) for _, gas in gases.groupby("repeat")]
-        ratios = np.array(times) / gases.groupby("repeat")["cooling_time_theory"].first().to_numpy()
-        rows.append(
-            dict(zip(_GROUP, key, strict=True))
-            | {
-                "repeats": len(times),
-                "cooling_time_median": np.median(times),
-                "over_theory_median": np.median(ratios),
-                "over_theory_least": ratios.min(),
-                "over_theory_most": ratios.max(),
-                "decades": -np.log10(gases["left"].min()),
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def _gases(table: pd.DataFrame) -> list[str]:
-    """Name the gas of each row by its filling fraction, and by what else varies in the table."""
+    table = table.sort_values("restitution", kind="stable")
     several, sizes = table["restitution"].nunique() > 1, table["n"].nunique() > 1
-    return [
+    names = [
         f"{phi:.3g}" + (f", e = {e:g}" if several else "") + (f", n = {n}" if sizes else "")
         for n, phi, e in zip(*(table[name] for name in _GROUP), strict=True)
     ]
+    return table.assign(gas=names)
 
 
-def _few(table: pd.DataFrame) -> tuple[list[str], str]:
-    """Choose the gases that are drawn; return their names, and for the title what is left out."""
-    every = list(dict.fromkeys(table["gas"]))
-    if len(every) <= style.MOST_LINES:
-        return every, ""
-    least = table["restitution"].min()
-    names = list(dict.fromkeys(table.loc[table["restitution"] == least, "gas"]))[: style.MOST_LINES]
-    return names, f"\nthe least restitution, {least:g}; the other gases in the table"
+def _over_time(table: pd.DataFrame) -> pd.DataFrame:
+    """Add time and temperature in units of theory and of the start, and the range of all cooling times.
+
+    Each repeat has its own cooling time, so that its observations are at slightly different times: they
+    are joined at the median.
+    """
+    ratios, table = summary(table), _by_gas(table)
+    left = table["temperature"] / table["temperature_start"]
+    passed = table["time"] / table["cooling_time_theory"]
+    number = table.groupby(["gas", "repeat"]).cumcount()
+    table = table.assign(left=left, over_law=left * (1 + passed) ** 2)
+    table = table.assign(passed=passed.groupby([table["gas"], number]).transform("median"))
+    ends = ratios["over_theory_least"].min(), ratios["over_theory_most"].max()
+    return table[table["passed"] > 0].assign(ratios=" to ".join(dict.fromkeys(map(rounded, ends))))
 
 
-def _decades(decades: pd.DataFrame) -> plt.Figure:
-    """Draw tau, collision rate and homogeneity of each decade."""
-    decades = decades.assign(gas=_gases(decades))
-    measured = [name for name in MEASURES if name in decades]
-    across = -(-len(measured) // 2) if len(measured) > 3 else len(measured)
-    down = -(-len(measured) // across)
-    size = (2.7 * across + 1.0, 2.5 * down + 0.4)
-    figure, grid = plt.subplots(down, across, figsize=size, squeeze=False)
-    panels = list(grid.flat)[: len(measured)]
-    free = list(grid.flat)[len(measured) :]
-    names, left_out = _few(decades)
-    look = style.lines_in_turn(names, "gas")
-    for panel, name in zip(panels, measured, strict=True):
-        figures.median_lines(panel, decades, "decade", name, look)
-        panel.axhline(1, color="0.6", linewidth=0.8, zorder=0)
-        panel.set(xlabel="decade of energy", ylabel=MEASURES[name], xticks=sorted(decades["decade"].unique()))
-        if name == "flow_energy":
-            panel.set_yscale("log")
-            figures.plain_log_ticks(panel)
-        panel.set_ylabel(MEASURES[name], fontsize=8)
-    for panel in free:
-        panel.set_axis_off()
-    if free:
-        free[0].legend(*panels[0].get_legend_handles_labels(), title=_HEADING, fontsize=8, loc="center left")
-    else:
-        figures.name_lines(panels[-1], _HEADING, panels)
-    figure.suptitle(f"free cooling by decades; median and range over repeats{left_out}")
-    return figure
+def _over_decades(table: pd.DataFrame) -> pd.DataFrame:
+    found = by_decade(table)
+    return _by_gas(found.reindex(columns=list(dict.fromkeys([*found, *MEASURES]))))
 
 
-def _cooling(table: pd.DataFrame) -> plt.Figure:
-    """Draw the temperature over time with Haff's law, and over Haff's law."""
-    figure, (falls, over) = figures.panels_in_a_row(["", ""], 3.6, margin=0.4)
-    names, left_out = _few(table)
-    look = style.lines_in_turn(names, "gas") | {"markersize": 3.5}
-    table = table.assign(over_law=table["left"] * (1 + table["passed"]) ** 2)
-    # Each repeat has its own cooling time, so that its observations are at slightly different times.
-    number = table.groupby(["gas", "n", "repeat"]).cumcount()
-    joined = table.assign(passed=table.groupby(["gas", "n", number])["passed"].transform("median"))
-    joined = joined[joined["passed"] > 0]
-    figures.median_lines(falls, joined, "passed", "left", look)
-    figures.median_lines(over, joined, "passed", "over_law", look)
-    passed = np.geomspace(max(joined["passed"].min(), 1e-3), joined["passed"].max(), 200)
-    falls.plot(passed, (1 + passed) ** -2.0, "k--", linewidth=1, zorder=3)
-    over.axhline(1, color="black", linestyle="--", linewidth=1, zorder=0)
-    falls.set(xscale="log", yscale="log", ylabel="temperature over that at the start")
-    over.set(xscale="log", ylabel="temperature over Haff's law")
-    for panel in (falls, over):
-        panel.set_xlabel(r"time over $\tau$ of theory")
-    figures.name_lines(over, _HEADING)
-    title = "homogeneous cooling; median and range over repeats; dashed: Haff's law with Enskog's rate"
-    figure.suptitle(title + left_out)
-    return figure
+_LAW = Scale("temperature over that at the start", log=10)
+VIEWS = (
+    Chart(
+        "cooling", "Gases cool with {ratios} times the cooling time of theory", LINES,
+        (Points("left", values=_LAW), Points("over_law")),
+        Scale(r"time over $\tau$ of theory", "passed", log=10), Scale("temperature over Haff's law", line=1),
+        "gas", _HEADING, gaps=False, bounds=(Points("(1 + passed) ** -2.0", statistic=MIDDLE, values=_LAW),),
+        note="homogeneous cooling; dotted: Haff's law with Enskog's rate", prepare=_over_time,
+    ),
+    Chart(
+        "decades",
+        r"In decade {decade} $\tau$ over theory is {value} with {best}, {of_worst} with {worst}", LINES,
+        tuple(Points(name, values=scale) for name, scale in MEASURES.items()),
+        Scale("decade of energy", "decade"), Scale(""), "gas", _HEADING, gaps=False,
+        prepare=_over_decades, note="free cooling by decades",
+    ),
+    Table("decades", decades),
+    Table("summary", summary),
+)  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:
     """Compare the cooling times with those of theory."""
-    found = summary(_scaled(table))
+    found = summary(table)
     cells = {
         "cooling time over theory": _over_theory,
         "decades of energy": lambda row: rounded(row["decades"]),
@@ -379,9 +329,8 @@ def answer(table: pd.DataFrame) -> Answer:
 
 def _over_theory(row: dict) -> str:
     """Format a cooling time over that of theory, with its range over gases."""
-    middle, low, high = (rounded(row[f"over_theory_{end}"]) for end in ("median", "least", "most"))
-    return middle if low == high else f"{middle} ({low} to {high})"
+    return spread(row[f"over_theory_{end}"] for end in ("median", "least", "most"))
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FEW_PARTICLES, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FEW_PARTICLES, minutes=MINUTES)

@@ -7,6 +7,7 @@ import pytest
 import md
 from experiments import cooling
 from experiments.core.settings import cases
+from experiments.drawing.charts import draw
 from experiments.results.kept.queries import REFERENCE, Query, evaluate
 
 
@@ -132,5 +133,20 @@ def test_a_decade_has_one_time_in_the_figure_and_in_the_verdict(decade):
 
 
 def test_a_table_of_an_older_run_is_drawn(tmp_path):
-    cooling.draw(perfect(3.0, 0.5), tmp_path)
+    draw(cooling.VIEWS, perfect(3.0, 0.5), tmp_path)
     assert {path.stem for path in tmp_path.glob("*.png")} == {"cooling", "decades"}
+
+
+def test_of_many_gases_the_least_restitutions_come_first(tmp_path):
+    gases = [perfect(3.0, 0.5).assign(n=n, restitution=e) for n in (1, 2, 3, 4) for e in (0.9, 0.8)]
+    found = list(dict.fromkeys(cooling.VIEWS[0].prepare(pd.concat(gases))["gas"]))
+    assert found[:4] == [f"0.1, e = 0.8, n = {n}" for n in (1, 2, 3, 4)]
+    assert found[4] == "0.1, e = 0.9, n = 1"
+    assert cooling.VIEWS[-1].table(pd.concat(gases))["over_theory_median"].tolist() == pytest.approx(
+        [1.5] * 8
+    )
+
+
+def test_a_gas_of_few_observations_has_no_decades(tmp_path):
+    draw(cooling.VIEWS, perfect(3.0, 0.5)[:2], tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"cooling.png", "summary.csv"}
