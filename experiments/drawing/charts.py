@@ -7,6 +7,7 @@ Okabe and Ito (2008); a hatch tells them apart without colour.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 Draw = Callable[[pd.DataFrame, Path], Any]
 _ORDERING = "ordering"  # the column of memory orders, which have fixed looks
 _WIDTH, _HEIGHT = 2.7, 2.9  # of a panel of lines, in inches
+_LETTERS = 34  # of a line along such a panel
 _ROW, _STATE, _MARGIN = 0.21, 0.06, 0.65  # inches: of a row of dots, for each more state, around the rows
 _LEAST_ROWS = 5  # a figure of fewer rows of dots is as high, so that its title has room
 _BOUND: dict[str, Any] = {"color": "#6B4F3A", "linestyle": ":", "linewidth": 1}
@@ -456,7 +458,7 @@ def _name_axes(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
         return
     spec = panel.get_subplotspec()
     if spec is None or spec.is_first_col() or panel.yaxis.get_tick_params().get("labelleft", True):
-        panel.set_ylabel(title.replace("\n", " "))
+        panel.set_ylabel(textwrap.fill(title, _LETTERS))
     panel.set_xlabel(chart.names.title)
     if chart.names.log and chart.names.from_zero:
         panel.set_xscale("symlog", base=chart.names.log)

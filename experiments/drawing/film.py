@@ -6,6 +6,7 @@ The encoder is part of imageio-ffmpeg, the extra `video`. Without it a message r
 import errno
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -29,6 +30,16 @@ def can_film() -> bool:
     except ImportError:
         return False
     return True
+
+
+def film_or_say(figure: plt.Figure, pictures: Iterable, path: Path, rate: float = 25.0) -> None:
+    """Write a film as `film` does, or say that it cannot be written; the figure shows the last picture."""
+    if can_film():
+        film(figure, pictures, path, rate)
+        return
+    print(WITHOUT, file=sys.stderr)
+    for _ in pictures:
+        pass
 
 
 def film(figure: plt.Figure, pictures: Iterable, path: Path, rate: float = 25.0) -> Path:
