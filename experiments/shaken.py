@@ -7,7 +7,6 @@ walls and the increase of stored energy. All quantities are in the frame of the 
 filmed as a section through the box, in the frame of the laboratory.
 """
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +17,12 @@ import numpy as np
 import pandas as pd
 
 import md
-from experiments.core import Axis, Settings, figures, main, save_table, style
+from experiments.core import Axis, Settings, main, style
 from experiments.core.terminal import FEW_PARTICLES
 from experiments.drawing.discs import Discs
-from experiments.drawing.film import WITHOUT, can_film, film
+from experiments.drawing.film import film_or_say
 from experiments.results.answers import Answer, percent, rounded, rows_of
+from experiments.results.charts import LINES, Chart, Points, Scale, Table
 from md.boundaries import ShakenWalls
 from md.laws import SpringDashpot
 from md.laws.spring_dashpot import require_resolved
@@ -111,11 +111,9 @@ def measure(case: Config) -> Iterator[dict]:
     law = SpringDashpot.from_restitution(case.restitution, case.contact_time)
     damping: Any = case.wall_damping  # one of two words, which the Config checks
     walls = ShakenWalls(
-        amplitude=case.amplitude,
-        frequency=case.frequency,
-        restitution=case.wall_restitution,
+        amplitude=case.amplitude, frequency=case.frequency, restitution=case.wall_restitution,
         wall_damping=damping,
-    )
+    )  # fmt: skip
     dt = case.contact_time / case.steps_per_contact
     shake = round(1 / (case.frequency * dt))
     lengths = (case.length, case.length, case.height)
@@ -124,15 +122,9 @@ def measure(case: Config) -> Iterator[dict]:
         case.filling_fraction, lengths, temperature=warm, seed=case.seed, backend=case.backend
     )
     sim = md.Simulation(
-        state,
-        law,
-        search=case.search,
-        dt=dt,
-        walls=walls,
-        backend=case.backend,
-        precision=case.precision,
+        state, law, search=case.search, dt=dt, walls=walls, backend=case.backend, precision=case.precision,
         fused=md.search.search(case.search).capabilities.fusable,
-    )
+    )  # fmt: skip
     sim.run(shake * case.shakes_before, phases=False)
     n = len(state)
     for k in range(case.shakes):
@@ -182,104 +174,83 @@ def _slice(rows: pd.DataFrame) -> dict:
     }
 
 
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw profiles across the box, the energy of a shake, and sections; write the summary."""
-    several = table["filling_fraction"].nunique() > 1
-    table = table.assign(
-        name=[
-            f"{a:g} d" + (f", {phi:g}" if several else "")
-            for a, phi in zip(table["amplitude"], table["filling_fraction"], strict=True)
-        ],
-        warmth=table["temperature"] / table["wall_speed_squared"],
-    )
-    slices, shakes = table[table["what"] == "slice"], table[table["what"] == "shake"]
-    style.save(_profiles(slices), out, "profiles")
-    for phi, those in shakes.groupby("filling_fraction", sort=False):
-        style.save(_balance(those), out, "balance" + (f"_{phi:g}" if several else ""), those)
-    save_table(summary(shakes), out, "summary")
-    first = table[(table["what"] == "disc") & (table["repeat"] == table["repeat"].min())]
-    for (amplitude, share_filled), discs in first.groupby(_GROUP, sort=False):
-        _sections(discs, out, f"section_{amplitude:g}" + (f"_{share_filled:g}" if several else ""))
-
-
-def summary(shakes: pd.DataFrame) -> pd.DataFrame:
-    """List the medians over shakes of temperature and energies, and the largest share that is missing.
-
-    Args:
-        shakes: rows of shakes.
-    """
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """List the medians over shakes of temperature and energies, and the largest share that is missing."""
+    shakes = table[table["what"] == "shake"]
     found = shakes.groupby(_GROUP, sort=False)[[*_FLOWS, "energy_missing", "temperature"]].median()
     share = shakes.assign(share=shakes["energy_missing"].abs() / shakes["energy_in"])
     return found.assign(missing_over_in_most=share.groupby(_GROUP)["share"].max()).reset_index()
 
 
-def _profiles(slices: pd.DataFrame) -> plt.Figure:
-    figure, (dense, hot) = figures.panels_in_a_row(["", ""], 3.7, margin=0)
-    look = style.steps_in_turn(list(dict.fromkeys(slices["name"])), "name") | {"markersize": 3.5}
-    figures.median_lines(dense, slices, "centre_d", "local_filling_fraction", look)
-    figures.median_lines(hot, slices, "centre_d", "warmth", look)
-    dense.set_ylabel("filling fraction of a slice")
-    hot.set_ylabel("temperature over\nsquare of the walls' speed")
-    for panel in (dense, hot):
-        panel.set_xlabel("height over the lower wall (d)")
-    figures.name_lines(hot, "amplitude")
-    figure.suptitle("shaken box, seen from the container; median and range over shakes", fontsize=9)
-    return figure
+def _flows(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each flow of energy of a shake, that which is missing among them."""
+    shakes = table[table["what"] == "shake"]
+    named = {words: shakes[name] for name, words in (_FLOWS | {"energy_missing": "missing"}).items()}
+    return shakes.assign(**named).melt(list(shakes), list(named), "flow", "energy")
 
 
-def _balance(shakes: pd.DataFrame) -> plt.Figure:
-    figure, (flows, missing) = figures.panels_in_a_row(["", ""], 3.7, margin=0)
-    scaled = shakes.assign(**{name: shakes[name] / shakes["wall_speed_squared"] for name in _FLOWS})
-    long = scaled.melt(["amplitude", "shake"], list(_FLOWS), "flow", "energy").replace({"flow": _FLOWS})
-    look = style.lines_in_turn(list(_FLOWS.values()), "flow")
-    figures.median_lines(flows, long, "amplitude", "energy", look)
-    flows.legend(title=None, fontsize=7)
-    flows.set(xlabel="amplitude (d)", ylabel="energy a shake and particle over\nsquare of the walls' speed")
-    share = shakes.assign(share=shakes["energy_missing"].abs() / shakes["energy_in"])
-    found = share.groupby("amplitude")["share"].agg(["median", "min", "max"])
-    missing.plot(found.index, found["median"], "ko-", markersize=4, linewidth=1.2)
-    missing.fill_between(found.index, found["min"], found["max"], color="black", alpha=0.18, linewidth=0)
-    missing.axhline(1e-3, color="0.5", linestyle=":", label="0.001")
-    missing.set(xlabel="amplitude (d)", ylabel="missing in the balance,\nover what comes in", yscale="log")
-    figures.plain_log_ticks(missing)
-    missing.legend(title=None, fontsize=7)
-    figure.suptitle("energy of a shake; median and range over shakes", fontsize=9)
-    return figure
+def _sections(table: pd.DataFrame, out: Path) -> None:
+    """Draw the last section of the first gas of each case as a figure, and all its sections as a film."""
+    every = table[(table["what"] == "disc") & (table["repeat"] == table["repeat"].min())]
+    several = every["filling_fraction"].nunique() > 1
+    for (amplitude, share_filled), discs in every.groupby(_GROUP, sort=False):
+        name = f"section_{amplitude:g}" + (f"_{share_filled:g}" if several else "")
+        length, height = discs[["length_d", "height_d"]].iloc[0]
+        upright = height + 2 * amplitude + 1
+        inches = min(7.4 / length, 3.6 / upright)  # a d
+        figure, panel = plt.subplots(figsize=(1.7 + inches * length, 1 + inches * upright), dpi=144)
+        fastest = np.ceil(10 * discs["speed_over_walls"].quantile(0.98)) / 10
+        shown = Discs(panel, length, height, fastest, swing=amplitude)
+        bar = figure.colorbar(shown.scale, ax=panel, pad=0.02, shrink=0.8, extend="max")
+        bar.set_label("speed over the walls'", fontsize=8)
+        panel.set_title(f"section, seen from outside; amplitude {amplitude:g} d", fontsize=9)
+        film_or_say(figure, _pictures(shown, discs), out / f"{name}.mp4")
+        style.save(figure, out, name, discs)
 
 
-def _sections(discs: pd.DataFrame, out: Path, name: str) -> None:
-    """Draw the last section of one gas as a figure, and all its sections as a film."""
-    amplitude, length, height = discs[["amplitude", "length_d", "height_d"]].iloc[0]
-    upright = height + 2 * amplitude + 1
-    inches = min(7.4 / length, 3.6 / upright)  # a d
-    figure, panel = plt.subplots(figsize=(1.7 + inches * length, 1 + inches * upright), dpi=144)
-    fastest = np.ceil(10 * discs["speed_over_walls"].quantile(0.98)) / 10
-    shown = Discs(panel, length, height, fastest, swing=amplitude)
-    bar = figure.colorbar(shown.scale, ax=panel, pad=0.02, shrink=0.8, extend="max")
-    bar.set_label("speed over the walls'", fontsize=8)
-    panel.set_title(f"section, seen from outside; amplitude {amplitude:g} d", fontsize=9)
+def _pictures(shown: Discs, discs: pd.DataFrame) -> Iterator[None]:
+    """Show the sections of a case one after the other."""
+    for _, at in discs.groupby("time"):
+        columns = (at[name].to_numpy() for name in ("x_d", "z_d", "radius_d", "speed_over_walls"))
+        shown.show(*columns, lift=at["lift_d"].iloc[0])
+        yield
 
-    def pictures() -> Iterator[None]:
-        for _, at in discs.groupby("time"):
-            x, z, radius, speed = (
-                at[name].to_numpy() for name in ("x_d", "z_d", "radius_d", "speed_over_walls")
-            )
-            shown.show(x, z, radius, speed, lift=at["lift_d"].iloc[0])
-            yield
 
-    for _ in pictures():
-        pass
-    if can_film():
-        film(figure, pictures(), out / f"{name}.mp4")
-    else:
-        print(WITHOUT, file=sys.stderr)
-    style.save(figure, out, name, discs)
+def _with_densest(table: pd.DataFrame) -> pd.DataFrame:
+    """Add the filling of the densest slice."""
+    densest = table.groupby("filling_fraction")["local_filling_fraction"].transform("max")
+    return table.assign(densest=densest.map(percent))
+
+
+VIEWS = (
+    Chart(
+        "profiles", "A gas that fills {filling_fraction} of the box fills up to {densest} of a slice", LINES,
+        (Points("local_filling_fraction", "what == 'slice'", repeated="shakes"),
+         Points("temperature / wall_speed_squared", "what == 'slice'", repeated="shakes",
+                values=Scale("temperature over square of the walls' speed"))),
+        Scale("height over the lower wall (d)", "centre_d"), Scale("filling fraction of a slice"),
+        "amplitude", "amplitude (d)", files=("filling_fraction",), gaps=False, prepare=_with_densest,
+        note="shaken box, seen from the container",
+    ),
+    Chart(
+        "balance", "At an amplitude of {amplitude} d an energy of {of_worst} {worst}, {value} is {best}",
+        LINES,
+        (Points("energy / wall_speed_squared", "flow != 'missing'", repeated="shakes"),
+         Points("abs(energy) / energy_in", "flow == 'missing'", repeated="shakes",
+                values=Scale("missing, over what comes in", log=10, line=1e-3))),
+        Scale("amplitude (d)", "amplitude"),
+        Scale("energy a shake and particle over square of the walls' speed"),
+        "flow", files=("filling_fraction",), gaps=False, prepare=_flows,
+        note="{filling_fraction} filled; line: 0.001",
+    ),
+    Table("summary", summary),
+    _sections,
+)  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:
     """State the temperature over the walls' speed squared, and where the energy of a shake goes."""
-    shakes = table[table["what"] == "shake"]
-    found = summary(shakes)
+    found, shakes = summary(table), table[table["what"] == "shake"]
     walls = shakes.groupby(_GROUP, sort=False)["wall_speed_squared"].median().reset_index()
     found = found.merge(walls, on=_GROUP).sort_values("amplitude", ascending=False, kind="stable")
     cells = {
@@ -300,4 +271,4 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FEW_PARTICLES, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FEW_PARTICLES, minutes=MINUTES)

@@ -6,6 +6,7 @@ import pytest
 
 from experiments import shaken
 from experiments.core.settings import cases
+from experiments.drawing.charts import draw
 
 
 def test_a_small_box_has_a_balance_and_profiles_of_all_its_particles(tmp_path):
@@ -35,7 +36,7 @@ def test_a_small_box_has_a_balance_and_profiles_of_all_its_particles(tmp_path):
     assert discs["time"].nunique() == 4  # with that of the start
     assert discs["lift_d"].iloc[0] == discs["lift_d"].min() == -0.9
     assert discs["radius_d"].between(0, 0.5).all()
-    shaken.draw(table.assign(amplitude=0.9, filling_fraction=0.2, repeat=0), tmp_path)
+    draw(shaken.VIEWS, table.assign(amplitude=0.9, filling_fraction=0.2, repeat=0), tmp_path)
     assert {"profiles.png", "balance.png", "summary.csv", "section_0.9.png", "section_0.9.mp4"} <= {
         path.name for path in tmp_path.iterdir()
     }
