@@ -23,9 +23,11 @@ from experiments.results.baselines import BASELINES, aged, fresh, is_again
 from experiments.results.charts import (
     BARS,
     DOTS,
+    FIRST,
     HIGH,
     LINES,
     LOW,
+    MIDDLE,
     OVER,
     VALUE,
     Chart,
@@ -55,7 +57,19 @@ _LEAST_ROWS = 5  # a figure of fewer rows of dots is as high, so that its title 
 _BOUND: dict[str, Any] = {"color": "#6B4F3A", "linestyle": ":", "linewidth": 1}
 _FITTED: dict[str, Any] = {"linestyle": ":", "linewidth": 2.2, "alpha": 0.7}
 _MARK: dict[str, Any] = {"color": "#D00000", "marker": "s", "linestyle": "", "markerfacecolor": "none"}
-_SHADES = (("#56B4E9", ""), ("#E69F00", "//"), ("#009E73", ".."), ("#CC79A7", "xx"), ("0.8", "\\\\"))
+_SHADES = (
+    ("#56B4E9", ""),
+    ("#E69F00", "//"),
+    ("#009E73", ".."),
+    ("#CC79A7", "xx"),
+    ("0.8", "\\\\"),
+    ("0.6", "--"),
+)
+_BAR_MARKS: tuple[dict[str, Any], ...] = (  # of bounds, in turn
+    {"color": "black", "linestyle": "", "marker": "D", "markersize": 6, "markeredgecolor": "white"},
+    {"color": "black", "linestyle": "", "marker": "^", "markersize": 6, "markeredgecolor": "white"},
+    {"color": "black", "linestyle": "", "marker": "|", "markersize": 11, "markeredgewidth": 2},
+)
 _BAR, _NO_SERIES = 0.62, " "
 _ACROSS = 3  # panels with axes of their own in a line, if there are more than one more
 _LEAST_SHARE = 0.07  # of the longest bar: narrower parts have no room for their share
@@ -292,7 +306,7 @@ def _panels(chart: Chart, grid: list[list[Part]], shared: Names) -> tuple[Figure
     width = 2 * _WIDTH if chart.form == BARS and len(grid[0]) == 1 else _WIDTH * len(grid[0])
     size = (width + 1.4, height * len(grid) + 0.5)
     beside, is_dots = shared.is_beside, chart.form == DOTS
-    sharex = "row" if is_dots and not beside else "none"
+    sharex = "row" if not beside and (is_dots or (chart.form == BARS and not chart.whole)) else "none"
     share: dict[str, Any] = {"sharex": sharex, "sharey": "none" if beside and not is_dots else "row"}
     figure, every = plt.subplots(len(grid), len(grid[0]), figsize=size, squeeze=False, **share)
     for panel in every[-1, len(grid[-1]) :]:
@@ -392,26 +406,31 @@ def _plain_lines(panel: Axes, found: pd.DataFrame, x: str, look: dict, gaps: boo
 
 
 def _bars(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
-    """Draw the parts of each name one behind the other, and the whole as a mark with its interval."""
+    """Draw the parts of each name one behind the other, bounds as marks, and the whole with its interval."""
     parts, whole, _ = _parts(chart, part.found, shared)
-    left, longest = np.zeros(len(shared.names)), whole[VALUE].max()
+    left, longest, at = np.zeros(len(shared.names)), whole[VALUE].max(), range(len(shared.names))
     for name, (shade, hatch) in zip(chart.order or shared.series, _SHADES, strict=False):
         if name in parts and parts[name].notna().any():
             widths = parts[name].fillna(0).to_numpy()
             look: dict[str, Any] = {"color": shade, "hatch": hatch, "edgecolor": "white", "label": name}
-            bars = panel.barh(range(len(shared.names)), widths, _BAR, left, linewidth=0.6, **look)
+            there = parts[name].notna().to_numpy() | bool(chart.whole)
+            bars = panel.barh(np.flatnonzero(there), widths[there], _BAR, left[there], linewidth=0.6, **look)
             left += widths
-            if panel.figure.axes == [panel]:  # in a figure of several they are too narrow
+            if chart.whole and panel.figure.axes == [panel]:  # in a figure of several they are too narrow
                 has_room = widths >= _LEAST_SHARE * longest
                 shares = [f"{share:.0%}" for share in widths / whole[VALUE]]
                 panel.bar_label(bars, np.where(has_room, shares, ""), label_type="center", **_SHARE)
-    ends = whole.set_axis(["centre", "low", "high"], axis=1)
-    marks: dict[str, Any] = {"fmt": "k|", "markersize": 9, "capsize": 2, "linewidth": 1}
-    panel.errorbar(
-        ends["centre"], range(len(whole)), xerr=figures.error_bars(ends), label=chart.whole, **marks
-    )
+    for points, marker in zip(chart.bounds, _BAR_MARKS, strict=False):
+        bound = _of(estimates(shared.rows, points, [*part.at, chart.names.column]), part.at)
+        if len(bound):
+            places = [shared.names.index(name) for name in bound[chart.names.column]]
+            panel.plot(bound[VALUE], places, label=points.label, **marker)
     figures.rows_of_names(panel, [str(shared.words.get(name, name)) for name in shared.names])
-    panel.set_xlim(0, 1.08 * max(ends["centre"].max(), left.max()))
+    if chart.whole:
+        ends = whole.set_axis(["centre", "low", "high"], axis=1)
+        marks: dict[str, Any] = {"fmt": "k|", "markersize": 9, "capsize": 2, "linewidth": 1}
+        panel.errorbar(ends["centre"], at, xerr=figures.error_bars(ends), label=chart.whole, **marks)
+        panel.set_xlim(0, 1.08 * max(ends["centre"].max(), left.max()))
 
 
 def _parts(chart: Chart, found: pd.DataFrame, shared: Names) -> tuple[pd.DataFrame, pd.DataFrame, bool]:
@@ -420,6 +439,8 @@ def _parts(chart: Chart, found: pd.DataFrame, shared: Names) -> tuple[pd.DataFra
     whole = by_name[by_name[chart.series] == chart.whole][[VALUE, LOW, HIGH]].reindex(shared.names)
     parts = by_name[by_name[chart.series].isin(shared.series)]
     parts = parts.pivot(columns=chart.series, values=VALUE).reindex(shared.names)
+    if not chart.whole:
+        return parts, whole, False
     agree = (parts.sum(axis=1) / whole[VALUE] - 1).abs() <= reliability.MOST_APART
     others = ~agree.index.isin(BASELINES)  # all of them or none, or they could not be compared
     agree &= agree[others].all() | ~others
@@ -545,7 +566,8 @@ def _title(chart: Chart, measure: tuple, grid: Sequence[Sequence[Part]], shared:
     ages = _ages(selected(shared.rows, points), orders)
     if len(ages) and "reorder_every" not in shared.rows:  # which tells of later reorders
         note += f"; orders: {fresh(round(ages.max()))}"
-    about = _about(points, found, shared.rows)
+    has_interval = points.form not in (FIRST, MIDDLE)
+    about = _about(points, found, shared.rows) if has_interval else ""
     if any(np.isfinite(_floor(part.found)) for line in grid for part in line):
         about += "; grey: noise (one case measured twice)"
     if points.pairs and _is_same(found).any():

@@ -197,12 +197,14 @@ class Chart:
         single: columns that need one value, or there is no figure.
         otherwise: points in place of those of which no baseline was measured.
         bounds: points of dotted lines in the panels of the same axes: that all series share, such as the
-            floor of memory, or without a label of each series, such as a fit.
+            floor of memory, or without a label of each series, such as a fit; of bars, a
+            mark beside each.
         marks: published values.
         order: values of the series in their order, others are not drawn; empty for all, of which at most six.
         fastest: whether the best names stand first, and the best series are drawn, by the largest case.
         peers: values of the series that are other codes, and look so.
-        whole: value of the series that is the whole of a bar, a mark with an interval.
+        whole: value of the series that is the whole of a bar, a mark with an interval; empty for bars whose
+            parts are not compared with a whole.
         gaps: whether a line is broken where it lacks a number that another line has.
         numbers: whether the value stands at each point, of a panel with one line.
         words: value of a column of names or of a series -> its name in the figure.
