@@ -29,14 +29,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 import md
-from experiments.core import Axis, TimedSettings, figures, main, save_table
+from experiments.core import Axis, TimedSettings, main, save_table
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces, check_states
 from experiments.measurement.cycle_target import CycleJob, simulation, write_start
@@ -49,7 +47,8 @@ from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phases_of, sample_of_steps
 from experiments.processes.lifetime import temporary_folder
 from experiments.results import limits
-from experiments.results.answers import Answer, headline, percent, rounded, rows_of
+from experiments.results.answers import Answer, headline, listed, percent, rounded, rows_of
+from experiments.results.charts import BARS, DOTS, FILLED, FIRST, Chart, Points, Scale
 from md.backend import Backend
 from md.simulation import PRECISIONS
 
@@ -62,20 +61,17 @@ SMALL = 0.03  # share of a step below which kernels are one bar
 OTHERS = "others"
 MOST_PERCENT = 120  # of a kernel's time; a floor beyond it, of arrays in a cache, leaves the frame
 NO_KERNELS = "phases of a step; kernels and what limits them are not shown: nothing was counted"
+OCCUPANCY, STEP = "occupancy", "time in a step"
 _FIGURE = ["n", "search", "precision"]
 _CASE = [*_FIGURE, "filling_fraction"]
-_COLOURS = {limits.MEMORY: "#0072B2", limits.ISSUE: "#E69F00", limits.LATENCY: "#CC79A7"}
-_HATCHES = {limits.MEMORY: "", limits.ISSUE: "///", limits.LATENCY: "..."}
-_MARKS = {  # column -> label, marker
-    "floor_memory_us": ("floor: bytes it must move", "|"),
-    "dram_us": ("bytes it moved to and from memory", "D"),
-    "floor_issue_us": ("floor: its instructions", "^"),
-}
+_KEYS = [*_CASE, "device", "name"]
+_MARKS = {"dram_us": "bytes it moved to and from memory", "floor_issue_us": "floor: its instructions",
+          "floor_memory_us": "floor: bytes it must move"}  # fmt: skip
+_COUNTED = ["time_us", "launches", "cycle_steps", "limit", "occupancy_percent"]
+_COLUMNS = [*_KEYS, *_MARKS, "what", "step_us", *_COUNTED]
 _LABELS = {"long_scoreboard": "memory or L2 (long scoreboard)", "short_scoreboard": "shared memory"}
 _LABELS |= {"wait": "fixed latency (wait)", "not_selected": "another warp was issued"}
 _LABELS |= {"lg_throttle": "queue of loads (lg throttle)", "mio_throttle": "queue of shared memory"}
-_REASON_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9")
-_REASON_HATCHES = ("", "///", "...", "xx", "\\\\")
 
 
 @dataclass(frozen=True)
@@ -127,16 +123,10 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
     )  # fmt: skip
     place = md.backend.get(case.backend)
     bandwidth = _copied(place)
-    common = {
-        "particles": case.n,
-        "precision": case.precision,
-        "fused": case.fused,
-        "device": place.describe()["device"],
-        "copy_GB_per_s": bandwidth,
-        **working_set(case.n, 3, case.precision, place),
-    }
-    start = _warm(job)
-    sim = _checked(job, start)
+    common = {"particles": case.n, "precision": case.precision, "fused": case.fused,
+              "device": place.describe()["device"], "copy_GB_per_s": bandwidth,
+              **working_set(case.n, 3, case.precision, place)}  # fmt: skip
+    sim = _checked(job)
     sizes = sizes_of(sim)
     moved = traffic(case.search, sizes, place.runs_ahead)
     common["listed_per_particle"] = sizes.listed / 4 / case.n
@@ -153,16 +143,15 @@ def _copied(place: Backend) -> float:
     return copy_bandwidth(place)
 
 
-def _warm(job: CycleJob) -> md.State:
-    """Return the gas of a job after its warm-up, in the memory order of the search."""
-    sim = simulation(job)
-    sim.run(job.warm_up, phases=False)
-    return sim.state
+def _checked(job: CycleJob) -> md.Simulation:
+    """Make the simulation of a job from its gas after the warm-up, and compare it with another search.
 
-
-def _checked(job: CycleJob, start: md.State) -> md.Simulation:
-    """Make the simulation of a job from a gas in which spheres touch, and compare it with another search."""
-    other = "linked" if job.search == "coherent" else "coherent"
+    In that gas spheres touch; it is in the memory order of the search.
+    """
+    warm = simulation(job)
+    warm.run(job.warm_up, phases=False)
+    start, other = warm.state, "linked" if job.search == "coherent" else "coherent"
+    del warm
     expected = simulation(job._replace(search=other, fused=False), start)
     sim = simulation(job, start)
     check_forces(sim, expected.forces(), job.precision)
@@ -186,17 +175,11 @@ def _entry(
         found = {"sample_ms": whole, "steps_per_build": per_build}
         apart = {"phases_over_step": sum(phases.values()) / whole}
         yield found | apart | {"what": "step", "name": "step", "step_us": 1e3 * whole / case.steps}
-        for phase in PHASES:
-            if phase in phases:
-                least = of_phase(moved, phase, per_build)
-                yield found | {
-                    "what": "phase",
-                    "name": phase,
-                    "sample_ms": phases[phase],
-                    "step_us": 1e3 * phases[phase] / case.steps,
-                    "ideal_bytes": least,
-                    "floor_memory_us": limits.memory_us(least, bandwidth),
-                }
+        for phase in (phase for phase in PHASES if phase in phases):
+            ms, least = phases[phase], of_phase(moved, phase, per_build)
+            floor = {"ideal_bytes": least, "floor_memory_us": limits.memory_us(least, bandwidth)}
+            row = {"what": "phase", "name": phase, "sample_ms": ms, "step_us": 1e3 * ms / case.steps}
+            yield found | row | floor
 
     return Entry(common, sample)
 
@@ -207,10 +190,8 @@ def _counted(
     """Yield a row for each kernel of a cycle; print a message if nothing can be counted."""
     counter = counter_for(place.name, case.n) if case.counter == "auto" else case.counter
     if counter != "nsight":
-        print(
-            "nothing is counted: " + ("--counter none" if case.counter == "none" else "no Nsight Compute"),
-            file=sys.stderr,
-        )
+        why = "--counter none" if case.counter == "none" else "no Nsight Compute"
+        print(f"nothing is counted: {why}", file=sys.stderr)
         return
     try:
         with temporary_folder("roofline-") as folder:
@@ -240,30 +221,12 @@ def with_floors(row: dict[str, Any], ideal: float, bandwidth: float, device: Any
         device: its number of `multiprocessors`.
     """
     dram = row["dram_read"] + row["dram_written"]
-    found = {
-        "ideal_bytes": ideal,
-        "dram_bytes": dram,
-        "floor_memory_us": limits.memory_us(ideal, bandwidth),
-        "dram_us": limits.memory_us(dram, bandwidth),
-        "floor_issue_us": limits.issue_us(
-            row["instructions"], row["cycles"], row["time_us"], device.multiprocessors
-        ),
-    }
+    issue = limits.issue_us(row["instructions"], row["cycles"], row["time_us"], device.multiprocessors)
+    found = {"ideal_bytes": ideal, "dram_bytes": dram, "floor_memory_us": limits.memory_us(ideal, bandwidth),
+             "dram_us": limits.memory_us(dram, bandwidth), "floor_issue_us": issue}  # fmt: skip
     found["limit"] = limits.limit(row["time_us"], found["dram_us"], found["floor_issue_us"])
     found["clock_of_kernel_MHz"] = row["cycles"] / row["time_us"]
     return row | found | limits.top_stalls(row)
-
-
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw the kernels' times beside their floors, what limits each, and its waits; write the summary."""
-    found = summary(table)
-    save_table(found, out, "summary")
-    for key, rows in found.groupby(_FIGURE, sort=False):
-        _draw_floors(rows, out, figures.file_name("floors", table, _FIGURE, key))
-        if (rows["what"] == "kernel").any():
-            _draw_limits(rows, out, figures.file_name("limits", table, _FIGURE, key))
-        if _reasons(rows):
-            _draw_waits(rows, out, figures.file_name("waits", table, _FIGURE, key))
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -277,14 +240,10 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
         are those of the medians; `limit` is missing if nothing was counted.
     """
     keys = [*_CASE, "what", "name"]
-    numbers = [
-        name
-        for name in table.select_dtypes("number")
-        if name not in (*keys, "case", "run", "round", "turn", "sample_ms")
-    ]
-    found = table.groupby(keys, sort=False)[numbers].median().reset_index()
-    devices = table.groupby(keys, sort=False)["device"].first().reset_index()
-    found = found.merge(devices, on=keys)
+    no_numbers = [*keys, "case", "run", "round", "turn", "sample_ms"]
+    numbers = table.select_dtypes("number").columns.difference(no_numbers, sort=False)
+    how: dict[Any, Any] = dict.fromkeys(numbers, "median") | {"device": "first"}
+    found = table.groupby(keys, sort=False).agg(how).reset_index()
     if "dram_us" in found:
         found = found.drop(columns=[name for name in map(str, found) if name.startswith("reason_")])
         columns = ["time_us", "dram_us", "floor_issue_us"]
@@ -295,180 +254,142 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     return found.sort_values([*_CASE, "step_us"], ascending=[True] * len(_CASE) + [False], kind="stable")
 
 
-def _draw_floors(rows: pd.DataFrame, out: Path, name: str) -> None:
-    """Draw the time of each kernel, or phase, in a step beside its floors: a panel a filling fraction."""
-    counted = (rows["what"] == "kernel").any()
-    shown = _with_others(rows[rows["what"] == ("kernel" if counted else "phase")])
-    shown = shown.assign(per_step=_per_step(shown))
-    names = _longest_first(shown)
-    figure, panels = _panels(rows, names, 6.8)
-    for panel, fraction in zip(panels, sorted(rows["filling_fraction"].unique()), strict=True):
-        part = shown[shown["filling_fraction"] == fraction].set_index("name").reindex(names)
-        limit = part["limit"] if "limit" in part else pd.Series(None, index=names, dtype=object)
-        for what in (*limits.LIMITS, None):
-            own = part[limit.isna() if what is None else limit == what].dropna(subset="step_us")
-            if own.empty:
-                continue
-            places = [names.index(one) for one in own.index]
-            label = f"time, limited by {what}" if what else "time"
-            look: dict[str, Any] = {"color": _COLOURS.get(str(what), "0.75"), "label": label}
-            look |= {"hatch": _HATCHES.get(str(what), ""), "edgecolor": "white", "linewidth": 0}
-            panel.barh(places, own["step_us"], 0.62, **look)
-        for column, (label, marker) in _MARKS.items():
-            if column in part and part[column].notna().any():
-                look = {"color": "black", "linestyle": "", "marker": marker, "label": label}
-                look |= {"ms": 13, "mew": 2} if marker == "|" else {"ms": 6, "mec": "white", "mew": 0.8}
-                panel.plot(part[column] * part["per_step"], range(len(names)), **look)
-        step = rows[(rows["filling_fraction"] == fraction) & (rows["what"] == "step")]["step_us"].median()
-        title = f"filling fraction {fraction:g}: step {_us(step)}, sum {_us(part['step_us'].sum())}"
-        panel.set_title(title, fontsize=9)
-    panels[-1].set(xlabel="time in a step (us)", xlim=(0, None))
-    figures.legend_outside(panels[0], None, panels)
-    figures.titled(figure, f"{_title(rows)}\n{RULE if counted else NO_KERNELS}", out, name, rows)
-
-
-def _draw_limits(rows: pd.DataFrame, out: Path, name: str) -> None:
-    """Draw for each kernel which share of its time memory and issue take: a panel a filling fraction."""
-    shown = rows[rows["what"] == "kernel"]
-    names = _longest_first(shown)
-    figure, panels = _panels(rows, names, 6.4)
-    at = np.arange(len(names))
-    for panel, fraction in zip(panels, sorted(rows["filling_fraction"].unique()), strict=True):
-        part = shown[shown["filling_fraction"] == fraction].set_index("name").reindex(names)
-        for column, what, aside in (
-            ("dram_us", limits.MEMORY, -0.17),
-            ("floor_issue_us", limits.ISSUE, 0.17),
-        ):
-            look: dict[str, Any] = {"color": _COLOURS[what], "label": _MARKS[column][0]}
-            look |= {"hatch": _HATCHES[what], "edgecolor": "white", "linewidth": 0}
-            panel.barh(at + aside, 100 * part[column] / part["time_us"], 0.32, **look)
-        label, marker = _MARKS["floor_memory_us"]
-        look = {"color": "black", "linestyle": "", "marker": marker, "ms": 9, "mew": 2, "label": label}
-        panel.plot(100 * part["floor_memory_us"] / part["time_us"], at - 0.17, **look)
-        panel.axvline(100 * limits.SHARE, color="0.4", linewidth=0.9, linestyle="--", zorder=0)
-        for row, note in enumerate(_notes(part)):
-            place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
-            panel.annotate(note, (1.01, row), va="center", fontsize=7, **place)
-        panel.set_title(f"filling fraction {fraction:g}", fontsize=9)
-        panel.set(xlim=(0, MOST_PERCENT))
-    panels[-1].set_xlabel("share of the kernel's time (%)")
-    marks = panels[-1].get_legend_handles_labels()
-    figure.legend(*marks, loc="outside lower center", ncols=3, fontsize=7)  # the notes are at the right
-    notes = "right: time in a step, what limits it, occupancy"
-    figures.titled(figure, f"{_title(rows)}\n{RULE} (dashed); {notes}", out, name, rows)
-
-
-def _draw_waits(rows: pd.DataFrame, out: Path, name: str) -> None:
-    """Draw for each kernel how long a warp waits for what: a panel a filling fraction."""
-    shown = rows[rows["what"] == "kernel"]
-    names, reasons = _longest_first(shown), _reasons(shown)
-    figure, panels = _panels(rows, names, 6.8)
-    for panel, fraction in zip(panels, sorted(rows["filling_fraction"].unique()), strict=True):
-        part = shown[shown["filling_fraction"] == fraction].set_index("name").reindex(names)
-        left, looks = np.zeros(len(names)), zip(_REASON_COLOURS, _REASON_HATCHES, strict=True)
-        waits = part[[limits.STALL + one for one in reasons]].fillna(0)
-        for one, (colour, hatch) in zip(reasons[:MOST_REASONS], looks, strict=False):
-            width = waits[limits.STALL + one].to_numpy()
-            look: dict[str, Any] = {"color": colour, "label": _LABELS.get(one, one.replace("_", " "))}
-            look |= {"hatch": hatch, "edgecolor": "white", "linewidth": 0}
-            panel.barh(range(len(names)), width, 0.62, left=left, **look)
-            left += width
-        others = waits.sum(axis=1).to_numpy() - left
-        if len(reasons) > MOST_REASONS:
-            panel.barh(range(len(names)), others, 0.62, left=left, color="0.8", label="other reasons")
-        panel.set_title(f"filling fraction {fraction:g}", fontsize=9)
-    panels[-1].set(xlabel="wait of a warp (cycles per instruction)", xlim=(0, None))
-    figures.legend_outside(panels[0], "waits for", panels)
-    figures.titled(figure, _title(rows), out, name, rows)
-
-
-def _panels(rows: pd.DataFrame, names: list[str], width: float) -> tuple[Any, list]:
-    """Make a panel for each filling fraction, with a row for each name, the first at the top."""
-    titles = [""] * rows["filling_fraction"].nunique()
-    heights = [0.27 * max(4, len(names))] * len(titles)
-    figure, panels = figures.panels_in_a_column(titles, width, heights, 1.4, sharey=True)
-    panels[0].set_yticks(range(len(names)), names)
-    panels[0].set_ylim(len(names) - 0.4, -0.6)
-    return figure, panels
-
-
-def _title(rows: pd.DataFrame) -> str:
-    first = rows.iloc[0]
-    return f"{first['device']}; {first['n']:,} particles, {first['search']}, {first['precision']}"
-
-
-def _us(time: float) -> str:
-    return f"{time:,.0f} us" if time >= 100 else f"{time:.3g} us"
-
-
-def _notes(kernels: pd.DataFrame) -> list[str]:
-    """Return the text beside each kernel; empty where nothing was counted."""
-    found = []
-    for _, row in kernels.iterrows():
-        note = f"{_us(row['step_us'])}: {row['limit']}" if np.isfinite(row["step_us"]) else ""
-        occupancy = row.get("occupancy_percent", math.nan)
-        found.append(f"{note}, {occupancy:.0f} %" if note and np.isfinite(occupancy) else note)
-    return found
+def _floors(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each kernel, or phase, of a step: its time, its floors in a step, what limits it."""
+    parts = []
+    for _, rows in summary(table).groupby(_FIGURE, sort=False):
+        shown = _with_others(rows[rows["what"] == _kind(rows)]).reindex(columns=_COLUMNS)
+        launches = (shown["launches"] / shown["cycle_steps"]).fillna(1.0)  # the floor of a phase is of a step
+        shown = shown.assign(**{column: shown[column] * launches for column in _MARKS})
+        limited = [f"time, limited by {one}" if isinstance(one, str) else "time" for one in shown["limit"]]
+        steps = rows[rows["what"] == "step"].groupby("filling_fraction")["step_us"].median()
+        parts.append(shown.assign(limited=limited, whole_us=shown["filling_fraction"].map(steps)))
+    return _longest_first(pd.concat(parts, ignore_index=True))
 
 
 def _with_others(rows: pd.DataFrame) -> pd.DataFrame:
     """Replace names that take little of the step at every filling fraction by their sum, without floors."""
     share = rows["step_us"] / rows.groupby("filling_fraction")["step_us"].transform("sum")
-    large = share.groupby(rows["name"]).transform("max") >= SMALL
-    if (~large).sum() == 0:
-        return rows
-    others = rows[~large].groupby("filling_fraction")["step_us"].sum().reset_index()
-    name = f"{rows[~large]['name'].nunique()} {OTHERS}"
-    return pd.concat([rows[large], others.assign(name=name, what=rows["what"].iloc[0])], ignore_index=True)
+    is_small = share.groupby(rows["name"]).transform("max") < SMALL
+    others = rows[is_small].groupby([*_CASE, "what", "device"], as_index=False)["step_us"].sum()
+    others["name"] = f"{rows[is_small]['name'].nunique()} {OTHERS}"
+    return pd.concat([rows[~is_small], others], ignore_index=True) if is_small.any() else rows
 
 
-def _per_step(rows: pd.DataFrame) -> pd.Series:
-    """Return the launches of a kernel in a step; 1 for a phase, as its floor is that of a step."""
-    if "launches" not in rows:
-        return pd.Series(1.0, index=rows.index)
-    return (rows["launches"] / rows["cycle_steps"]).fillna(1.0)
+def _shares(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the shares of each kernel's time, its occupancy and its time in a step."""
+    rows = _kernels(table)
+    numbers = {label: 100 * rows[column] / rows["time_us"] for column, label in _MARKS.items()}
+    return _one_below_another(rows, numbers | {OCCUPANCY: rows["occupancy_percent"], STEP: rows["step_us"]})
 
 
-def _longest_first(rows: pd.DataFrame) -> list[str]:
-    longest = rows.groupby("name")["step_us"].max().sort_values(ascending=False)
-    return sorted(longest.index, key=lambda name: name.endswith(OTHERS))  # the sum of small ones last
+def _waits(table: pd.DataFrame) -> pd.DataFrame:
+    """Return how long a warp of each kernel waits, in cycles an instruction, by the reason."""
+    parts = [_one_below_another(_kernels(table.iloc[:0]), {})]
+    for _, rows in _kernels(table).groupby(_FIGURE, sort=False):
+        waits = (
+            rows.filter(like=limits.STALL).fillna(0).rename(columns=lambda name: name[len(limits.STALL) :])
+        )
+        waits = waits.drop(columns=list(limits.WORKING), errors="ignore")
+        total = waits.mul(rows["step_us"], axis=0).sum().sort_values(ascending=False, kind="stable")
+        reasons = total.index[total > 0]
+        numbers: dict[str, Any] = {
+            _LABELS.get(one, one.replace("_", " ")): waits[one] for one in reasons[:MOST_REASONS]
+        }
+        if len(reasons) > MOST_REASONS:
+            numbers["other reasons"] = waits[reasons].sum(axis=1) - sum(numbers.values())
+        parts.append(_one_below_another(rows, numbers))
+    return pd.concat(parts, ignore_index=True)
 
 
-def _reasons(rows: pd.DataFrame) -> list[str]:
-    """Return the reasons of waits that were counted, by the time that they take of all kernels."""
-    kernels = rows[rows["what"] == "kernel"]
-    names = [name for name in map(str, rows) if name.startswith(limits.STALL)]
-    waits = {
-        name.removeprefix(limits.STALL): float((kernels[name] * kernels["step_us"]).sum()) for name in names
-    }
-    for one in limits.WORKING:
-        waits.pop(one, None)
-    return sorted((one for one in waits if waits[one] > 0), key=lambda one: -waits[one])
+def _kind(rows: pd.DataFrame) -> str:
+    """Return the parts of a step that are known: kernels if they were counted, else phases."""
+    return "kernel" if (rows["what"] == "kernel").any() else "phase"
+
+
+def _kernels(table: pd.DataFrame) -> pd.DataFrame:
+    found = summary(table)
+    found = found.reindex(columns=found.columns.union(_COLUMNS, sort=False))
+    return _longest_first(found[found["what"] == "kernel"])
+
+
+def _longest_first(rows: pd.DataFrame) -> pd.DataFrame:
+    """Sort rows by the longest time of their name, the sum of small ones last, then by filling fraction."""
+    longest = rows.groupby([*_FIGURE, "name"])["step_us"].transform("max")
+    rows = rows.assign(_longest=longest, _last=rows["name"].str.endswith(OTHERS))
+    return rows.sort_values(["_last", "_longest", "filling_fraction"], ascending=[True, False, True])
+
+
+def _one_below_another(rows: pd.DataFrame, numbers: dict[str, Any]) -> pd.DataFrame:
+    """Return numbers in the column `value` with their names in the column `of`, a row for each."""
+    parts = [rows[_KEYS].assign(of=name, value=values) for name, values in numbers.items()]
+    return pd.concat(parts or [rows[_KEYS].assign(of="", value=0.0)], ignore_index=True)
+
+
+def _about(rows: pd.DataFrame) -> str:
+    return "{device}; {n:,} particles, {search}, {precision}".format(**rows.iloc[0])
+
+
+def _note(rows: pd.DataFrame) -> str:
+    """Describe the steps of a figure of floors."""
+    of = rows.groupby("filling_fraction")
+    step, parts = (listed(map(rounded, one)) for one in (of["whole_us"].first(), of["step_us"].sum()))
+    rule = RULE if _kind(rows) == "kernel" else NO_KERNELS
+    return f"{_about(rows)}; step {step} us, sum of its parts {parts} us\n{rule}"
+
+
+_PARTS: dict[str, Any] = {"panels": "filling_fraction", "heading": FILLED, "files": tuple(_FIGURE)}
+VIEWS = (
+    lambda table, out: save_table(summary(table), out, "summary"),
+    Chart(
+        "floors", "At {filling_fraction} filled {worst} takes the longest, {of_worst} us of a step",
+        BARS, Points("step_us", statistic=FIRST), Scale("", "name"), Scale("time in a step (us)"), "limited",
+        bounds=tuple(Points(column, statistic=FIRST, label=label) for column, label in _MARKS.items()),
+        order=(*(f"time, limited by {what}" for what in limits.LIMITS), "time"),
+        note=_note, prepare=_floors, **_PARTS,
+    ),
+    Chart(
+        "limits",
+        "At {filling_fraction} filled memory takes {of_worst} % of the time of {worst}, {value} % of {best}",
+        DOTS, (Points("value", f"of != '{STEP}'", FIRST),
+               Points("value", f"of == '{STEP}'", FIRST, values=Scale("time in a step (us)", log=10))),
+        Scale("", "name"),
+        Scale("share of the kernel's time,\nor of the most warps (%)", line=100 * limits.SHARE,
+              ends=(0, MOST_PERCENT)),
+        "of", note=lambda rows: f"{_about(rows)}\n{RULE} (line)", prepare=_shares, **_PARTS,
+    ),
+    Chart(
+        "waits",
+        "At {filling_fraction} filled a warp of {worst} waits {of_worst} cycles an instruction for {of}, of "
+        "{best} {value}",
+        BARS, Points("value", statistic=FIRST), Scale("", "name"),
+        Scale("wait of a warp\n(cycles per instruction)"), "of", "waits for", note=_about, prepare=_waits,
+        **_PARTS,
+    ),
+)  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:
     """Name the kernels, or the phases, that take most of a step, and what limits them."""
     rows = headline(summary(table), *_FIGURE)
     rows = rows[rows["filling_fraction"] == rows["filling_fraction"].iloc[0]]
-    step = rows.loc[rows["what"] == "step", "step_us"].sum()
-    counted = (rows["what"] == "kernel").any()
-    parts = rows[rows["what"] == ("kernel" if counted else "phase")].sort_values("step_us", ascending=False)
+    step, kind = rows.loc[rows["what"] == "step", "step_us"].sum(), _kind(rows)
+    parts = rows[rows["what"] == kind].sort_values("step_us", ascending=False)
     parts = parts.assign(share_of_all=parts["step_us"] / parts["step_us"].sum())
     cells = {
         "us a step": lambda row: rounded(row["step_us"]),
         "share": lambda row: percent(row["share_of_all"]),
-        "limited by": lambda row: row["limit"] if counted else "not counted",
+        "limited by": lambda row: row["limit"] if kind == "kernel" else "not counted",
     }
     n, search, phi = (rows[name].iloc[0] for name in ("n", "search", "filling_fraction"))
     where = f"At {n:,} particles, {percent(phi)} filled, a step of {search} takes {rounded(step)} us"
     if parts.empty:
         return Answer(pd.DataFrame(), f"{where}; its parts were not measured.")
     first = parts.iloc[0]
-    kind = "kernel" if counted else "phase"
     what = f"the {kind} {first['name']} takes {percent(first['share_of_all'])} of the {kind}s' time"
-    limited = f"and is limited by {first['limit']}" if counted else "and what limits it was not counted"
-    return Answer(rows_of(parts, ["name"], cells), f"{where}; {what} {limited}.")
+    limited = f"is limited by {first['limit']}" if kind == "kernel" else "what limits it was not counted"
+    return Answer(rows_of(parts, ["name"], cells), f"{where}; {what} and {limited}.")
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)

@@ -10,11 +10,14 @@ import pytest
 
 import md
 from experiments import roofline
+from experiments.drawing import style
+from experiments.drawing.charts import draw
 from experiments.measurement import memory_bandwidth
 from experiments.measurement.correctness import WrongResultError
 from experiments.measurement.cycle_target import Cycle, CycleJob, read_start
 from experiments.measurement.hardware_counters import CannotCountError
 from experiments.processes.separate_run import all_rows
+from experiments.results import limits
 from tests.experiments.runs import one, run
 
 # Invented: name -> launches, time of one in us, share of it that memory and that issue takes
@@ -221,42 +224,66 @@ def test_the_summary_has_medians_over_runs_and_what_limits_them():
     assert one_case.loc["force", "time_us"] == pytest.approx(300 * 1.05 * 2)
     assert one_case.loc["force", "step_us"] == pytest.approx(300 * 1.05 * 2)
     assert one_case.loc["build_lists", "step_us"] == pytest.approx(900 * 1.05 * 2 / 15)
-    limits = {"force": "memory", "build_lists": "issue", "gather": "memory", "scan": "latency"}
-    assert {name: one_case.loc[name, "limit"] for name in limits} == limits
+    expected = {"force": "memory", "build_lists": "issue", "gather": "memory", "scan": "latency"}
+    assert {name: one_case.loc[name, "limit"] for name in expected} == expected
     assert one_case.loc["scan", "reason_1"] == "long_scoreboard"
     assert pd.isna(one_case.loc["step", "limit"])
 
 
+def drawn(table: pd.DataFrame, out: Path, monkeypatch) -> dict:
+    figures = {}
+    monkeypatch.setattr(style, "save", lambda figure, out, name, rows: figures.setdefault(name, figure))
+    draw(roofline.VIEWS, table, out)
+    return figures
+
+
+def rows_of(panel) -> list[str]:
+    return [label.get_text() for label in panel.get_yticklabels()]
+
+
 def test_floors_are_drawn_where_they_belong(monkeypatch, tmp_path):
-    drawn = {}
-    monkeypatch.setattr(
-        roofline.figures,
-        "titled",
-        lambda figure, title, out, name, rows: drawn.setdefault(name, (figure, title)),
+    found = drawn(counted_table(), tmp_path, monkeypatch)
+    assert set(found) == {f"{stem}_{n}" for stem in ("floors", "limits", "waits") for n in (131072, 2097152)}
+    figure = found["floors_2097152"]
+    title = figure.get_suptitle()
+    assert title.startswith(
+        "At 20 % filled force takes the longest, 360 us of a step\nINVENTED NUMBERS; 2,097,152"
     )
-    roofline.draw(counted_table(), tmp_path)
-    stems = ("floors", "limits", "waits")
-    assert set(drawn) == {f"{stem}_{n}" for stem in stems for n in (131072, 2097152)}
-    figure, title = drawn["floors_2097152"]
-    assert title.startswith("INVENTED NUMBERS; 2,097,152 particles, verlet, float32\n")
+    assert (
+        "; step 441 and 504 us, sum of its parts 406 and 464 us\na kernel is limited by what takes 70%"
+        in title
+    )
     panel = figure.axes[0]
-    names = [label.get_text() for label in panel.get_yticklabels()]
-    assert names == ["force", "build_lists", "gather", "5 others"]
+    assert rows_of(panel) == ["force", "build_lists", "gather", "5 others"]
     bars = {round(bar.get_y() + bar.get_height() / 2): bar.get_width() for bar in panel.patches}
     assert bars[0] == pytest.approx(300 * 1.05)
     assert bars[1] == pytest.approx(900 * 1.05 / 15)
     assert bars[3] == pytest.approx((60 + 50 + 40 + 35 + 20) * 1.05 / 15)
+    assert {bars.get_label() for bars in panel.containers} == {
+        "time, limited by memory", "time, limited by issue", "time",
+    }  # fmt: skip
     marks = {line.get_label(): line.get_xdata() for line in panel.lines}
     assert marks["floor: its instructions"][1] == pytest.approx(0.75 * bars[1])
     assert marks["bytes it moved to and from memory"][0] == pytest.approx(0.8 * bars[0])
     assert marks["floor: bytes it must move"][0] == pytest.approx(0.4 * bars[0])
-    panel = drawn["limits_2097152"][0].axes[0]
-    shares = [bar.get_width() for bar in panel.patches]
-    assert shares[:8] == pytest.approx([100 * KERNELS[name][2] for name in KERNELS])
-    assert shares[8:] == pytest.approx([100 * KERNELS[name][3] for name in KERNELS])
-    notes = [text.get_text() for text in panel.texts]
-    assert notes[:2] == ["315 us: memory, 60 %", "63 us: issue, 60 %"]
-    waits = drawn["waits_2097152"][0].axes[0]
+
+
+def test_shares_of_a_kernels_time_its_occupancy_and_its_time_are_dots(monkeypatch, tmp_path):
+    panels = drawn(counted_table(), tmp_path, monkeypatch)["limits_2097152"].axes
+    shares, times = panels[0], panels[2]
+    assert set(rows_of(shares)) == set(KERNELS)
+    dots = {one.get_label(): one[0].get_xdata() for one in shares.containers}
+    names = [name for name in rows_of(shares) if name in KERNELS]
+    assert dots["bytes it moved to and from memory"] == pytest.approx([100 * KERNELS[n][2] for n in names])
+    assert dots["floor: its instructions"] == pytest.approx([100 * KERNELS[n][3] for n in names])
+    assert dots["occupancy"] == pytest.approx([60] * len(names))
+    assert 100 * limits.SHARE in [line.get_xdata()[0] for line in shares.lines]
+    (time,) = times.containers
+    assert time[0].get_xdata()[:2] == pytest.approx([315, 63])
+
+
+def test_waits_are_bars_without_the_instructions_that_are_issued(monkeypatch, tmp_path):
+    waits = drawn(counted_table(), tmp_path, monkeypatch)["waits_2097152"].axes[0]
     ends = [bar.get_x() + bar.get_width() for bar in waits.patches if round(bar.get_y()) == 0]
     assert max(ends) == pytest.approx(1.05 * sum(4 / (place + 1) for place in range(6)))  # without `selected`
 
@@ -268,7 +295,7 @@ def test_a_run_is_drawn_from_its_table_alone(tmp_path):
     assert not list(folder.glob("waits*"))
     again = tmp_path / "again"
     again.mkdir()
-    roofline.draw(pd.read_parquet(folder / "table.parquet"), again)
+    draw(roofline.VIEWS, pd.read_parquet(folder / "table.parquet"), again)
     assert (again / "summary.csv").read_text() == (folder / "summary.csv").read_text()
 
 
