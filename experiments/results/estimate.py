@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy  # its `special` is loaded when first used
 
+from experiments.results import reliability
 from experiments.results.selection import GAS, RUN
 
 CONFIDENCE = 0.95
@@ -79,6 +80,12 @@ class Estimate:
             end = self.value * (end / self.value) ** (wide / one)
         noise = self.table_noise if np.isfinite(self.table_noise) else 1.0
         return bool(sign * end > sign * number and sign * self.value > sign * number * noise**sign)
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """Words that stand beside the number wherever it is shown: its warnings in short, and "one run"."""
+        warned = tuple(reliability.SHORT.get(text, text) for text in self.warnings)
+        return (*warned, self.support) if self.runs == 1 else warned
 
     @property
     def support(self) -> str:

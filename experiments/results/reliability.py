@@ -23,6 +23,16 @@ RECORDED = "samples hold compiling or recording"
 SMALL = "too small for its answer to carry over (--quick, or it fits the last cache)"
 SERIAL = "measured before samples were taken in rounds of random order"
 
+SHORT = {  # beside a number
+    BUSY: "busy",
+    TICKS: "on ticks",
+    PHASES: "phases disagree",
+    CLOCK: "clock fell",
+    RECORDED: "recording",
+    SMALL: "does not carry over",
+    SERIAL: "in series",
+}
+
 MOST_OTHER = 0.15  # cores that other work may take of those this run needs
 MOST_WAITED = 0.1  # of the wall time, that threads may wait for a core
 MOST_APART = 0.15  # phases from whole steps

@@ -75,8 +75,8 @@ class Judgement:
             names = (part.claim.id.partition(" ")[2].replace("_", " ") for part in self.parts)
             return "; ".join(f"{name}: {part.word}" for name, part in zip(names, self.parts, strict=True))
         shown = [self.answers[name.partition(".")[0]] for name in placeholders(self.claim.here)]
-        supports = ", ".join(dict.fromkeys(answer.support for answer in shown))
-        return f"{filled(self.claim.here, self.answers)}; {supports}" if shown else self.claim.here
+        several = dict.fromkeys(answer.support for answer in shown if answer.runs > 1)
+        return "; ".join(filter(None, (filled(self.claim.here, self.answers), ", ".join(several))))
 
 
 def judge(claim: Claim, root: Path = REFERENCE) -> Judgement:
@@ -161,14 +161,25 @@ def number(value: float) -> str:
 
 
 class Shown:
-    """Estimate as it is formatted in a text: value, with its interval if there is one."""
+    """Estimate as every text has it: value, with its interval if there is one, and its caveats in brackets.
+
+    Attributes:
+        value: the number and its caveats: "4.74 (does not carry over; one run)".
+        low, high: ends of the interval, to be shown beside the value.
+        runs: how many.
+    """
 
     def __init__(self, answer: Estimate) -> None:
-        self.value, self.low, self.high = map(number, (answer.value, answer.low, answer.high))
-        self.runs = str(answer.runs)
+        self._number, self.low, self.high = map(number, (answer.value, answer.low, answer.high))
+        self._caveats, self.runs = answer.caveats, str(answer.runs)
+        self.value = self._with()
 
     def __str__(self) -> str:
-        return self.value if self.low == self.high else f"{self.value} ({self.low} to {self.high})"
+        return self._with() if self.low == self.high else self._with(f"{self.low} to {self.high}")
+
+    def _with(self, *ends: str) -> str:
+        inside = "; ".join((*ends, *self._caveats))
+        return f"{self._number} ({inside})" if inside else self._number
 
     def __format__(self, specification: str) -> str:
         return format(str(self), specification)

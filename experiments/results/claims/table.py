@@ -5,12 +5,13 @@ from pathlib import Path
 
 from experiments.core.record import write_bytes
 from experiments.results.claims.claim import WORDS, placeholders
-from experiments.results.claims.judgement import Judgement, filled
+from experiments.results.claims.judgement import Judgement, Shown, filled
 from experiments.results.claims.origins import origins
 from sfc import checks
 
 BEGIN, END = "<!-- verdicts: begin -->", "<!-- verdicts: end -->"
 WIDTH = 100  # characters of a line in a terminal
+USUAL = "; 3 runs"  # which the page says once
 
 
 def lines(judgements: Iterable[Judgement]) -> list[str]:
@@ -21,9 +22,7 @@ def lines(judgements: Iterable[Judgement]) -> list[str]:
     """
     judgements = list(judgements)
     longest = max((len(one.claim.short) for one in judgements), default=0)
-    found = [
-        _cut(f"{one.claim.id:4}{one.word:14}{one.claim.short:{longest}}  {_first(one)}") for one in judgements
-    ]
+    found = [_line(one, longest) for one in judgements]
     return [*found, f"{len(judgements)} claims: {counted(judgements)}"]
 
 
@@ -61,13 +60,13 @@ def markdown(judgements: Iterable[Judgement], reference: str = "reference") -> s
         reference: folder of the runs, as seen from the page.
     """
     rows = [
-        "|id|claim|verdict|depends on; here (with interval)|there|figure|",
-        "|---|---|---|---|---|---|",
+        "|id, figure|claim|verdict|depends on; here (with interval)|there|",
+        "|---|---|---|---|---|",
     ]
     for one in judgements:
         claim = one.claim
-        figure = f"[figure]({reference}/{claim.figure})" if claim.figure else ""
-        cells = (claim.id, claim.short, one.word, one.cell, f"{claim.there} [{claim.source}]", figure)
+        id = f"[{claim.id}]({reference}/{claim.figure})" if claim.figure else claim.id
+        cells = (id, claim.short, one.word, one.cell.removesuffix(USUAL), claim.there)
         rows.append("|" + "|".join(cell.replace("|", "\\|") for cell in cells) + "|")
     return "\n".join(rows)
 
@@ -105,9 +104,18 @@ def _first(judgement: Judgement) -> str:
     if not (names := placeholders(judgement.claim.here)):
         return judgement.here
     name = names[0].partition(".")[0]
-    return f"{filled('{x}', {'x': judgement.answers[name]})}, {judgement.answers[name].support}"
+    answer = judgement.answers[name]
+    return str(Shown(answer)) if answer.caveats else f"{Shown(answer)}, {answer.support}"
 
 
-def _cut(line: str) -> str:
-    line = line.rstrip()
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."
+def _line(judgement: Judgement, longest: int) -> str:
+    """Return the line of a claim; what is too wide is cut from the claim, never from its number."""
+    head, first = f"{judgement.claim.id:4}{judgement.word:14}", _first(judgement)
+    if judgement.parts:
+        first = _cut(first, WIDTH - len(head) - longest - 2)
+    room = min(longest, WIDTH - len(head) - len(first) - 2)
+    return f"{head}{_cut(judgement.claim.short, room):{room}}  {first}".rstrip()
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: max(width - 3, 0)].rstrip()}..."

@@ -28,6 +28,7 @@ from experiments.results.page.claim_rows import ClaimRows
 from experiments.results.page.pictures import embed
 from experiments.results.page.runs import Run
 from experiments.results.page.sections import OWN, SECTIONS, Section
+from experiments.results.reliability import SMALL
 from sfc import checks
 
 HERE = Path(__file__).parent
@@ -181,6 +182,7 @@ def _open(claims: ClaimRows, kept: Sequence[Run]) -> dict[str, Any]:
         "not_done": part_of(README, "Not done"),
         "how_sure": part_of(README, "How sure"),
         "one_run": [one for one in claims.leaves if any("one " in q["interval"] for q in one["queries"])],
+        "small": [one for one in claims.leaves if any(SMALL in q["warnings"] for q in one["queries"])],
         "not_measured": [one for one in claims.leaves if one["word"] == NOT_MEASURED],
         "interrupted": [run for run in kept if _STOPPED.search(run.what)],
         "old_code": [run for run in kept if not _COMMIT.fullmatch(run.code)],

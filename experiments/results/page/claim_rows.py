@@ -67,6 +67,7 @@ class ClaimRows:
                     "text": str(Shown(answer)),
                     "interval": answer.interval,
                     "case": answer.case,
+                    "warnings": answer.warnings,
                     "runs": runs,
                     "device": "; ".join(dict.fromkeys(run.where for run in runs)),
                     "n": "; ".join(dict.fromkeys(run.n for run in runs)),

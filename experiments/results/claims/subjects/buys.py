@@ -50,7 +50,7 @@ CLAIMS = (
         short="The force dominates without reorders", there="the largest share (figure 6.1)",
         quote="Clearly the force calculation is the performance bottleneck in this case, as expected.",
         sentence="In shuffled and lattice memory, on GPUs and a CPU.",
-        here="share {shuffled.value} shuffled, {lattice.value} lattice, H100; {cpu.value} CPU",
+        here="share: shuffled {shuffled.value}, lattice {lattice.value} (H100), CPU {cpu.value}",
         figure="speed_up/h200_three_runs/phases.png",
         confirmed_if=both("?.low > 0.5", "shuffled", "lattice", "h200", "cpu"),
         refuted_if=both("?.high < 0.5", "shuffled", "lattice", "h200", "cpu"),
@@ -112,7 +112,7 @@ CLAIMS = (
         quote="""Implementing other types of three-dimensional space-filling curves and compare real-life
         performance would also have been insightful. ... no other 3D curves have been tested as part of this
         project.""",
-        sentence="At 2^21 with linked cells; at 2^17 not, with lists hardly.",
+        sentence="A little at 2^21, with linked cells; with lists hardly. Rows beat both.",
         here="Peano over Hilbert {linked_5}, {linked_40.value} at 5, 40 %; 2^17 {small_40.value}",
         figure="timing/h100/gain_n2097152_linked_float32_fused.png",
         confirmed_if=both("linked_?.above(1)", "5", "20", "40"),

@@ -49,7 +49,7 @@ CLAIMS = (
         1000x1000 grid case vs. our serial C++ implementation. ... this use case was not ideal and caused a
         noticable slow down.""",
         sentence="The baseline, serial on structs, is slower than numpy; the threads' gain is unexplained.",
-        here="threads {threads} (2 cores); CUDA {cuda}; tiles {tiles.value}",
+        here="two threads {threads}; CUDA {cuda}; tiles {tiles.value}",
         figure="cavity/h200_1000/claims.png",
         confirmed_if="""not threads.above(1.09) and not threads_host.above(1.09) and cuda.high >= 10 and
         tiles.below(1)""",

@@ -121,7 +121,7 @@ CLAIMS = (
         no-list approach described above. To my surprise, the method turned out to be a little faster and
         provided no artifacts.""",
         sentence="By little, at the source's size; lists of 16 overflow, of 32 never.",
-        here="{walk} H100, {walk_h200} H200; overflow {overflow_16.value} %",
+        here="{walk} H100, {walk_h200} H200; percent that overflow: {overflow_16.value}",
         figure="ladder/h100/gains.png",
         confirmed_if=both("?.above(1)", "walk", "sorted", "walk_h200", "sorted_h200")
         + " and overflow_16.low > 0",
@@ -163,7 +163,7 @@ CLAIMS = (
         quote="""My mistake was that I did not use any memory barriers in the code that builds the BVH-tree
         ... As a consequence, writes that should have been performed before atomicExch(), i.e., at the
         previous iteration of the loop, occurs after on "Turing". ... The result is a data race.""",
-        sentence="Merged through global memory; in blocks never. Older chips: untried.",
+        sentence="Merged through global memory; in blocks never.",
         here="share of wrong trees without fence {without}, with it {fenced}",
         figure="fence/h100/fence.png",
         confirmed_if="without.low > 0 and fenced.high <= 0",
@@ -181,7 +181,7 @@ CLAIMS = (
         short="Visiting each pair once pays", there="no number",
         quote="""The idea is that the procedure must recognize A-B and B-A collisions as the same collision,
         so it is detected only once.""",
-        sentence="At 2^17 and 2^21 discs on both chips.",
+        sentence="At both sizes, on both chips.",
         here="at least {h100} H100, {h200} H200",
         figure="ladder/h100/gains.png",
         confirmed_if="h100.above(1) and h200.above(1)",
@@ -214,7 +214,7 @@ CLAIMS = (
         "L8", "depends", "A uniform grid is the alternative, with five named restrictions.",
         short="A grid has five restrictions", there="no number",
         quote="This structure however may run into the following restrictions:",
-        sentence="Judged restriction by restriction.",
+        sentence="Restriction by restriction.",
         parts=(
             Claim(
                 "L8 bounded_coordinates", "not measured", "The grid's own size limits the coordinates.",

@@ -40,7 +40,7 @@ CLAIMS = (
         short="Ordered memory reorders faster, threads help", there="figure 5.1, no number",
         quote="""The results are shown in Fig. 5.1 and as expected the CPU cache accelerates the "reordering"
         of already ordered particles quite a bit and the multi-threaded algorithm is significantly faster.""",
-        sentence="Noise: threads gain from 2^18 on, ordered memory less than the noise.",
+        sentence="Threads gain from 2^18 on; ordered memory less than the noise.",
         here="ordered {ordered}, threads {threads.value} at worst",
         figure="reorder_cost/h200/cost.png",
         confirmed_if="ordered.above(1) and threads.above(1)",
@@ -55,7 +55,7 @@ CLAIMS = (
         "T14", "refuted", "The CPU is the better place to reorder (assumed).",
         short="The CPU is the place to reorder", there="assumed, untested",
         quote="We only assummed that reordering particles on the CPU would be faster due to the large cache",
-        sentence="Not on Hopper, even if copies are left out.",
+        sentence="Not on Hopper, even without copies.",
         here="device over the host's sort {sort_least} to {sort_most.value}",
         figure="reorder_cost/h200/cost.png",
         confirmed_if="sort_most.below(1)",

@@ -11,13 +11,15 @@ from experiments.core.record import PROVENANCE, TABLE
 from experiments.results import reliability
 from experiments.results.claims.judgement import Judgement
 from experiments.results.kept.queries import REFERENCE, Query, evaluate
-from experiments.results.page import runs
+from experiments.results.page import charts, runs
+from experiments.results.page.chart_list import CHARTS
 from experiments.results.page.own_runs import NO_ROWS, Compared, beside
 
 pytestmark = pytest.mark.quick
 SOURCE = "timing/h100"
 STEP = "phase == 'step with reorder' and filling_fraction == 0.2 and search == 'linked' and ordering == '{}'"
 QUERY = Query((SOURCE,), STEP.format("hilbert"), "time_ms", "gain", STEP.format("shuffled"))
+WORTH = CHARTS["worth"]
 DEVICE = "NVIDIA H100 80GB HBM3 (cuda)"
 
 
@@ -45,6 +47,11 @@ def own(tmp_path):
     return made
 
 
+def _is_of(run, row):
+    wanted = {"run": run.name, "over": "shuffled", "filling": "20 %"}
+    return wanted.items() <= row.items()
+
+
 def compared(run, kept, query=QUERY):
     claim = SimpleNamespace(id="X1", queries={"measured": query})
     (row,) = beside(run, Judgement(claim, "", {"measured": evaluate(query)}), kept)
@@ -63,6 +70,10 @@ def test_both_sides_say_device_backend_and_n_and_the_warnings_of_their_rows(own,
 def test_a_warning_stands_beside_the_numbers_of_its_rows_alone(own, kept):
     mine = own({"working_set_MB": lambda table: table["cache_MB"].where(table["ordering"] == "hilbert", 1e6)})
     assert compared(mine, kept).yours.warnings == reliability.SMALL
+    assert compared(mine, kept).yours.text.endswith("; does not carry over)")
+    of_orders = {row["order"]: row["text"] for row in charts.rows(WORTH, kept, [mine]) if _is_of(mine, row)}
+    assert of_orders["hilbert"].endswith("; does not carry over)")
+    assert "does not carry over" not in of_orders["row"]
     assert compared(mine, kept).kept.warnings == "none"
     other = replace(QUERY, where=STEP.format("row"))
     assert compared(mine, kept, other).yours.warnings == "none"

@@ -22,6 +22,7 @@ from experiments.results.page import pictures
 from experiments.results.page.chart_list import CHARTS
 from experiments.results.page.numbers import of_page
 from experiments.results.page.sections import OWN, SECTIONS
+from tests.experiments.results.claims.caveats import missing
 from tests.experiments.results.claims.judged import IDS, judged
 from tests.experiments.results.page.document import Document, spaced
 
@@ -118,6 +119,34 @@ def test_numbers_of_sentences_and_points_are_answers_of_queries(document, data):
         if (wanted | {"run": SOURCE, "filling": "5 %"}).items() - {("over", "shuffled")} <= row.items()
     ]
     assert row["text"] == str(Shown(evaluate(T4)))
+
+
+def test_a_number_of_a_sentence_has_its_words_behind_it(document, judgements):
+    """So have the numbers of claims, and those of points."""
+    templates = pages.HERE / "templates" / "sections"
+    for section in SECTIONS:
+        names = re.findall(r"{{ *([\w.]+)\b", (templates / f"{section.id}.html").read_text())
+        text = document.by_id(section.id).text
+        for name in names:
+            id, _, query = name.partition(".")
+            query = query.partition(".")[0]
+            if id == "n":
+                assert missing(text, [evaluate(NUMBERS[query])]) == [], name
+            elif id in IDS:
+                assert missing(text, [judgements[id].answers[query]]) == [], name
+    for id in IDS:
+        cells = " | ".join(one.text for one in document.all("td", inside=id))
+        assert missing(cells, judgements[id].answers.values()) == []
+
+
+def test_a_point_has_its_words_too(data, judgements):
+    fields, rows = data["charts"]["box"]["fields"], data["charts"]["box"]["rows"]
+    texts = [row[fields.index("text")] for row in rows if row[fields.index("run")] == "speed_up/h100"]
+    for phi in (5, 20, 40):
+        answer = judgements["T12"].answers[f"lattice_{phi}"]
+        (text,) = [text for text in texts if text == str(Shown(answer))]
+        assert missing(text, [answer]) == []
+        assert ("does not carry over)" in text) == (phi < 40)
 
 
 def test_no_sentence_has_a_number_of_its_own():

@@ -139,7 +139,7 @@ def test_a_heading_that_is_missing_is_named(tmp_path):
 
 def test_a_sentence_that_the_tables_contradict_is_named():
     rule = "trees.value > 1e9"
-    with pytest.raises(ValueError, match=rf"need '{rule}'; found: trees = 65,500; allowed"):
+    with pytest.raises(ValueError, match=rf"need '{rule}'; found: trees = 65,500 \(one gas\); allowed"):
         numbers.of_page({"trees": number("fence/cpu", "n > 0", "n")}, (rule,))
 
 
