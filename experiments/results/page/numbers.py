@@ -7,17 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from experiments.results.claims.claim import names
-from experiments.results.claims.judgement import Judgement, Shown, holds
+from experiments.results.claims.judgement import Judgement, Shown, holds, number
 from experiments.results.claims.numbers import HOLDS, NUMBERS
+from experiments.results.estimate import Estimate
 from experiments.results.kept.queries import REFERENCE, Query, evaluate
 
 
 class Number(Shown):
-    """Answer as a sentence has it, with `support` ("3 runs") beside the fields of `Shown`."""
+    """Answer as a sentence has it.
 
-    def __init__(self, answer: Any) -> None:
+    Attributes:
+        support: how many runs or gases it rests on: "3 runs".
+        noise: its noise floor, the factor by which equal code measured twice differed.
+    """
+
+    def __init__(self, answer: Estimate) -> None:
         super().__init__(answer)
-        self.support = answer.support
+        self.support, self.noise = answer.support, number(answer.noise_floor)
 
 
 def of_claims(judgements: Iterable[Judgement]) -> dict[str, Any]:
