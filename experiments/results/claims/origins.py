@@ -88,8 +88,8 @@ def command_of(run: str) -> str:
         )
     words = ["--backend", CPU if is_same_anywhere(folder) else recorded["backend"]["name"]]
     for field in fields(config_type):
-        value = settings.get(field.name, field.default)
         default = field.default_factory() if field.default_factory is not MISSING else field.default
+        value = settings.get(field.name, default)
         if field.name != "backend" and [*values(value)] != [*values(default)]:
             words += [flag_of(field.name), *map(str, values(value))]
     return f"{COMMAND}{experiment} {shlex.join(words)}"

@@ -170,7 +170,7 @@ def test_one_function_draws_as_before():
     assert drawer(print) is print
     with pytest.raises(TypeError, match="draw = "):
         drawer("draw")
-    with pytest.raises(TypeError, match=r"view = 3 .*charts, summaries, and functions"):
+    with pytest.raises(TypeError, match=r"view = 3 .*charts, summaries, tables, and functions"):
         drawer((COST, 3))
 
 
