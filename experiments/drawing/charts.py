@@ -18,7 +18,7 @@ import pandas as pd
 
 from experiments.drawing import figures, style
 from experiments.results import gains, reliability
-from experiments.results.answers import filled, word
+from experiments.results.answers import fields_of, filled, word
 from experiments.results.baselines import BASELINES, aged, fresh, is_again
 from experiments.results.charts import (
     BARS,
@@ -54,8 +54,10 @@ _WIDTH, _HEIGHT = 2.7, 2.9  # of a panel of lines, in inches
 _LETTERS = 34  # of a line along such a panel
 _ROW, _STATE, _MARGIN = 0.21, 0.06, 0.65  # inches: of a row of dots, for each more state, around the rows
 _LEAST_ROWS = 5  # a figure of fewer rows of dots is as high, so that its title has room
+_LETTER, _SHORT = 0.065, 12  # inches of a letter of a name, letters that have room beside a panel
 _BOUND: dict[str, Any] = {"color": "#6B4F3A", "linestyle": ":", "linewidth": 1}
 _FITTED: dict[str, Any] = {"linestyle": ":", "linewidth": 2.2, "alpha": 0.7}
+_IS_BOUND = "bound"  # of lines of markers
 _MARK: dict[str, Any] = {"color": "#D00000", "marker": "s", "linestyle": "", "markerfacecolor": "none"}
 _SHADES = (
     ("#56B4E9", ""),
@@ -208,7 +210,7 @@ def _figure(chart: Chart, rows: pd.DataFrame) -> Figure | None:
             _DRAWN[chart.form](panel, chart.beside(part.points), part, shared)
         for part, panel in zip(parts, line, strict=True):  # those of a line share an axis
             own = chart.beside(part.points)
-            _limit(panel, own, part, part.found if shared.is_beside else every)
+            _limit(panel, own, part, *((part.found, [panel]) if shared.is_beside else (every, line)))
             _name_axes(panel, own, part, shared)
     _name_series(chart, panels, shared)
     figure.suptitle(_title(chart, measures[0], grid, shared), fontsize=9)
@@ -304,7 +306,9 @@ def _panels(chart: Chart, grid: list[list[Part]], shared: Names) -> tuple[Figure
     row = 0.5 if chart.form == BARS and len(grid[0]) == 1 else _ROW + _STATE * (min(states, 6) - 1)
     height = _HEIGHT if chart.form == LINES else row * max(len(shared.names), _LEAST_ROWS) + _MARGIN
     width = 2 * _WIDTH if chart.form == BARS and len(grid[0]) == 1 else _WIDTH * len(grid[0])
-    size = (width + 1.4, height * len(grid) + 0.5)
+    longest = max((len(_worded(shared, chart.names.column, name)) for name in shared.names), default=0)
+    width += 1.4 + _LETTER * max(0, longest - _SHORT)
+    size = (width, height * len(grid) + 0.5)
     beside, is_dots = shared.is_beside, chart.form == DOTS
     sharex = "row" if not beside and (is_dots or (chart.form == BARS and not chart.whole)) else "none"
     share: dict[str, Any] = {"sharex": sharex, "sharey": "none" if beside and not is_dots else "row"}
@@ -348,7 +352,16 @@ def _dots(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
         }
         panel.plot(same[VALUE], [names.index(name) for name in same[column]], "o", **hollow)
     for points in _bounds(chart):
-        for value in _of(estimates(shared.rows, points, [*part.at]), part.at)[VALUE]:
+        bound = _of(estimates(shared.rows, points, [*part.at]), part.at)
+        if points.each:
+            rows, look = _look(chart, bound, shared, shared.series)
+            look |= {"markers": dict.fromkeys(look["hue_order"], "|")}
+            rows, others = rows.assign(name=bound[column], state=rows[look["hue"]]), len(panel.containers)
+            figures.dots_by_name(panel, rows, names, look, VALUE)
+            for container in panel.containers[others:]:
+                container[0].set_gid(_IS_BOUND)
+            panel.plot([], [], "|", color="0.3", label=points.label)
+        for value in bound[VALUE] if not points.each else ():
             panel.axvline(value, label=points.label, **_BOUND)
     panel.set_yticks(range(len(names)), [_worded(shared, column, name) for name in names])
 
@@ -473,7 +486,8 @@ def _name_axes(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
     if np.isfinite(floor := _floor(found)):
         (panel.axvspan if across else panel.axhspan)(1 / floor, floor, color="0.92", zorder=0)
     over = str(found[OVER].iloc[0]) if OVER in found and len(found) else ""
-    title = axis.title.format(over=_memory(selected(shared.rows, part.points), over))
+    words = {name: word(name, shared.rows[name].iloc[0]) for name in fields_of(axis.title) if name != OVER}
+    title = axis.title.format(over=_memory(selected(shared.rows, part.points), over), **words)
     if across:
         panel.set_xlabel(title, fontsize=8)
         return
@@ -514,8 +528,8 @@ def _memory(rows: pd.DataFrame, baseline: str) -> str:
     return f"{baseline} memory, {aged(round(ages.max()))}" if len(ages) else f"{baseline} memory"
 
 
-def _limit(panel: Axes, chart: Chart, part: Part, found: pd.DataFrame) -> None:
-    """Limit the axis of values to all that it shows, with the line of its values."""
+def _limit(panel: Axes, chart: Chart, part: Part, found: pd.DataFrame, panels: Sequence[Axes]) -> None:
+    """Limit the axis of values to all that the panels which share it show."""
     axis, across = part.points.values or chart.values, chart.form != LINES
     if axis.line is not None:
         (panel.axvline if across else panel.axhline)(axis.line, color="0.6", linewidth=0.8, zorder=0.5)
@@ -530,14 +544,14 @@ def _limit(panel: Axes, chart: Chart, part: Part, found: pd.DataFrame) -> None:
             figures.plain_log_ticks(panel, across)
     else:
         floor = _floor(found)
-        drawn = [value for line in panel.lines for value in _values_of(line, across)]
+        drawn = [value for one in panels for line in one.lines for value in _values_of(line, across)]
         others = [axis.line or np.nan, floor, 1 / floor, *drawn]
         figures.whole_centres_on_log(panel, found, VALUE, 1.0, others, across)
 
 
 def _values_of(line: Any, across: bool) -> list[float]:
     """Return the values of a bound or of published marks, which are drawn besides what is found."""
-    if line.get_linestyle() != ":" and line.get_color() != _MARK["color"]:
+    if line.get_linestyle() != ":" and line.get_color() != _MARK["color"] and line.get_gid() != _IS_BOUND:
         return []
     return [float(value) for value in (line.get_xdata() if across else line.get_ydata())]
 

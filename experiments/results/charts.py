@@ -39,7 +39,7 @@ class Scale:
     """Axis of a chart.
 
     Args:
-        title: with the unit; `{over}` in it is the baseline.
+        title: with the unit; `{over}` in it is the baseline, other fields are columns with one value.
         column: of the rows; empty for the axis of what is computed.
         log: base of its logarithmic scale, 2 for sizes or 10; 0 for a linear scale.
         line: value that a line marks, such as a gain of 1; None for none.
@@ -197,8 +197,8 @@ class Chart:
         single: columns that need one value, or there is no figure.
         otherwise: points in place of those of which no baseline was measured.
         bounds: points of dotted lines in the panels of the same axes: that all series share, such as the
-            floor of memory, or without a label of each series, such as a fit; of bars, a
-            mark beside each.
+            floor of memory, or without a label of each series, such as a fit; at bars a mark for each name,
+            of up to three bounds; at dots, of points with `each`, a mark for each name and series.
         marks: published values.
         order: values of the series in their order, others are not drawn; empty for all, of which at most six.
         fastest: whether the best names stand first, and the best series are drawn, by the largest case.
