@@ -25,7 +25,6 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numba
@@ -34,10 +33,10 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.core import Axis, TimedSettings, main, save_table, statistics, values
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_decoded, check_keys, check_same_curve
-from experiments.measurement.hardware_caches import caches
+from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.peers import ENCODERS, Encoder
 from experiments.results.answers import (
@@ -52,12 +51,13 @@ from experiments.results.answers import (
     rounded,
 )
 from experiments.results.baselines import again, is_again
+from experiments.results.charts import DOTS, FIRST, Chart, Points, Scale
 from md.backend import Backend
 from sfc.automaton import registers
 
 DTYPES = ("narrowest", "int64")
 DIRECTIONS = ("encode", "decode")
-COPY, OURS, MEMORY = "copy", "sfc", "memory"
+COPY, OURS, THEIRS, MEMORY = "copy", "sfc", "package", "memory"
 WORD = 16  # bytes of a number of a copy, the widest load of a device
 RATE = "Mpoints_per_s"
 LARGE = 1e4  # of such a rate: then the axis has another unit
@@ -103,22 +103,21 @@ class Config(TimedSettings):
             self._check_grids()
         wide = "int64" in values(self.dtype)
         each = 8 if wide else np.min_scalar_type(2 ** min(values(self.bits)) - 1).itemsize
-        bases = {
-            sfc.curve(name, dim).base
-            for dim in values(self.dim)
-            for name in self.curve
-            if name in sfc.curves(dim)
-        }
+        bases = {curve.base for dim in values(self.dim) for curve in self.curves(dim)}
         # Of each base cells given, decoded and copied, and keys; on a device the cells are on the host too.
         each *= len(bases) * (3 * int(self.highest("dim")) + 1) + len(self.curve)
         for n in values(self.n):
             self.check_memory(f"--n {n}", n, "points", each)
 
+    def curves(self, dim: int) -> list[Any]:
+        """Return the curves that exist in a dimension."""
+        return [sfc.curve(name, dim) for name in self.curve if name in sfc.curves(dim)]
+
     def _check_grids(self) -> None:
         """Raise for a dimension without a curve, or an order that no curve has."""
         highest = 0
         for dim in values(self.dim):
-            found = [sfc.curve(name, dim).max_order for name in self.curve if name in sfc.curves(dim)]
+            found = [curve.max_order for curve in self.curves(dim)]
             if not found:
                 there = ", ".join(sfc.curves(dim)) or "none"
                 raise ValueError(
@@ -152,10 +151,8 @@ class _Grid:
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     """Yield the rounds from `begin` on: the mean time of a sample's calls."""
     place = md.backend.get(case.backend)
-    every = [sfc.curve(name, case.dim) for name in case.curve if name in sfc.curves(case.dim)]
-    curves = [
-        one for one in every if case.bits <= one.max_order and (place.name == "cpu" or _is_automaton(one))
-    ]
+    curves = [curve for curve in case.curves(case.dim) if case.bits <= curve.max_order]
+    curves = [curve for curve in curves if place.name == "cpu" or _is_automaton(curve)]
     if not curves:
         return
     grids = {base: _Grid(case, place, base**case.bits) for base in dict.fromkeys(c.base for c in curves)}
@@ -269,36 +266,12 @@ def _entry(
         rates = {"ns_per_point": ns, RATE: 1e3 / ns, "GB_per_s": size / ns}
         yield {"time_ms": ms / case.calls, "sample_ms": ms, **rates}
 
-    if place.name == "cpu":
-        columns |= {"registers": registers.instructions() or "none"}
-    else:
-        columns |= {"threads": math.nan}
-    sizes: dict[str, Any] = {
-        "points": points,
-        "bytes_per_point": size,
-        "working_set_MB": 1e-6 * points * size,
-    }
-    sizes |= {"cache_MB": _cache_mb(place)}
-    return Entry(columns | sizes, sample, threads=columns["threads"] if place.name == "cpu" else None)
-
-
-def _cache_mb(place: Backend) -> float | None:
-    """Return the size of the last cache; None if it is unknown."""
-    try:
-        return caches(place)[-1].bytes / 1e6
-    except ValueError:
-        return None
-
-
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw points per second beside a copy, and gains over other packages; write the summary."""
-    found = summary(table)
-    save_table(found, out, "summary")
-    for key, rows in found.groupby(_FIGURE, sort=False):
-        _draw_rates(rows, out, figures.file_name(str(key[-1]), table, _FIGURE[:2], key[:2]))
-    gains = gains_over_packages(table)
-    for key, rows in gains.groupby(_FIGURE[:2], sort=False):
-        _draw_gains(rows, out, figures.file_name("gains", table, _FIGURE[:2], key))
+    on_host = place.name == "cpu"
+    columns |= {"registers": registers.instructions() or "none"} if on_host else {"threads": math.nan}
+    cache = working_set(points, 2, "float64", place)["cache_MB"]
+    sizes = {"points": points, "bytes_per_point": size, "working_set_MB": 1e-6 * points * size}
+    columns |= sizes | {"cache_MB": cache}
+    return Entry(columns, sample, threads=columns["threads"] if on_host else None)
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -308,14 +281,13 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
         table: of rows of `measure`, with the columns of their cases.
     """
     case = [*_CASE, "bytes_per_point"]
-    own = [*case, "encoder", *_NAMES]
-    found = statistics.over_runs(table, own, RATE)
-    medians = table.groupby(own, sort=False)[_MEDIANS].median().reset_index()
-    found = found.merge(medians, on=own)
+    keys = [*case, "encoder", *_NAMES]
+    found = statistics.over_runs(table, keys, RATE)
+    found = found.merge(table.groupby(keys, sort=False)[_MEDIANS].median().reset_index(), on=keys)
     copied = statistics.gains(table, case, "encoder", COPY, "ns_per_point")
     found = found.merge(statistics.named(copied, COPY), on=[*case, "encoder"], how="left")
-    for name, gains in gains_over_packages(table).groupby("over", sort=False):
-        over = statistics.named(gains, str(name))
+    for name, gains in gains_over_packages(table).groupby("peer", sort=False):
+        over = statistics.named(gains.drop(columns=["peer", "side"]), str(name)).assign(package=OURS)
         found = found.merge(over, on=[*_CASE, *_NAMES], how="left")
     return found[~found["encoder"].map(is_again)]
 
@@ -327,70 +299,62 @@ def gains_over_packages(table: pd.DataFrame) -> pd.DataFrame:
         table: of rows of `measure`, with the columns of their cases.
 
     Returns:
-        Rows of `statistics.gains`, with the package in the column `over`; no rows if none was measured.
+        Rows of `statistics.gains`, with the package in the column `peer`; no rows if none was measured.
     """
-    parts = [
-        statistics.gains(
-            table[table["package"].isin([OURS, name])], [*_CASE, "curve"], "package", name, "ns_per_point"
-        )
-        for name in table["package"].unique()
-        if name not in (OURS, MEMORY)
-    ]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*_CASE, *_NAMES, "over"])
+    keys = [*_CASE, "curve", "peer"]
+    return statistics.gains(_beside_packages(table), keys, "side", THEIRS, "ns_per_point")
 
 
-def _draw_rates(found: pd.DataFrame, out: Path, name: str) -> None:
-    """Draw a row of dots for each curve, in a panel for each dimension, and the copy of the same bytes."""
-    rows = found[found["package"] != MEMORY]
-    rows = rows.assign(name=rows["encoder"], state=[f"{bits} bits" for bits in rows["bits"]])
-    ours = rows["package"] == OURS
-    names = [*sorted(rows.loc[ours, "name"].unique()), *rows.loc[~ours, "name"].unique()]
-    rates = [column for column in map(str, found) if column.startswith(RATE)]
-    keys = ["dim", "bits", "bytes_per_point"]
-    copied = found[found["encoder"] == COPY]
-    centres = dict.fromkeys(rates, statistics.bounds(copied, RATE)["centre"])  # intervals are in the summary
-    copies = rows.drop(columns=rates).merge(copied.assign(**centres)[[*keys, *rates]], on=keys)
-    look = style.lines_in_turn([f"{bits} bits" for bits in sorted(rows["bits"].unique())], "state")
-    dims, verb = sorted(rows["dim"].unique()), rows["direction"].iloc[0]
-    titles = [f"{dim}D" for dim in dims]
-    own = [[name for name in names if name in set(rows.loc[rows["dim"] == dim, "name"])] for dim in dims]
-    figure, panels = figures.panels_in_a_column(titles, 6.8, [0.3 * len(curves) for curves in own], 1.6)
-    is_large = statistics.bounds(rows, RATE)["centre"].max() > LARGE
-    scale, unit = (1e-3, "$10^9$ points/s") if is_large else (1.0, "million points/s")
-    for panel, dim, curves in zip(panels, dims, own, strict=True):
-        ticks = look | {"markers": dict.fromkeys(look["hue_order"], "|")}
-        figures.dots_by_name(panel, rows[rows["dim"] == dim], curves, look, RATE, scale)
-        figures.dots_by_name(panel, copies[copies["dim"] == dim], curves, ticks, RATE, scale)
-        both = pd.concat([rows, copies], ignore_index=True)
-        figures.plain_log_axis(panel, both, RATE, scale, f"{verb}d, {unit}" if dim == dims[-1] else "")
-    panels[0].plot([], [], "|", color="0.3", label="copy of the same bytes")
-    figures.legend_outside(panels[0], None)
-    threads = rows.loc[ours, "threads"].max()  # NaN on a device
+def _beside_packages(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of each other package (column `peer`), and ours of its grids (column `side`)."""
+    names = zip(table["curve"], table["dim"], table["bits"], strict=True)
+    table = table.assign(grid=[f"{curve} {dim}D, {bits} bits" for curve, dim, bits in names])
+    parts = [table.iloc[:0].assign(peer="", side="")]
+    for name in table["package"].unique():
+        if name not in (OURS, MEMORY):
+            theirs = table[table["package"] == name]
+            ours = table[(table["package"] == OURS) & table["grid"].isin(theirs["grid"])]
+            parts += [ours.assign(peer=name, side=OURS), theirs.assign(peer=name, side=THEIRS)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _beside_copies(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of curves with the rate of a copy of the same bytes, and the unit of their figure."""
+    keys = [*_CASE, "bytes_per_point"]
+    copies = statistics.over_runs(table[table["encoder"] == COPY], keys, RATE)
+    copies = copies[keys].assign(copied=statistics.bounds(copies, RATE)["centre"])
+    rows = table[table["package"] != MEMORY].merge(copies, on=keys, how="left")
+    is_large = rows.groupby(_FIGURE)[RATE].transform("max") > LARGE
+    unit = np.where(is_large, "$10^9$ points/s", "million points/s")
+    return rows.assign(unit=unit, factor=np.where(is_large, 1e-3, 1.0))
+
+
+def _note(rows: pd.DataFrame) -> str:
+    """Describe the arrays, and the threads of our code on a host."""
+    first, threads = rows.iloc[0], rows.loc[rows["package"] == OURS, "threads"].max()  # NaN on a device
+    kinds = "narrowest integers" if first["dtype"] == "narrowest" else "int64 cells, uint64 keys"
     on = "" if np.isnan(threads) else f", {threads:g} thread{'' if threads == 1 else 's'}"
-    title = f"{verb}, {_arrays(rows)}{on}\n{statistics.caption(rows)}"
-    figures.titled(figure, title, out, name)
+    return f"{first['n']:,} points, {kinds}{on}"
 
 
-def _draw_gains(gains: pd.DataFrame, out: Path, name: str) -> None:
-    """Draw the gain of each curve over the same curve of other packages, in a panel for each direction."""
-    labels = [f"{row.curve} {row.dim}D, {row.bits} bits" for row in gains.itertuples()]
-    rows = gains.assign(name=labels, state=gains["over"])
-    names, directions = list(rows["name"].unique()), list(rows["direction"].unique())
-    look = style.lines_in_turn(list(rows["state"].unique()), "state")
-    figure, panels = figures.panels_in_a_row(directions, 3.2, 1.3 + 0.3 * len(names), 2.4, sharey=True)
-    for panel, direction in zip(panels, directions, strict=True):
-        figures.dots_by_name(panel, rows[rows["direction"] == direction], names, look, "gain")
-        figures.noise_band(panel, rows, horizontal=True)
-        figures.gain_axis(panel, rows, horizontal=True)
-        panel.set_xlabel("points/s over those of the package")
-    figures.legend_outside(panels[-1], "package", panels)
-    figures.titled(figure, f"{_arrays(rows)}\n{statistics.caption(rows)}", out, name)
-
-
-def _arrays(rows: pd.DataFrame) -> str:
-    dtype = rows["dtype"].iloc[0]
-    kinds = "narrowest integers" if dtype == "narrowest" else "int64 cells, uint64 keys"
-    return f"{rows['n'].iloc[0]:,} points, {kinds}"
+_SHOWN: dict[str, Any] = {"files": ("n", "dtype"), "note": _note}
+_COPIES = Points(
+    "copied", "", FIRST, scale="factor", each=("encoder", "bits"), label="copy of the same bytes"
+)
+VIEWS = (
+    lambda table, out: save_table(summary(table), out, "summary"),
+    Chart(
+        "{direction}", "{direction}, {dim}D, {bits} bits: {of_worst} {unit} by {worst}, {value} by {best}",
+        DOTS, Points(RATE, scale="factor"), Scale("", "encoder"), Scale("{direction}d, {unit}", log=10),
+        "bits", "bits", panels="dim", heading="{dim}D", bounds=(_COPIES,), prepare=_beside_copies, **_SHOWN,
+    ),
+    Chart(
+        "gains", "{direction}: {best} is {value} times as fast as that of {peer}, {worst} {of_worst}",
+        DOTS, Points("ns_per_point", over=(THEIRS,), compared="side"), Scale("", "grid"),
+        Scale("points/s over those of the package", log=10, line=1), "peer", "package",
+        panels="direction", prepare=_beside_packages, **_SHOWN,
+    ),
+)  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:
@@ -400,28 +364,23 @@ def answer(table: pd.DataFrame) -> Answer:
     found = statistics.over_runs(rows[~rows["encoder"].map(is_again)], ["encoder", "bits"], RATE)
     found = found.assign(centre=statistics.bounds(found, RATE)["centre"])
     found = found.sort_values("centre", ascending=False, kind="stable")
-    scale, unit = (1e3, "billion") if found["centre"].max() > 1e4 else (1.0, "million")
+    scale, unit = (1e3, "billion") if found["centre"].max() > LARGE else (1.0, "million")
 
     def rate(row: Mapping) -> str:
         return estimate(row, RATE, lambda points: rounded(points / scale))
 
     rates = grid(found, "encoder", "bits", rate, f"{unit} points a second", lambda bits: f"{bits} bits")
-    bits, (dim, dtype, direction) = (
-        rows["bits"].max(),
-        (rows[name].iloc[0] for name in ("dim", "dtype", "direction")),
-    )
-    at = found[found["bits"] == bits].set_index("encoder")
-    named = [
-        *[name for name in at.index if name != COPY][:2],
-        *(name for name in (COPY,) if name in at.index),
-    ]
-    parts = [f"{quoted(name)} {rate(at.loc[name].to_dict())}" for name in named]
+    bits = rows["bits"].max()
+    dim, dtype, direction = (rows[name].iloc[0] for name in ("dim", "dtype", "direction"))
+    at = {row["encoder"]: row for row in found[found["bits"] == bits].to_dict("records")}
+    named = [*[name for name in at if name != COPY][:2], *({COPY} & set(at))]
+    parts = [f"{quoted(name)} {rate(at[name])}" for name in named]
     where = f"{unit.capitalize()} points a second in {dim}D with {bits} bits ({direction}, {dtype} integers)"
     over_packages = gains_over_packages(rows[rows["bits"] == bits])
     hilbert = over_packages[over_packages["curve"] == "hilbert"].to_dict("records")
-    ours = [f"; {pair_in_words(row, 'our hilbert', row['over'])}" for row in hilbert[:1]]
+    ours = [f"; {pair_in_words(row, 'our hilbert', row['peer'])}" for row in hilbert[:1]]
     return Answer(rates, f"{where}: {listed(parts)}{''.join(ours)}.{one_run(rows)}")
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)

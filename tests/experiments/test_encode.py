@@ -10,6 +10,7 @@ import pytest
 import sfc
 from experiments import encode
 from experiments.core.settings import cases
+from experiments.drawing.charts import draw
 from experiments.measurement.correctness import WrongResultError
 from experiments.peers import ENCODERS, Encoder
 from experiments.processes.separate_run import all_rows
@@ -284,9 +285,9 @@ def test_gains_are_over_the_copy_and_the_same_curve_of_each_package_by_the_time_
     assert found.loc["morton", "difference_from_hilbertsfc"] == "no difference"
     assert math.isnan(found.loc["morton", "gain_over_slow"])
     assert found.loc["hilbert", "noise_floor_copy"] == pytest.approx(1.05)
-    encode.draw(given, tmp_path)
+    draw(encode.VIEWS, given, tmp_path)
     assert {path.stem for path in tmp_path.glob("*.png")} == {"encode", "gains"}
-    encode.draw(given.assign(threads=math.nan), tmp_path)  # of a device
+    draw(encode.VIEWS, given.assign(threads=math.nan), tmp_path)  # of a device
     assert len(pd.read_csv(tmp_path / "summary.csv")) == 6
 
 
@@ -298,7 +299,7 @@ def test_each_size_dtype_and_direction_has_a_figure_and_none_has_gains_over_noth
         for dtype in encode.DTYPES
         for direction in encode.DIRECTIONS
     ]
-    encode.draw(pd.concat(parts, ignore_index=True), tmp_path)
+    draw(encode.VIEWS, pd.concat(parts, ignore_index=True), tmp_path)
     assert {path.stem for path in tmp_path.glob("*.png")} == {
         f"{direction}_{n}_{dtype}"
         for n in (1000, 2000)
