@@ -15,31 +15,45 @@ the phases hold only the device's work: the host launches 25 steps before the de
 search that sorts the particles itself (all but `linked` and `scattered`) applies an ordering to its
 cells, and has no baselines; an ordering that it does not support gives no row. Before a case is timed, its
 forces after one step and its temperature before the first round are compared with those of another search.
+
+`--scene box` is the shaken box of [thesis], with defaults of its own and the baselines `shuffled` and `aged`;
+`experiments/measurement/shaken_box.py` says what it is and how it is timed. There a gain is mean time over
+mean time of a run, for each sample is another phase of the shake. Its figures are 6.1 to 6.3 of [thesis], and
+summary.csv has its Table 6.1 beside the gains.
 """
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 import md
 import sfc
 from experiments.core import Axis, TimedSettings, main, values
-from experiments.core.terminal import FITS_CACHE
-from experiments.measurement import main_job
+from experiments.core.plan import BASIS
+from experiments.core.settings import Scene, UsageError, cases
+from experiments.core.terminal import FITS_CACHE, duration
+from experiments.measurement import shaken_box
 from experiments.measurement.correctness import TOLERANCE, check_forces, check_temperature
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
+from experiments.measurement.shaken_box import TOTAL
 from experiments.measurement.step_times import phases_of, whole_steps
-from experiments.results.answers import Comparison, listed, percent
+from experiments.prediction import main_job
+from experiments.results.answers import Answer, Comparison, listed, percent
 from experiments.results.baselines import (
+    AGED,
     BASELINES,
     LATTICE,
+    SHUFFLED,
     again,
     original,
+    with_ages,
 )
 from experiments.results.charts import (
     BARS,
@@ -51,69 +65,115 @@ from experiments.results.charts import (
     ORDERS,
     PARTICLES,
     Chart,
+    Marks,
     Points,
     Scale,
     Summary,
 )
+from experiments.results.published_gains import TABLE_6_1
+from experiments.results.tables import save_table
 
 PHASES, STEP = ("force", "build", "integrate"), "step"
-SCENES = ("tiled", "granular", "shared")
+SCENES, BOX = ("tiled", "granular", "shared"), "box"
 WARM_UP = 2  # steps before the first round
 HITS = Scale("predicted hit ratio (block model)", ends=(-0.03, 1.03))
 TIMES = Scale("time per step (ms)", log=10)
+OVER_FASTEST = Scale("time of a step over\nthat of the fastest order", line=1)
+FORCES = Scale("gain of the force over\n{over}", log=10, line=1)
+FORESEEN_GAINS = Scale("foreseen gain of the force\n(a hit takes 1 % of a miss)", log=10, line=1)
 _GROUP = ["n", "filling_fraction", "search", "precision", "fused"]
+_OF_BOX = ("length", "height", "contact_time", "shakes_before")
+_BOX: dict[str, Any] = {
+    "scene": BOX, "filling_fraction": (0.01, 0.05, 0.1, 0.2, 0.3, 0.4), "precision": ("float32",),
+    "fused": (False, True), "ordering": (SHUFFLED, AGED, "pancake"), "rounds": 10, "steps": 500,
+}  # fmt: skip
+_SMALL_BOX = {"length": 48.0, "filling_fraction": (0.05, 0.2), "contact_time": (8e-4,), "shakes_before": 0,
+              "rounds": 5, "runs": 1, "steps": 5}  # fmt: skip
+PARTS = ("force", "other", TOTAL)
+_TABLE_6_1 = TABLE_6_1.melt("filling_fraction", var_name="part", value_name="gain").assign(over=AGED)
+_CLAIM = pd.DataFrame({"filling_fraction": [0.05, 0.4], "gain": [2.0, 3.0], "over": AGED})
+MINUTES_OF_BOX = 2000  # CPU time of 7 of 12 cases of one run in a smaller box, extrapolated
 
 
 @dataclass(frozen=True)
 class Config(TimedSettings):
     """Sweep of gases, searches and memory orders."""
 
-    TOGETHER: ClassVar[tuple[str, ...]] = ("ordering",)
+    TOGETHER: ClassVar[tuple[str, ...]] = ("ordering", "reorder_every")
+    SCENES: ClassVar[dict[str, Scene]] = {name: Scene(_OF_BOX) for name in SCENES} | {
+        BOX: Scene(("n", "cache"), _BOX, _SMALL_BOX)
+    }
 
     n: Axis[int] = (2**19,)
     """Number of particles. Fewer than about 2**18 fit the cache of a CPU and show little."""
     filling_fraction: Axis[float] = (0.05, 0.2)
     """Volume of the spheres over that of the box, up to 0.5."""
+    contact_time: Axis[float] = (2e-4,)
+    """Of the scene box: contact time of two spheres, and of a sphere and a wall, in seconds."""
     search: Axis[str] = ("linked",)
-    """Neighbour searches; linked is that of [thesis]."""
+    """Neighbour searches; linked is that of [thesis]. In the box those that do not move the particles."""
     precision: Axis[str] = ("float64",)
     """Precision of positions, velocities and forces."""
     fused: Axis[bool] = (False,)
     """Whether the step is fused into the force kernel, which the search reflexive cannot be; its time is then
     part of the phase `force`."""
     ordering: tuple[str, ...] = ("shuffled", "lattice", "row", "morton", "hilbert")
-    """Memory orders: the baselines `shuffled` and `lattice`, and 3D orderings of `sfc`."""
+    """Memory orders: the baselines `shuffled` and `lattice`, in the box `shuffled` and `aged`, and 3D
+    orderings of `sfc`. All of them are in memory at once, in the box also each interval between reorders."""
     scene: str = "tiled"
     """Start of the gas: granular (a randomised gas), tiled (copies of a randomised gas of 65,536 particles or
-    more, with velocities drawn for all; for a number of particles that has no such copies it is granular), or
-    shared (the jittered lattice used for the comparison with peers)."""
+    more, with velocities drawn for all; for a number of particles that has no such copies it is granular),
+    shared (the jittered lattice used for the comparison with peers), or box (the shaken box of [thesis])."""
+    length: float = 512.0
+    """Side of the shaken box along its walls, in d."""
+    height: float = 10.0
+    """Distance of the walls of the shaken box, in d."""
+    shakes_before: int = 4
+    """Number of shakes of the box before the timing, until the gas is steady."""
     rounds: int = 3
-    """Number of rounds of a run. In each, every compared case is sampled once, in random order."""
+    """Number of rounds of a run. In each, every compared case is sampled once, in random order. Ten rounds of
+    500 steps are one shake of the box."""
     steps: int = 1
     """Number of steps in a sample, once with phases and once as a whole. Take about 100 on a GPU, so that
-    launches overlap."""
-    reorder_every: int = 500
-    """Number of steps between reorders over which the cost of a reorder is divided; 500 in [thesis]."""
+    launches overlap, and about 5 of the box on a CPU."""
+    reorder_every: tuple[int, ...] = (500,)
+    """Number of steps between reorders over which the cost of a reorder is divided; 500 in [thesis]. In the
+    box, which reorders at this interval, also several."""
     cache: int = 320
     """Capacity in particles of the cache whose hits are predicted; 320 in [thesis]."""
 
     def __post_init__(self):
+        if isinstance(self.reorder_every, int):  # as older runs recorded it
+            object.__setattr__(self, "reorder_every", (self.reorder_every,))
         super().__post_init__()
+        is_box = self.scene == BOX
+        searches = tuple(name for name in md.search.SEARCHES if name != "naive")
         known = {
-            "ordering": (*BASELINES, *sfc.orderings(3)),
-            "search": tuple(name for name in md.search.SEARCHES if name != "naive"),
+            "ordering": (*(shaken_box.BASELINES if is_box else BASELINES), *sfc.orderings(3)),
+            "search": ("linked", "scattered") if is_box else searches,
             "precision": tuple(TOLERANCE),
-            "scene": SCENES,
+            "scene": (*SCENES, BOX),
         }
         self.check_known(known)
         self.check_least({"n": 2, "steps": 1, "reorder_every": 1, "cache": 1})
         self.check("filling_fraction", above=0, high=0.5, remedy="more cannot be packed")
+        if is_box:
+            self._check_box()
+            return
         self.check_particles(len(self.ordering) + 1)
-        if self.steps > self.reorder_every:
+        every = " ".join(map(str, self.reorder_every))
+        if len(self.reorder_every) > 1:
+            raise UsageError(f"--reorder-every {every} beside --scene {self.scene}; allowed: one number")
+        if self.steps > self.reorder_every[0]:
             raise ValueError(
-                f"--steps {self.steps} beside --reorder-every {self.reorder_every}; allowed: up to as many, "
-                "because a sample holds no reorder"
+                f"--steps {self.steps} beside --reorder-every {every}; allowed: up to as many, because a "
+                "sample holds no reorder"
             )
+
+    def _check_box(self) -> None:
+        self.check_above_zero({"contact_time": 1e-3})
+        self.check_least({"length": 3, "height": 3, "shakes_before": 0})
+        self.check_box(len(self.ordering) * len(self.reorder_every) + 1)
 
 
 QUICK = {"n": (2**15,), "filling_fraction": (0.05, 0.2), "rounds": 7, "runs": 1}
@@ -121,6 +181,9 @@ QUICK = {"n": (2**15,), "filling_fraction": (0.05, 0.2), "rounds": 7, "runs": 1}
 
 def plan(config: Config) -> str:
     """Say what settings measure, how long that takes, and what its size cannot show."""
+    if config.scene == BOX:
+        takes = duration(60 * MINUTES_OF_BOX)
+        return f"{len(cases(config)):,} cases of the shaken box; its defaults are 36: {takes} on {BASIS}"
     sizes, fillings = tuple(values(config.n)), tuple(values(config.filling_fraction))
     others = [tuple(values(getattr(config, name))) for name in ("search", "precision", "fused")]
     job = main_job.Job(
@@ -133,12 +196,16 @@ def plan(config: Config) -> str:
         f"{listed(f'{n:,}' for n in sizes)} particles, {listed(map(percent, fillings))} filled, "
         f"{len(config.ordering)} memory orders, {runs} of {config.rounds} rounds: "
     )
-    limit = main_job.limit(job, others[1][0], backend)
+    memory = working_set(min(sizes), 3, others[1][0], backend)
+    limit = main_job.limit(job, others[1][0], backend, memory)
     return f"{what}{main_job.time_in_words(job, backend)}. {limit}"
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     """Yield the rounds from `begin` on: mean times of phases and of whole steps, and of reorders."""
+    if case.scene == BOX:
+        yield from shaken_box.measure(case, begin)
+        return
     kind: Any = md.search.SEARCHES[case.search]
     if case.fused and not kind.capabilities.fusable:
         return
@@ -201,7 +268,7 @@ def _sample(case: Config, sim: md.Simulation, ordering: str, reorders: bool) -> 
     costs = [_prepared(sim, reorders)]
     whole = whole_steps(sim, case.steps)
     age = _age(sim, ordering, case.steps + 1 if reorders else None)
-    second_reorder = 2 * case.steps > case.reorder_every
+    second_reorder = 2 * case.steps > case.reorder_every[0]
     if second_reorder:  # else the order would be older than that in the phases
         costs.append(_prepared(sim, reorders))
     phases = phases_of(sim, case.steps)
@@ -215,7 +282,7 @@ def _sample(case: Config, sim: md.Simulation, ordering: str, reorders: bool) -> 
     bare = whole / case.steps
     common = age | {"phases_over_step": sum(map(sum, phases.values())) / whole, "sample_ms": whole}
     yield common | {"phase": "step", "time_ms": bare}
-    yield common | {"phase": "step with reorder", "time_ms": bare + np.mean(costs) / case.reorder_every}
+    yield common | {"phase": "step with reorder", "time_ms": bare + np.mean(costs) / case.reorder_every[0]}
 
 
 def _age(sim: md.Simulation, ordering: str, since: int | None) -> dict[str, int | None]:
@@ -290,38 +357,152 @@ def _reference(case: Config) -> tuple[np.ndarray, float]:
     return forces, md.observe.temperature(sim.state)
 
 
+def _write_summary(table: pd.DataFrame, out: Path) -> None:
+    """Write times and gains of the parts of shaken boxes, beside the gains of [thesis]."""
+    if "part" not in table:
+        return
+    rows = shaken_box.averaged(table)
+    every = ["reorder_every"] if rows["reorder_every"].nunique() > 1 else []
+    by = [*shaken_box.KEYS, *every, "part"]
+    found = Summary((*by,), "ordering", shaken_box.baselines).table(rows)
+    gains = TABLE_6_1.melt("filling_fraction", var_name="part", value_name="gain_thesis")
+    found = with_ages(found.merge(gains, how="left"), rows, [*by, "ordering"])
+    is_order = ~found["ordering"].isin(shaken_box.BASELINES)
+    save_table(found.assign(gain_thesis=found["gain_thesis"].where(is_order)), out, "summary")
+
+
+def _of_answer(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of an answer: of several intervals the shortest, of the fillings those of [thesis]."""
+    rows = shaken_box.averaged(table)
+    rows = rows[rows["reorder_every"] == rows["reorder_every"].min()]
+    in_thesis = rows["filling_fraction"].isin(TABLE_6_1["filling_fraction"])
+    return rows[in_thesis] if in_thesis.any() else rows
+
+
 _CASE, _WHOLE = "{n} particles, {search}, {precision}, {fused}", "phase == 'step with reorder'"
-VIEWS = (
-    Chart(
+_ORDERED = f"{_WHOLE} and ordering not in {BASELINES}"
+FORESEEN = "1 / (predicted_hit_ratio / 100 + 1 - predicted_hit_ratio)"  # a hit takes a hundredth of a miss
+_GAS = partial(
+    Chart, names=ORDERS, panels="filling_fraction", heading=FILLED, note=f"whole step, {_CASE}", needs="phase"
+)
+GAS_VIEWS = (
+    _GAS(
         "gain_n{n}_{search}_{precision}{fused}",
         "At {filling_fraction} filled, a step along {best} is {value} times as fast as in {over} memory",
         DOTS, (Points("time_ms", _WHOLE, over=BASELINES, compared="ordering"),
-               Points("predicted_hit_ratio", statistic=FIRST, values=HITS)),
-        ORDERS, GAINS, panels="filling_fraction", heading=FILLED, varying=("filling_fraction",),
-        otherwise=Points("time_ms", _WHOLE, values=TIMES), note=f"whole step, {_CASE}",
+               Points("time_ms", _ORDERED, "over best", compared="ordering", along="ordering",
+                      values=OVER_FASTEST)),
+        values=GAINS, varying=("filling_fraction",), otherwise=Points("time_ms", _WHOLE, values=TIMES),
     ),
-    Chart(
+    _GAS(
+        "foreseen_n{n}_{search}_{precision}{fused}",
+        "At {filling_fraction} filled, the force along {best} is {value} times as fast as in {over} memory",
+        DOTS, (Points("time_ms", "phase == 'force'", over=(SHUFFLED,), compared="ordering", values=FORCES),
+               Points(FORESEEN, statistic=FIRST, values=FORESEEN_GAINS),
+               Points("predicted_hit_ratio", statistic=FIRST, values=HITS)),
+        values=GAINS, varying=("filling_fraction",), note=f"force, {_CASE}",
+    ),
+    _GAS(
         "phases_n{n}_{search}_{precision}{fused}",
         "At {filling_fraction} filled, a step takes {value} ms ({best}), {of_worst} ms ({worst})",
-        BARS, Points("time_ms", f"phase in {(*PHASES, STEP)}"), ORDERS, Scale("time per step (ms)"),
-        "phase", "phase", panels="filling_fraction", heading=FILLED, order=PHASES, whole=STEP,
-        note=f"phases of a step, {_CASE}",
+        BARS, Points("time_ms", f"phase in {(*PHASES, STEP)}"), values=Scale("time per step (ms)"),
+        series="phase", title_of_series="phase", order=PHASES, whole=STEP, note=f"phases of a step, {_CASE}",
     ),
-    Chart(
+    _GAS(
         "sizes_{precision}{fused}",
         "At {n} particles, {filling_fraction} filled, a step takes {value} ns a particle ({best}), "
         "{of_worst} ns ({worst})",
-        LINES, Points("time_ms", _WHOLE, scale="1e6 / n"), PARTICLES,
-        Scale("time per particle and step (ns)", log=10), "ordering", "memory order",
-        panels="filling_fraction", heading="{search}, {filling_fraction} filled", lines="search",
+        LINES, Points("time_ms", _WHOLE, scale="1e6 / n"), names=PARTICLES,
+        values=Scale("time per particle and step (ns)", log=10), series="ordering",
+        title_of_series="memory order", heading="{search}, {filling_fraction} filled", lines="search",
         varying=("n",), note="{precision}, {fused}",
     ),
-    Summary((*_GROUP, "phase"), "ordering", BASELINES, ages=True),
+    Summary((*_GROUP, "phase"), "ordering", BASELINES, ages=True, needs="phase"),
 )  # fmt: skip
-answer = Comparison(
+_PLACE = "shaken box of {length_d} x {length_d} x {height_d} d, {search}, {precision}, {fused}"
+_IN_PARTS, _WHOLE_BOX = f"part in {PARTS}", f"part == '{TOTAL}'"
+_IN_THESIS = "length_d == 512 and height_d == 10"
+_ORDERS_OF_BOX = f"{_WHOLE_BOX} and ordering not in {shaken_box.BASELINES}"
+_FILES = ("contact_time", "search", "precision", "steps")
+_FILLINGS = Scale("filling fraction", "filling_fraction")
+_PER_STEP = Scale("time per step (ms)")
+_GAINS: dict[str, Any] = {"over": shaken_box.baselines, "compared": "ordering"}
+_SHAKEN = partial(
+    Chart, names=ORDERS, panels="filling_fraction", heading=FILLED, note=_PLACE, words=shaken_box.names,
+    prepare=shaken_box.by_part, needs="part", files=(*_FILES, "reorder_every"),
+)  # fmt: skip
+_OVER_FILLING: dict[str, Any] = {
+    "names": _FILLINGS,
+    "series": "ordering",
+    "panels": "part",
+    "heading": "{part}",
+    "most": 3,
+}
+BOX_VIEWS = (
+    _SHAKEN(
+        "gain", "At {filling_fraction} filled, the {part} of a step along {best} is {value} times as fast as "
+        "in {over} memory",
+        LINES, Points("time_ms", _IN_PARTS, **_GAINS), values=Scale("gain over\n{over}", log=10, line=1),
+        varying=("filling_fraction",), numbers=True, without=shaken_box.BASELINES, **_OVER_FILLING,
+        marks=(Marks("Table 6.1 of [thesis]", _TABLE_6_1, "gain", f"not fused and {_IN_THESIS}"),
+               Marks("[thesis]: 2 at 5 %, above 3 if denser", _CLAIM, "gain", f"fused and {_IN_THESIS}")),
+    ),
+    _SHAKEN(
+        "time", "At {filling_fraction} filled, the {part} of a step takes {value} ms ({best}), {of_worst} ms "
+        "({worst})",
+        LINES, Points("time_ms", f"{_IN_PARTS} and over_filling"), values=TIMES, title_of_series="memory",
+        **_OVER_FILLING,
+    ),
+    _SHAKEN(
+        "contact_time",
+        "With contacts of {best} s, a step along {ordering} is {value} times as fast as in {over} memory",
+        DOTS, Points("time_ms", _WHOLE_BOX, **_GAINS), names=Scale("", "contact_time"), values=GAINS,
+        series="ordering", varying=("contact_time",), without=shaken_box.BASELINES,
+        files=(*_FILES[1:], "reorder_every"),
+    ),
+    _SHAKEN(
+        "phases", "At {filling_fraction} filled, a step takes {value} ms ({best}), {of_worst} ms ({worst})",
+        BARS, Points("time_ms"), values=_PER_STEP, series="part", title_of_series="phase", panels="",
+        order=("force", "build", "integrate", "reorder", "other"), whole=TOTAL, note=f"{_PLACE}: phases",
+        prepare=shaken_box.in_phases, files=("contact_time", "search", "precision", "reorder_every"),
+    ),
+    _SHAKEN(
+        "interval", "At {filling_fraction} filled, a step with a reorder every {reorder_every} steps takes "
+        "{value} times as long as with the best interval",
+        LINES, (Points("time_ms", _ORDERS_OF_BOX, "sums over best", compared="reorder_every",
+                       along="reorder_every", values=Scale("time over that of the best interval", line=1)),
+                Points("time_ms", _ORDERS_OF_BOX)),
+        names=Scale("steps between reorders", "reorder_every", log=10),
+        values=Scale("time per step (ms)", ends=(0, None)), series="ordering", varying=("reorder_every",),
+        bounds=tuple(Points("time_ms", f"{_WHOLE_BOX} and ordering == '{name}'",
+                            label=f"{name}, never reordered") for name in shaken_box.BASELINES),
+        files=_FILES, words={},
+    ),
+    _write_summary,
+)  # fmt: skip
+VIEWS = (*GAS_VIEWS, *BOX_VIEWS)
+_of_gas = Comparison(
     "ordering", BASELINES, "filling_fraction", "At {filling_fraction} filled ({n} particles, {search})",
     _WHOLE, ("n", "search", "precision", "fused"), percent, "hilbert", " memory",
 )  # fmt: skip
+_of_box = Comparison(
+    "ordering", shaken_box.BASELINES, "filling_fraction",
+    "At {filling_fraction} filled ({particles} spheres, {fused})",
+    _WHOLE_BOX, ("contact_time", "search", "precision", "fused"), percent, "pancake", " memory",
+    _of_answer,
+)  # fmt: skip
+
+
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare orders with the baselines; in the shaken box also with Table 6.1 of [thesis]."""
+    if "part" not in table:
+        return _of_gas(table)
+    found = _of_box(table)
+    gains = {percent(row["filling_fraction"]): row[TOTAL] for row in TABLE_6_1.to_dict("records")}
+    if not set(gains) & set(found.table):
+        return found
+    thesis = pd.DataFrame(gains, ["[thesis], over no reorders"], found.table.columns)
+    return replace(found, table=pd.concat([found.table.iloc[:2], thesis]))
 
 
 if __name__ == "__main__":

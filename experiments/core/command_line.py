@@ -1,12 +1,14 @@
 """The command line of an experiment: options and settings, in layers.
 
-Contract. Settings are the defaults of the Config; those of `--from`, `--resume` or `--quick` replace them,
-and flags replace these. One rule more makes any command small: `--quick` replaces the numbers of flags in
-front of it that it sets itself. tyro reads the options first, because they choose the layers and register
-curves, and then the other flags, whose defaults in the help are those of the layers.
+Contract. Settings are the defaults of the Config, or of the scene that is given; those of `--from`,
+`--resume` or `--quick` replace them, and flags replace these. One rule more makes any command small:
+`--quick` replaces the numbers of flags in front of it that it sets itself. tyro reads the options first,
+because they choose the layers and register curves, and then the other flags, whose defaults in the help are
+those of the layers.
 """
 
 import contextlib
+import itertools
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, make_dataclass
 from functools import cache
@@ -21,7 +23,7 @@ from experiments.core import flags
 from experiments.core.executor import SERIAL
 from experiments.core.record import read_provenance
 from experiments.core.rerun import config_of, remains_quick
-from experiments.core.settings import Settings, UsageError, cases, flag_of, values
+from experiments.core.settings import Scene, Settings, UsageError, cases, flag_of, values
 from experiments.results.baselines import BASELINES
 from sfc.registry import CURVES, ORDERINGS
 
@@ -109,7 +111,9 @@ def read(
     if len(layers := [*runs, *[_QUICK] * options.quick]) > 1:
         raise UsageError(f"{' and '.join(layers)}; allowed: one of them, because each sets what is measured")
     grammars = _register_curves(options)
-    default = config_type(**(quick if options.quick else {}))
+    scene = config_type.SCENES.get(_scene(rest), Scene())
+    quick = scene.quick or quick
+    default = config_type(**{**scene.defaults, **(quick if options.quick else {})})
     for flag, run in runs.items():
         default = config_of(run, flag, config_type, experiment)
     command_type = _command_type(cast(Hashable, config_type))
@@ -125,7 +129,9 @@ def read(
     taken = " ".join(f"{flag_of(name)} {' '.join(map(str, values(of)))}" for name, of in replaced.items())
     note = f"--quick takes its own sizes in place of {taken}; flags after --quick are kept"
     from_run = options.from_run
-    is_quick = options.quick or bool(from_run and remains_quick(from_run, default, config, quick))
+    is_quick = options.quick or bool(
+        from_run and remains_quick(from_run, default, config, config.of_scene.quick or quick)
+    )
     return CommandLine(config, options, grammars, is_quick, [note] * bool(taken))
 
 
@@ -176,6 +182,12 @@ def _command_type(config_type: Any) -> Any:
     flat = tyro.conf.OmitArgPrefixes
     parts = [("experiment", flat[config_type]), ("common", flat[Options])]  # names in the help's headings
     return make_dataclass("Command", parts)
+
+
+def _scene(arguments: Sequence[str]) -> str:
+    """Return the last word given by `--scene`; empty for none."""
+    pairs = itertools.pairwise([*(part for word in arguments for part in word.split("=", 1)), ""])
+    return next((word for flag, word in [*pairs][::-1] if flag == "--scene"), "")
 
 
 def _numbers_in_front(

@@ -63,7 +63,7 @@ NAMES: dict[str, OldNames] = {  # by the name of the experiment that a run recor
     ),
     "gas_ladder": OldNames(now="ladder", adds={"scene": "gas", "steps": 50}),
     "reorder_cost": OldNames(values={"memory": {"worn": AGED, "ordered": FRESH}}),
-    "speed_up": OldNames(values={"ordering": {LATTICE: AGED}}),
+    "speed_up": OldNames(values={"ordering": {LATTICE: AGED}}, now="timing", adds={"scene": "box"}),
     "fence": OldNames(now="contacts", adds={"array": "boxes", "n": [2**20]}),
     "grid_limits": OldNames(now="contacts", adds={"array": "cells", "n": [2**17]}),
     "cache_map": OldNames(now="cache_hit", adds=_MAPS),

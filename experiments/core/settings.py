@@ -11,7 +11,7 @@ import itertools
 import math
 import os
 import typing
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar, Union
 
@@ -19,7 +19,7 @@ import psutil
 import tyro
 
 import sfc
-from experiments.results.baselines import BASELINES
+from experiments.results.baselines import AGED, BASELINES
 from sfc import checks
 
 MOST_CASES = 100_000
@@ -44,6 +44,20 @@ class UsageError(ValueError):
     """Error in the user's input or machine: an empty axis, a folder that cannot be written."""
 
 
+class Scene(NamedTuple):
+    """Word of the field `scene` that has other defaults than its Config, or lacks some of its fields.
+
+    Attributes:
+        without: fields that it lacks. They keep the default of the Config, and are no axes.
+        defaults: field -> default of the command line, in place of that of the Config.
+        quick: field -> value of `--quick`; empty for those of the experiment.
+    """
+
+    without: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = {}
+    quick: Mapping[str, Any] = {}
+
+
 @dataclass(frozen=True)
 class Settings:
     """Base of every Config: fields and checks that all experiments share.
@@ -53,10 +67,12 @@ class Settings:
 
     Raises:
         TypeError: a value of another class than its field's.
-        ValueError: a seed or a number of repeats that is not allowed, or a curve with a baseline's name.
+        ValueError: a seed or a number of repeats that is not allowed, a curve with a baseline's name, or a
+            field that the scene lacks.
     """
 
     TOGETHER: ClassVar[tuple[str, ...]] = ()  # tuple fields that are no axes
+    SCENES: ClassVar[Mapping[str, Scene]] = {}  # word of the field `scene` -> what it changes
     CHANCE: ClassVar[str] = "repeat"  # column that numbers the seeds; the name of the field has an s more
 
     backend: Annotated[str, tyro.conf.arg(metavar="{auto,cpu,cuda}")] = "auto"
@@ -72,11 +88,24 @@ class Settings:
             object.__setattr__(self, name, _of_kind(flag_of(name), getattr(self, name), kind, whole))
         self.check("seed", low=0)
         self.check("repeats", low=1)
-        for name in sorted(set(BASELINES) & set(sfc.orderings())):
+        defaults = {field.name: field.default for field in fields(self)}
+        for name in self.of_scene.without:
+            if [*values(getattr(self, name))] != [*values(defaults[name])]:
+                given = " ".join(map(str, values(getattr(self, name))))
+                raise UsageError(
+                    f"{flag_of(name)} {given} beside --scene {vars(self)['scene']}, which has no such "
+                    f"setting; allowed: {flag_of(name)} with other scenes; leave it out"
+                )
+        for name in sorted({*BASELINES, AGED} & set(sfc.orderings())):
             raise UsageError(
-                f"a curve named {name!r}: the baseline of that name would be measured "
-                f"instead; allowed: any name but {', '.join(BASELINES)}; choose another name in its file"
+                f"a curve named {name!r}: the baseline of that name would be measured instead; allowed: any "
+                f"name but {', '.join((*BASELINES, AGED))}; choose another name in its file"
             )
+
+    @property
+    def of_scene(self) -> Scene:
+        """What the word of the field `scene` changes; nothing without such a field."""
+        return self.SCENES.get(vars(self).get("scene", ""), Scene())
 
     def check(self, name: str, **bounds: Any) -> None:
         """Check that a field, or all values of an axis, are numbers in a range.
@@ -220,7 +249,11 @@ def axes(config: Settings) -> dict[str, tuple]:
             raise UsageError(f"{flag} has no value: an empty axis has no case; allowed: one value or more")
         if len(set(values)) < len(values):
             raise UsageError(f"{flag} {' '.join(map(str, values))}: a value stands twice; allowed: each once")
-    return {name: values for name, values in given.items() if name not in config.TOGETHER}
+    return {
+        name: values
+        for name, values in given.items()
+        if name not in (*config.TOGETHER, *config.of_scene.without)
+    }
 
 
 def cases(config: Settings) -> list[Case]:

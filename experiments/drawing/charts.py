@@ -19,7 +19,7 @@ import pandas as pd
 from experiments.drawing import figures, style
 from experiments.results import gains, reliability
 from experiments.results.answers import fields_of, filled, word
-from experiments.results.baselines import BASELINES, aged, fresh, is_again
+from experiments.results.baselines import AGED, BASELINES, aged, fresh, is_again
 from experiments.results.charts import (
     BARS,
     DOTS,
@@ -145,6 +145,8 @@ def draw(views: Sequence[View], table: pd.DataFrame, out: Path) -> None:
         OSError: a file cannot be written.
     """
     for view in views:
+        if isinstance(view, Chart | Summary) and view.needs and view.needs not in table:
+            continue
         if isinstance(view, Chart):
             draw_chart(view, table, out)
         elif isinstance(view, Summary | Table):
@@ -195,8 +197,11 @@ def _file_name(chart: Chart, table: pd.DataFrame, values: Mapping[Any, Any]) -> 
 
 def _figure(chart: Chart, rows: pd.DataFrame) -> Figure | None:
     """Draw a figure of some rows; None if no point is known. Lines over one number are rows of dots."""
+    named = replace(chart, form=DOTS, names=Scale("", chart.series or chart.names.column), series="")
     if chart.form == LINES and rows[chart.names.column].nunique() == 1:
-        chart = replace(chart, form=DOTS, names=Scale("", chart.series or chart.names.column), series="")
+        chart = named
+    elif chart.most and len({*_known(rows, chart.series)} - {*chart.without, *BASELINES, AGED}) > chart.most:
+        chart = replace(named, panels=chart.names.column, lines=chart.panels, heading="")
     measures = list(_measures(chart, rows))
     if not measures:
         return None
@@ -204,17 +209,27 @@ def _figure(chart: Chart, rows: pd.DataFrame) -> Figure | None:
     shared = _names(chart, rows, measures[0][1], len(grid) == 1 and len(measures) > 1)
     grid = _broken(grid[0]) if shared.is_beside else grid
     figure, panels = _panels(chart, grid, shared)
+    column = chart.names.column
     for parts, line in zip(grid, panels, strict=True):
         every = pd.concat([part.found for part in parts], ignore_index=True)
+        drawn = shared
+        if chart.form == DOTS:
+            drawn = shared._replace(names=[name for name in shared.names if name in set(every[column])])
         for part, panel in zip(parts, line, strict=True):
-            _DRAWN[chart.form](panel, chart.beside(part.points), part, shared)
+            _DRAWN[chart.form](panel, chart.beside(part.points), part, drawn)
         for part, panel in zip(parts, line, strict=True):  # those of a line share an axis
             own = chart.beside(part.points)
-            _limit(panel, own, part, *((part.found, [panel]) if shared.is_beside else (every, line)))
+            shown = (part.found, [panel]) if _has_own_axes(chart, shared) else (every, line)
+            _limit(panel, own, part, *shown)
             _name_axes(panel, own, part, shared)
     _name_series(chart, panels, shared)
     figure.suptitle(_title(chart, measures[0], grid, shared), fontsize=9)
     return figure
+
+
+def _has_own_axes(chart: Chart, shared: Names) -> bool:
+    """Return whether each panel has an axis of values of its own, as that of a number has."""
+    return shared.is_beside or (chart.form == DOTS and chart.most > 0)
 
 
 def _measures(chart: Chart, rows: pd.DataFrame) -> Iterator[tuple[Points, pd.DataFrame]]:
@@ -223,6 +238,8 @@ def _measures(chart: Chart, rows: pd.DataFrame) -> Iterator[tuple[Points, pd.Dat
         found = estimates(rows, points, chart.beside(points).each)
         if found.empty and points.over and chart.otherwise is not None:
             points, found = chart.otherwise, estimates(rows, chart.otherwise, chart.each)
+        for column in (chart.series, chart.beside(points).names.column):
+            found = found[~found[column].isin(chart.without)] if column and column != OVER else found
         if OVER in found and not points.pairs and OVER not in (chart.series, chart.panels):
             yield from ((points, part) for _, part in found.groupby(OVER, sort=False))
         elif not found.empty:
@@ -269,6 +286,7 @@ def _names(chart: Chart, rows: pd.DataFrame, found: pd.DataFrame, is_beside: boo
     if chart.measures[0].pairs:
         names = [name for name in names if name in set(found[chart.names.column])]
     every = _in_order(chart, rows, found, chart.series, chart.order) if chart.series else [_NO_SERIES]
+    every = [name for name in every if name not in chart.without]
     shown = [name for name in every if name in chart.order] if chart.order else every
     if chart.series == _ORDERING:
         shown = style.few(shown)
@@ -310,7 +328,8 @@ def _panels(chart: Chart, grid: list[list[Part]], shared: Names) -> tuple[Figure
     width += 1.4 + _LETTER * max(0, longest - _SHORT)
     size = (width, height * len(grid) + 0.5)
     beside, is_dots = shared.is_beside, chart.form == DOTS
-    sharex = "row" if not beside and (is_dots or (chart.form == BARS and not chart.whole)) else "none"
+    is_shared = is_dots or (chart.form == BARS and not chart.whole)
+    sharex = "row" if is_shared and not _has_own_axes(chart, shared) else "none"
     share: dict[str, Any] = {"sharex": sharex, "sharey": "none" if beside and not is_dots else "row"}
     figure, every = plt.subplots(len(grid), len(grid[0]), figsize=size, squeeze=False, **share)
     for panel in every[-1, len(grid[-1]) :]:
@@ -333,8 +352,7 @@ def _worded(shared: Names, column: str, value: Any) -> str:
 def _dots(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
     """Draw a row of dots with intervals for each name."""
     column = chart.names.column
-    over = set() if shared.is_beside or part.points.pairs else set(part.found.get(OVER, ()))
-    names = [name for name in shared.names if name not in over]
+    names = shared.names
     if not chart.series and column == _ORDERING:
         figures.dots_by_order(panel, part.found, names, VALUE)
     else:
@@ -398,7 +416,8 @@ def _lines(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
             panel.plot(own[x], own[VALUE], **_FITTED, color=colours[str(own[chart.series].iloc[0])])
     for marks in chart.marks:
         if not marks.where or len(shared.rows.query(marks.where)) == len(shared.rows):
-            own = _of(marks.table, {name: at for name, at in part.at.items() if name in marks.table})
+            at = part.at | {name: part.found[name].iloc[0] for name in (OVER,) if name in part.found}
+            own = _of(marks.table, {name: value for name, value in at.items() if name in marks.table})
             panel.plot(own[x], own[marks.value], label=marks.label, **_MARK)
     if chart.numbers and len(shared.series) == 1:
         figures.values_at_points(panel, part.found, x, VALUE)
@@ -522,9 +541,11 @@ def _ages(rows: pd.DataFrame, names: Sequence[str]) -> pd.Series:
 
 def _memory(rows: pd.DataFrame, baseline: str) -> str:
     """Name a baseline; memory that has an age with it."""
+    ages = _ages(rows, [baseline])
+    if baseline == AGED and len(ages):
+        return f"{aged(round(ages.max()))} memory"
     if baseline not in BASELINES:
         return baseline
-    ages = _ages(rows, [baseline])
     return f"{baseline} memory, {aged(round(ages.max()))}" if len(ages) else f"{baseline} memory"
 
 

@@ -26,6 +26,7 @@ _HELD = 2.5  # largest factor between centres and the ends of intervals within t
 _BEYOND = 1.6  # factor between centres and the frame that wider intervals leave
 _NEAR = 0.15  # of the range of a line: distance of points at which their values would overlap
 _MARGIN = 0.06  # of a logarithmic axis, at each end
+_SHORT_NUMBERS = (0.5, 12)  # low end of an axis with short numbers, and range up to which its ticks lie close
 _FEW_TICKS, _SOME_TICKS = 2.5, (20, 8)  # ranges up to which ticks lie close, vertical and horizontal
 _MANY_TICKS = (1000, 200)  # the same for up to three a decade, on a vertical and on a horizontal axis
 _WIDE = 1e5  # end of an axis from which its ticks are few, and powers of ten if it has many
@@ -461,6 +462,7 @@ def plain_log_ticks(panel: Axes, horizontal: bool = False) -> None:
     axis = panel.xaxis if horizontal else panel.yaxis
     low, high = panel.get_xlim() if horizontal else panel.get_ylim()
     many, some, wide = _MANY_TICKS[horizontal], _SOME_TICKS[horizontal], high >= _WIDE
+    some = max(some, _SHORT_NUMBERS[1]) if low >= _SHORT_NUMBERS[0] else some
     if high < _FEW_TICKS * low:
         axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
     else:

@@ -1,1 +1,1 @@
-"""Predictions: systems, and models of the caches that serve their reads."""
+"""Predictions: systems, models of the caches that serve their reads, and how long the main job takes."""

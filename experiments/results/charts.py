@@ -30,6 +30,7 @@ GAIN, MEDIAN, FIRST, MIDDLE, GIVEN = "gain", "median", "first", "middle", "given
 VALUE, LOW, HIGH = "value", "value_low", "value_high"  # columns of `estimates`
 OVER = "over"  # the column of baselines
 _WAYS = ("median", "mean", "max")
+_AVERAGES = {MEDIAN: ("median", "min", "max"), FIRST: ("first",) * 3, MIDDLE: ("median",) * 3}
 Preparation = Callable[[pd.DataFrame], pd.DataFrame]
 _BROKEN = (SyntaxError, ValueError, TypeError, LookupError, AttributeError, NotImplementedError, NameError)
 
@@ -78,9 +79,8 @@ class Points:
         statistic: "gain" (over a baseline, in every round), "median" (of rounds, then mean of runs with its
             interval; of gases the median with their range), "first" (of the first row), "middle" (median of
             all rows), these two without an interval, or "given" (a median in the rows, with its range in
-            `<value>_low` and `<value>_high` and its number in `runs`). Empty: "gain" with a baseline,
-            "median" without.
-            Charts of the page take any statistic of `kept.queries`.
+            `<value>_low` and `<value>_high` and its number in `runs`); or another one of `gains.STATISTICS`,
+            such as "over best". Empty: "gain" with a baseline, "median" without.
         over: baselines, values of the column `compared`, or a function of the rows that returns them. Each
             that was measured gives points, with its name in the column `over`.
         compared: column of the cases that are compared with a baseline.
@@ -196,11 +196,14 @@ class Chart:
             or there is no figure.
         single: columns that need one value, or there is no figure.
         otherwise: points in place of those of which no baseline was measured.
+        most: number of series of lines in a figure. More are rows of dots: a panel for each number, a line of
+            panels for each value of `panels`. 0 for any number.
         bounds: points of dotted lines in the panels of the same axes: that all series share, such as the
             floor of memory, or without a label of each series, such as a fit; at bars a mark for each name,
             of up to three bounds; at dots, of points with `each`, a mark for each name and series.
         marks: published values.
         order: values of the series in their order, others are not drawn; empty for all, of which at most six.
+        without: values of the series, or names, that are not drawn, such as baselines.
         fastest: whether the best names stand first, and the best series are drawn, by the largest case.
         peers: values of the series that are other codes, and look so.
         whole: value of the series that is the whole of a bar, a mark with an interval; empty for bars whose
@@ -209,6 +212,7 @@ class Chart:
         numbers: whether the value stands at each point, of a panel with one line.
         words: value of a column of names or of a series -> its name in the figure.
         prepare: function of the table that adds columns; None for the table as it is.
+        needs: column of the tables that it is for; it is not drawn of others. Empty for all tables.
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -233,9 +237,11 @@ class Chart:
     varying: tuple[str, ...] = ()
     single: tuple[str, ...] = ()
     otherwise: Points | None = None
+    most: int = 0
     bounds: tuple[Points, ...] = ()
     marks: tuple[Marks, ...] = ()
     order: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     fastest: bool = False
     peers: tuple[str, ...] = ()
     whole: str = ""
@@ -243,6 +249,7 @@ class Chart:
     numbers: bool = False
     words: Mapping[str, str] | Callable[[pd.DataFrame], Mapping[str, str]] = field(default_factory=dict)
     prepare: Preparation | None = None
+    needs: str = ""
 
     def __post_init__(self) -> None:
         """Check that the arguments fit each other."""
@@ -255,7 +262,7 @@ class Chart:
             checks.instance(name, getattr(self, name), Scale, "a Scale")
         if not self.names.column and not all(points.across for points in self.measures):
             raise checks.refuse_value("names", self.names, "a Scale with a column, or points with `across`")
-        for name in ("files", "varying", "single", "order", "peers"):
+        for name in ("files", "varying", "single", "order", "without", "peers"):
             names_of(name, getattr(self, name))
 
     @property
@@ -301,6 +308,7 @@ class Summary:
         ages: whether the age of memory is added.
         name: of the file.
         prepare: function of the table that adds columns; None for the table as it is.
+        needs: column of the tables that it is for; it is not written of others. Empty for all tables.
     """
 
     by: tuple[str, ...]
@@ -312,6 +320,7 @@ class Summary:
     ages: bool = False
     name: str = "summary"
     prepare: Preparation | None = None
+    needs: str = ""
 
     def table(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return the summary of a table of samples.
@@ -384,8 +393,7 @@ def estimates(table: pd.DataFrame, points: Points, each: Sequence[str]) -> pd.Da
 
     Raises:
         TypeError: no table.
-        ValueError: an expression that cannot be evaluated, a column that is missing, or a statistic that
-            figures do not have.
+        ValueError: an expression that cannot be evaluated, a column that is missing, or an unknown statistic.
     """
     by = list(dict.fromkeys((*each, *points.each)))
     rows = selected(table_of("table", table, by), points)
@@ -398,6 +406,13 @@ def estimates(table: pd.DataFrame, points: Points, each: Sequence[str]) -> pd.Da
         found = rows[[*by, VALUE, "runs"]].assign(**ends, rounds=1).reset_index(drop=True)
     elif points.form == GAIN:
         found = _gains(rows, points, by)
+    elif points.form not in _AVERAGES:
+        cases, along = rows[~rows[by].map(is_again).any(axis=1)], points.along
+        if along in cases and not pd.api.types.is_numeric_dtype(cases[along]):
+            cases, along = cases.assign(_along=pd.factorize(cases[along])[0]), "_along"
+        every = gains.estimates(cases, VALUE, points.form, along=along, each=by, compared=points.compared)
+        one = [key | {VALUE: e.value, LOW: e.low, HIGH: e.high} for key, e in every]
+        found = pd.DataFrame(one).assign(runs=[e.runs for _, e in every], rounds=[e.rounds for _, e in every])
     else:
         cases = rows[~rows[by].map(is_again).any(axis=1)] if by else rows
         found = _averages(cases, points.form, by, is_of_gases)
@@ -446,8 +461,7 @@ def _averages(rows: pd.DataFrame, form: str, each: list[str], of_gases: bool) ->
     if form == MEDIAN and not of_gases:
         found = gains.over_runs(rows, each, VALUE)
         return found[[*each, "runs", "rounds"]].join(gains.bounds(found, VALUE).set_axis(ends, axis=1))
-    ways = {MEDIAN: ("median", "min", "max"), FIRST: ("first",) * 3, MIDDLE: ("median",) * 3}
-    how = ways[checks.word("statistic", form, (*ways, GAIN))]
+    how = _AVERAGES[form]
     groups = rows.groupby(each, sort=False)[VALUE] if each else rows.assign(_=0).groupby("_")[VALUE]
     runs = rows["repeat"].nunique() if of_gases and form == MEDIAN else 1
     columns = {name: groups.agg(way) for name, way in zip(ends, how, strict=True)}

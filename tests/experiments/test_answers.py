@@ -21,7 +21,6 @@ from experiments import (
     reorder_cost,
     roofline,
     searches,
-    speed_up,
     timing,
 )
 from experiments.results.answers import ONE_RUN
@@ -58,13 +57,13 @@ def test_speed_up_stands_beside_the_thesis_where_it_has_a_value():
     orders = {"shuffled": 30.0, "aged": 20.0, "pancake": 10.0}
     phis = (0.01, 0.05, 0.2)
     rows = pd.concat([timed(orders, "ordering", filling_fraction=phi, **box) for phi in phis])
-    found = speed_up.answer(rows)
+    found = timing.answer(rows)
     assert found.sentence == (
         "At 5 % filled (100 spheres, fused), pancake is 3.00 times as fast as shuffled memory; "
         "pancake over aged memory 2.00: faster."
     )
     assert found.table.loc["[thesis], over no reorders"].to_dict() == {"5 %": 1.38, "20 %": 2.74}
-    single = speed_up.answer(rows[rows["filling_fraction"] == 0.01])
+    single = timing.answer(rows[rows["filling_fraction"] == 0.01])
     assert "[thesis], over no reorders" not in single.table.index
 
 

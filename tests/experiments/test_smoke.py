@@ -40,7 +40,6 @@ SMALLER = {
     "roofline": "--n 500 --filling-fraction 0.2 --precision float64 --rounds 2 --steps 5",
     "searches": "--n 1024 --search linked verlet --rounds 2 --steps 5",
     "shaken": "--length 6 --amplitude 1.8 --shakes-before 0 --pictures 2 --search linked",
-    "speed_up": "--length 12 --rounds 2 --steps 2 --precision float64",
     "timing": "--n 1024 --ordering hilbert shuffled --rounds 2",
 }
 PUBLISHED = SMALLER | {
@@ -56,7 +55,6 @@ PUBLISHED = SMALLER | {
     "reorder_cost": "--n 512 1024 --rounds 2",
     "roofline": "--n 500 --filling-fraction 0.05 0.4 --rounds 2 --steps 5",
     "shaken": "--length 6 --amplitude 1.8 --shakes-before 0 --pictures 2",
-    "speed_up": "--length 12 --rounds 2 --steps 2",
 }
 
 
@@ -110,6 +108,11 @@ def small_copies(monkeypatch):
 def test_it_runs_is_drawn_and_answers(name, tmp_path, capsys):
     assert name in SMALLER, "a new experiment needs a case here"
     check_run(name, SMALLER[name], tmp_path, capsys)
+
+
+@pytest.mark.quick
+def test_the_shaken_box_runs_is_drawn_and_answers(tmp_path, capsys):
+    check_run("timing", "--scene box --length 12 --rounds 2 --steps 2 --precision float64", tmp_path, capsys)
 
 
 @pytest.mark.full

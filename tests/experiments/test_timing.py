@@ -165,7 +165,8 @@ def test_the_figure_of_gains_tells_ages_and_has_a_row_of_dots_for_each_order(tim
     monkeypatch.setattr(style, "save", lambda figure, out, name, *_: figures.update({name: figure}))
     draw(timing.VIEWS, pd.read_parquet(timed / "table.parquet"), tmp_path)
     figure = figures["gain_n2048_linked_float64"]
-    shuffled, lattice, predicted = figure.axes[0::2]  # one of the two filling fractions
+    shuffled, lattice, fastest = figure.axes[0::2]  # one of the two filling fractions
+    predicted = figures["foreseen_n2048_linked_float64"].axes[-2]
     assert "orders: fresh (2 steps)" in figure.get_suptitle()
     assert lattice.get_xlabel().endswith("lattice memory, aged (14 steps)")
     assert shuffled.get_xlabel().endswith("over\nshuffled memory")
@@ -175,6 +176,8 @@ def test_the_figure_of_gains_tells_ages_and_has_a_row_of_dots_for_each_order(tim
         shown = [label.get_text() for label in panel.get_yticklabels()]
         assert shown == [name for name in names if name != baseline]
     assert {"shuffled", "lattice", "row", "hilbert"} <= set(names)
+    assert {label.get_text() for label in fastest.get_yticklabels()} == {"row", "morton", "hilbert"}
+    assert min(dot[0].get_xdata()[0] for dot in fastest.containers) == 1
     drawn = [sum(len(dot[0].get_xdata()) for dot in panel.containers) for panel in (predicted, lattice)]
     assert drawn == [len(names), len(names) - 1]  # no gain of the baseline over itself
 

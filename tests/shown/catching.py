@@ -18,6 +18,7 @@ import numpy as np
 from matplotlib.animation import MovieWriter
 from matplotlib.figure import Figure
 
+from experiments.drawing.style import saving
 from tests.shown import figures
 from tests.shown.arrays import node
 from tests.shown.entries import PNG, output_of, replot
@@ -91,6 +92,7 @@ def catching() -> Iterator[Caught]:
     with (
         mock.patch(PNG, png),
         mock.patch.object(Figure, "savefig", lambda figure, target, **of: caught.save(figure, target, **of)),
+        mock.patch.object(saving, "_write_png", lambda figure, file, _: figure.savefig(file, format="png")),
         mock.patch.multiple(MovieWriter, setup=setup, grab_frame=grab_frame, finish=finish),
     ):
         yield caught

@@ -14,7 +14,7 @@ from experiments.core.plan import BASIS, plan_lines
 from experiments.core.record import Record
 from experiments.core.settings import cases
 from experiments.core.sweep import sweep
-from experiments.measurement import main_job
+from experiments.prediction import main_job
 from experiments.processes.separate_run import rounds_with_numbers
 from experiments.results.answers import Answer
 from tests.experiments import toy_timed
@@ -110,7 +110,7 @@ def test_an_answer_that_needs_more_cases_is_not_given(tmp_path, capsys, monkeypa
     ],
 )
 def test_the_main_job_says_what_it_measures_and_what_that_cannot_show(cache, words, monkeypatch):
-    monkeypatch.setattr(main_job, "working_set", lambda *_: {"working_set_MB": 37.7, "cache_MB": cache})
+    monkeypatch.setattr(timing, "working_set", lambda *_: {"working_set_MB": 37.7, "cache_MB": cache})
     text = timing.plan(timing.Config(backend="cpu"))
     assert text.startswith(
         "524,288 particles, 5 % and 20 % filled, 5 memory orders, 3 runs of 3 rounds: about "

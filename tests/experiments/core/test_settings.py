@@ -11,10 +11,11 @@ import psutil
 import pytest
 
 import sfc
-from experiments import reorder_cost, speed_up
+from experiments import reorder_cost, timing
 from experiments.__main__ import listing
 from experiments.core import Settings, main
-from experiments.core.settings import MOST_CASES, UsageError, cases
+from experiments.core.command_line import read
+from experiments.core.settings import MOST_CASES, Scene, UsageError, cases
 from tests.experiments import toy
 from tests.experiments.core.test_survival import run
 from tests.experiments.runs import views
@@ -135,11 +136,11 @@ TOO_MUCH = {
     "roofline": "--n 9999999999999",
     "searches": "--n 9999999999999",
     "shaken": "--length 1e300",
-    "speed_up": "--height 1e300",
     "timing": "--n 9999999999999",
 }
 WITHOUT_PARTICLES = ("curves", "pictures")  # `pictures` has few cells
 TOO_MUCH_ELSE = [
+    ("timing", "--height 1e300 --scene box"),
     ("contacts", "--builds 9999999999999 --array boxes"),
     ("contacts", "--filling-fraction 1e-12 --array cells"),
     ("cavity_flow", "--pictures 99999999999"),
@@ -171,10 +172,15 @@ def test_no_experiment_begins_what_the_machine_has_no_memory_for(name, flags, tm
 def test_all_that_is_in_memory_at_once_is_counted(monkeypatch):
     room = 100 * 1000  # bytes, of a thousand particles
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(total=room))
-    box = {"length": 10.0, "height": 5.0, "filling_fraction": (0.3,)}  # 287 spheres
-    speed_up.Config(**box, ordering=("shuffled", "row"))
+    box = {
+        **timing.Config.SCENES["box"].defaults,
+        "length": 10.0,
+        "height": 5.0,
+        "filling_fraction": (0.3,),
+    }  # 287 spheres
+    timing.Config(**box | {"ordering": ("shuffled", "row")})
     with pytest.raises(UsageError, match="--height 5, 4 times at once,: 1,146 spheres"):
-        speed_up.Config(**box, ordering=("shuffled", "row", "hilbert"))
+        timing.Config(**box | {"ordering": ("shuffled", "row", "hilbert")})
     small = {"n": (100,), "memory": ("fresh",)}
     reorder_cost.Config(**small)  # two places that are here, a twin, and a copy of each
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(total=room - 1))
@@ -186,7 +192,7 @@ def test_all_that_is_in_memory_at_once_is_counted(monkeypatch):
 
 def test_the_seed_of_a_run_is_told_by_runs(capsys):
     with pytest.raises(SystemExit):
-        main(speed_up.Config, speed_up.measure, speed_up.draw, speed_up.QUICK, ["--help"])
+        main(timing.Config, timing.measure, timing.VIEWS, timing.QUICK, ["--help"])
     expected_message = " ".join(re.sub(r"[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
     assert "Each further run uses the next seed" in expected_message
     assert "repeat" not in expected_message
@@ -252,3 +258,42 @@ def test_a_text_that_cannot_be_in_the_name_of_a_file_is_refused(monkeypatch):
     assert toy.Config(colour="red").colour == "red"
     with pytest.raises(ValueError, match="--colour = 'ä'; allowed: letters that this locale"):
         toy.Config(colour="ä")
+
+
+@dataclass(frozen=True)
+class WithScenes(Settings):
+    """A sweep of two scenes."""
+
+    SCENES: ClassVar[dict[str, Scene]] = {
+        "wide": Scene(("depth",)), "deep": Scene(("size",), {"scene": "deep", "count": 7}, {"count": 2})
+    }  # fmt: skip
+
+    scene: str = "wide"
+    """Scene."""
+    size: tuple[int, ...] = (1, 2)
+    """Size."""
+    depth: tuple[int, ...] = (3,)
+    """Depth."""
+    count: int = 4
+    """Count."""
+
+
+@pytest.mark.parametrize(
+    ("flags", "count"),
+    [
+        ("", 4),
+        ("--scene deep", 7),
+        ("--count 5 --scene=deep", 5),
+        ("--scene deep --quick", 2),
+        ("--quick", 3),
+    ],
+)
+def test_a_scene_has_defaults_and_sizes_of_its_own(flags, count):
+    assert read(WithScenes, {"count": 3}, flags.split(), "toy").config.count == count
+
+
+def test_a_setting_that_a_scene_lacks_is_no_axis_and_is_refused():
+    assert set(cases(WithScenes())[0].place) == {"case", "repeat", "size"}
+    assert set(cases(WithScenes(scene="deep"))[0].place) == {"case", "repeat", "depth"}
+    with pytest.raises(UsageError, match=r"--size 1 9 beside --scene deep.*allowed: --size with other"):
+        WithScenes(scene="deep", size=(1, 9))

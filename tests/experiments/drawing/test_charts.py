@@ -180,3 +180,50 @@ def test_a_logarithmic_axis_may_begin_at_zero(table, drawn, tmp_path):
     panel = drawn["cost"].axes[0]
     assert panel.get_xscale() == "symlog"
     assert panel.get_xlim()[0] == 0
+
+
+def test_a_view_is_of_the_tables_with_the_column_that_it_needs(table, drawn, tmp_path):
+    views = (replace(COST, needs="what"), replace(COST, name="other", needs="part"))
+    draw((*views, Summary(("n",), "ordering", needs="part")), table, tmp_path)
+    assert set(drawn) == {"cost"}
+    assert not list(tmp_path.iterdir())
+
+
+def test_lines_of_too_many_series_are_rows_of_dots_with_axes_of_their_own(table, drawn, tmp_path):
+    more = pd.concat([table, table[table["ordering"] == "row"].assign(ordering="morton")])
+    draw_chart(replace(COST, most=2), table, tmp_path)  # row and hilbert, the baseline is not counted
+    assert len(drawn["cost"].axes) == 1
+    draw_chart(replace(COST, most=2), more, tmp_path)
+    small, large = drawn["cost"].axes  # of n = 1 and 4
+    names = [label.get_text() for label in small.get_yticklabels()]
+    assert names == ["shuffled", "row", "hilbert", "morton"]
+    assert small.get_xlim()[1] < large.get_xlim()[1]
+
+
+def test_baselines_need_not_be_drawn(table, drawn, tmp_path):
+    draw_chart(replace(COST, without=("shuffled",)), table, tmp_path)
+    assert set(heights(drawn["cost"].axes[0])) == {"row", "hilbert"}
+    draw_chart(replace(GAIN, without=("shuffled", "row")), table, tmp_path)
+    assert {label.get_text() for panel in drawn["gain"].axes for label in panel.get_yticklabels()} == {
+        "hilbert"
+    }
+
+
+def test_a_bound_is_in_the_panels_of_its_axis(table, drawn, tmp_path):
+    ratio = Points("time_ms / floor", values=Scale("time over the floor"))
+    floor = Points("floor", statistic="middle", label="floor")
+    draw_chart(replace(COST, points=(ratio, COST.points), bounds=(floor,)), table, tmp_path)
+    shown = [[line.get_label() for line in panel.lines] for panel in drawn["cost"].axes]
+    assert ["floor" in labels for labels in shown] == [False, True]
+
+
+def test_marks_may_be_of_a_baseline(table, drawn, tmp_path):
+    marks = pd.DataFrame({"n": [1, 4], "gain": [7.0, 8.0], "over": "row"})
+    lines = Chart(
+        "gain", "{best}", LINES, BOTH, PARTICLES, GAINS, "ordering", marks=(Marks("paper", marks, "gain"),)
+    )
+    draw_chart(lines, table, tmp_path)
+    drawn_marks = [
+        [list(x.get_ydata()) for x in panel.lines if x.get_label() == "paper"] for panel in drawn["gain"].axes
+    ]
+    assert drawn_marks == [[[]], [[7.0, 8.0]]]

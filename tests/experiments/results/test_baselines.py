@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments import reorder_cost, speed_up
+from experiments import reorder_cost, timing
 from experiments.results import baselines
 from experiments.results.baselines import aged, aged_by, fresh, memory_of, reordered_every, with_ages
 
@@ -54,4 +54,4 @@ def test_a_table_that_tells_no_ages_has_a_summary_without():
 
 
 def test_the_experiments_share_the_word_for_aged_memory():
-    assert speed_up.AGED == reorder_cost.AGED == baselines.AGED
+    assert timing.AGED == reorder_cost.AGED == baselines.AGED

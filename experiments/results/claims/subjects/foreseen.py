@@ -41,7 +41,7 @@ CLAIMS = (
         results.""",
         sentence="Foreseen gains fall with the filling, those of the force kernel rise.",
         here="measured {measured_5}, {measured_40.value} at 5, 40 %; foreseen {foreseen_40.value} at 40 %",
-        figure="timing/h100/gain_n2097152_linked_float32_fused.png",
+        figure="timing/h100/foreseen_n2097152_linked_float32_fused.png",
         confirmed_if=both("measured_?.low <= foreseen_?.value <= measured_?.high", "5", "20", "40"),
         refuted_if="""foreseen_5.value > foreseen_40.value and measured_5.high < measured_40.low or
         foreseen_5.value < foreseen_40.value and measured_5.low > measured_40.high""",

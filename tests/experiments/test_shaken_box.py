@@ -1,22 +1,28 @@
-"""experiments.speed_up: gains of the shaken box."""
+"""experiments.timing with the scene box: gains of the shaken box."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import md
-from experiments import speed_up
+from experiments import timing
 from experiments.core.old_names import table_now
+from experiments.drawing import style
+from experiments.drawing.charts import draw, draw_chart
+from experiments.measurement import shaken_box
 from experiments.processes.separate_run import all_rows
 from tests.experiments.runs import counting, one, run
 
+BOX = timing.Config.SCENES["box"].defaults
+(PHASES,) = (view for view in timing.BOX_VIEWS if getattr(view, "name", "") == "phases")
 
-class TestSpeedUp:
+
+class TestShakenBox:
     @pytest.fixture(scope="class")
     @classmethod
     def folder(cls, tmp_path_factory):
         flags = "--quick --length 12 --rounds 2 --steps 4 --contact-time 4e-4 8e-4 --precision float64"
-        return run(speed_up, tmp_path_factory.mktemp("speed_up"), *flags.split())
+        return run(timing, tmp_path_factory.mktemp("box"), "--scene", "box", *flags.split())
 
     def test_parts_add_up_and_a_fused_step_has_one(self, folder):
         table = pd.read_parquet(folder / "table.parquet")
@@ -102,15 +108,15 @@ class TestSpeedUp:
         rows = pd.DataFrame(
             {"filling_fraction": phi, "ordering": name, "part": part, "time_ms": factor * phi * ms,
              "run": run, "round": 0, "length_d": 8.0, "height_d": 8.0, "search": "linked",
-             "precision": "float32", "fused": False}
+             "precision": "float32", "fused": False, "contact_time": 2e-4}
             for phi in (0.05, 0.25)
             for name, factor in (("shuffled", 40.0), ("shuffled again", 99.0), ("pancake", 20.0))
             for part, ms in of.items()
             for run in range(2)
         )  # fmt: skip
         drawn = []
-        monkeypatch.setattr(speed_up.style, "save", lambda *given: drawn.append(given))
-        speed_up._phases(rows, tmp_path, "phases")
+        monkeypatch.setattr(style, "save", lambda *given: drawn.append(given))
+        draw_chart(PHASES, rows, tmp_path)
         ((figure, _, _, own),) = drawn
         assert set(own["filling_fraction"]) == {0.25}
         (panel,) = figure.axes
@@ -124,22 +130,22 @@ class TestSpeedUp:
         assert left == pytest.approx(40 * 0.25 * 8)  # at 25 %, the fraction nearest 20 %
         assert bars["force"].get_width() == pytest.approx(40 * 0.25 * 6)
         assert panel.texts[0].get_text() == "75%"
-        speed_up.plt.close(figure)
 
     @pytest.mark.parametrize("fused", [False, True])
     def test_what_reorders_cost_is_shared_out_over_the_interval(self, monkeypatch, fused):
-        case = one(speed_up, length=8.0, filling_fraction=(0.1,), contact_time=(8e-4,), shakes_before=0,
-                   rounds=1, steps=5, ordering=("hilbert", "shuffled"), fused=(fused,),
-                   precision=("float64",), reorder_every=(2,))  # fmt: skip
+        own = {"length": 8.0, "filling_fraction": (0.1,), "contact_time": (8e-4,), "shakes_before": 0,
+               "rounds": 1, "steps": 5, "ordering": ("hilbert", "shuffled"), "fused": (fused,),
+               "precision": ("float64",), "reorder_every": (2,)}  # fmt: skip
+        case = one(timing, **BOX | own)
         monkeypatch.setattr(
-            speed_up,
+            shaken_box,
             "phases_of",
             lambda sim, steps: {"force": [2.0] * steps, "build": [1.0], "integrate": [1.0]},
         )
-        monkeypatch.setattr(speed_up, "whole_steps", lambda sim, steps: 10.0 * steps)
+        monkeypatch.setattr(shaken_box, "whole_steps", lambda sim, steps: 10.0 * steps)
         reordered = []
         monkeypatch.setattr(md.Simulation, "reorder", counting(md.Simulation.reorder, reordered))
-        rows = pd.DataFrame(all_rows(speed_up.measure(case))).set_index(["ordering", "part"])
+        rows = pd.DataFrame(all_rows(timing.measure(case))).set_index(["ordering", "part"])
         # In stretches of 2, 2 and 1 steps, each after a reorder: with phases, and as a whole.
         assert (
             len(reordered) % (3 if fused else 6) == 2
@@ -163,11 +169,14 @@ class TestSpeedUp:
         self, age, every, message
     ):
         rows = pd.DataFrame({"ordering": ["pancake"], "age_steps": [age], "reorder_every": [every]})
-        assert speed_up._names(rows) == {"pancake": message}
+        rows["contact_time"] = 2e-4
+        assert shaken_box.names(rows)["pancake"] == message
         rows = pd.DataFrame(
             {"ordering": ["aged", "aged again"], "age_steps": [20000, 20000], "reorder_every": 500}
         )
-        assert speed_up._names(rows) == {"aged": "aged (20000 steps)"}
+        assert shaken_box.names(rows.assign(contact_time=2e-4)) == {
+            "total": "whole step", "aged": "aged (20000 steps)", 2e-4: "0.2 ms"
+        }  # fmt: skip
 
     def test_a_table_of_before_rounds_is_drawn_again(self, tmp_path):
         old = pd.DataFrame(
@@ -178,7 +187,7 @@ class TestSpeedUp:
             for phi in (0.05, 0.2)
             for k in range(3)
         )  # fmt: skip
-        speed_up.draw(table_now(old, "speed_up"), tmp_path)
+        draw(timing.VIEWS, table_now(old, "speed_up"), tmp_path)
         row = (
             pd.read_csv(tmp_path / "summary.csv")
             .set_index(["ordering", "filling_fraction"])
@@ -194,7 +203,7 @@ class TestSpeedUp:
         flags = (
             "--quick --length 12 --rounds 2 --steps 12 --reorder-every 3 12 --fused True --precision float64"
         )
-        return run(speed_up, tmp_path_factory.mktemp("speed_up"), *flags.split())
+        return run(timing, tmp_path_factory.mktemp("box"), "--scene", "box", *flags.split())
 
     def test_every_interval_is_sampled_in_the_same_rounds_as_the_baselines(self, at_intervals):
         table = pd.read_parquet(at_intervals / "table.parquet")
@@ -222,7 +231,7 @@ class TestSpeedUp:
         assert ms[0.05, 3, "shuffled"] == ms[0.05, 12, "shuffled"]
 
     def test_the_interval_of_an_older_run_is_a_number(self):
-        assert speed_up.Config(reorder_every=500).reorder_every == (500,)
+        assert timing.Config(reorder_every=500).reorder_every == (500,)
 
     @pytest.mark.parametrize(
         ("fields", "message"),
@@ -245,4 +254,4 @@ class TestSpeedUp:
     )
     def test_what_cannot_be_run_is_refused(self, fields, message):
         with pytest.raises(ValueError, match=message):
-            speed_up.Config(**fields)
+            timing.Config(**BOX | fields)

@@ -5,12 +5,12 @@ machine of `experiments.core.plan.BASIS`; other searches, machines and numbers o
 """
 
 import math
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import md
 from experiments.core.plan import BASIS
 from experiments.core.terminal import duration
-from experiments.measurement.hardware_caches import working_set
 
 # Microseconds per particle with two threads, at a filling fraction of 0, and their growth with it.
 SET_UP, ROUND, DENSER = 1.75, 0.30, 2.0  # of a memory order, its checks included; factor 1 + DENSER phi
@@ -58,17 +58,17 @@ def seconds(job: Job) -> float:
     return total
 
 
-def limit(job: Job, precision: str, backend: md.backend.Backend) -> str:
+def limit(job: Job, precision: str, backend: md.backend.Backend, memory: Mapping[str, Any]) -> str:
     """Compare the working set of the smallest case with the last cache, and say what that cannot show.
 
     Args:
         job: what is measured.
         precision: "float32" or "float64".
         backend: of the particles.
+        memory: `hardware_caches.working_set` of the smallest size.
     """
     n = min(job.sizes)
-    found = working_set(n, 3, precision, backend)
-    held, cache = found["working_set_MB"] or 0.0, found["cache_MB"]
+    held, cache = memory["working_set_MB"] or 0.0, memory["cache_MB"]
     if cache is None:
         return f"Working set: {held:.0f} MB; the last cache is not known here."
     times = held / cache
