@@ -1,6 +1,7 @@
 """What the runs of the tests do without: figures fit for print, and a look at the checkout for each run."""
 
 import functools
+import sys
 
 import pytest
 from matplotlib.figure import Figure
@@ -71,3 +72,11 @@ def one_look_at_the_checkout():
 def preloaded_workers(monkeypatch):
     """Workers that need no second for their imports."""
     preloaded(monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """Figures that a test catches before they are written are closed at its end."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

@@ -9,7 +9,7 @@ from typing import Any
 from experiments.core.old_names import settings_now
 from experiments.core.provenance import read_provenance
 from experiments.core.rerun import experiment_of
-from experiments.core.settings import UsageError, flag_of, values
+from experiments.core.settings import Scene, UsageError, flag_of, values
 from experiments.results.claims.claim import Claim
 from experiments.results.kept.listing import COLUMNS, commit_of_kept, is_same_anywhere, read_about, row
 from experiments.results.kept.queries import REFERENCE
@@ -87,9 +87,11 @@ def command_of(run: str) -> str:
             "today; add their present names to NAMES in core/old_names.py"
         )
     words = ["--backend", CPU if is_same_anywhere(folder) else recorded["backend"]["name"]]
+    of_scene = config_type.SCENES.get(settings.get("scene", ""), Scene()).defaults
     for field in fields(config_type):
         default = field.default_factory() if field.default_factory is not MISSING else field.default
         value = settings.get(field.name, default)
-        if field.name != "backend" and [*values(value)] != [*values(default)]:
+        is_default = [*values(value)] == [*values(of_scene.get(field.name, default))]
+        if (field.name == "scene" and of_scene) or (field.name != "backend" and not is_default):
             words += [flag_of(field.name), *map(str, values(value))]
     return f"{COMMAND}{experiment} {shlex.join(words)}"
