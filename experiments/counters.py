@@ -25,14 +25,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from scipy import stats
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
+from experiments.core import Axis, TimedSettings, main, save_table, statistics
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces
 from experiments.measurement.hardware_caches import Cache, caches, working_set
@@ -42,7 +41,8 @@ from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phases_of
 from experiments.prediction.cache_models import MODELS
 from experiments.results.answers import Answer, headline, percent, rounded, rows_of
-from experiments.results.baselines import BASELINES, LATTICE, again, is_again, original, with_ages
+from experiments.results.baselines import BASELINES, LATTICE, again, is_again, original
+from experiments.results.charts import DOTS, FIRST, GAINS, Chart, Points, Scale, Summary
 from md.simulation import PRECISIONS
 from sfc import cache
 
@@ -55,6 +55,7 @@ RELATIVES = {
 }
 LEVELS = ("L1", "chip")
 _KEYS = ["n", "filling_fraction", "search", "precision"]
+_BY = [*_KEYS, "what", "ordering", "model", "level"]
 RESAMPLES = 2000
 
 
@@ -65,7 +66,6 @@ def _all() -> tuple[str, ...]:
 LEAST_SPREAD = 0.005  # of predicted hit ratios, in a level that is drawn
 COUNTED = "counted"  # the rows of counters, and their name among the models
 _LEVEL_NAMES = {"L1": "first level", "chip": "last level"}
-_MODEL_LOOKS = (("#D55E00", "s"), ("#0072B2", "^"), ("#CC79A7", "D"))  # of `MODELS`: Okabe and Ito (2008)
 
 
 @dataclass(frozen=True)
@@ -142,18 +142,11 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
 
 def _entry(case: Config, sim: md.Simulation, name: str) -> Entry:
     """Return a gas in a memory order, ready to be sampled."""
-    common = {
-        "particles": len(sim),
-        "ordering": name,
-        "what": "time",
-        "temperature_start": md.observe.temperature(sim.state),
-        **working_set(len(sim), 3, case.precision, sim.backend),
-    }
-    return Entry(
-        common,
-        partial(_sample, case, sim, original(name)),
-        lambda: {"temperature_end": md.observe.temperature(sim.state)},
-    )
+    common = {"particles": len(sim), "ordering": name, "what": "time"}
+    common |= {"temperature_start": md.observe.temperature(sim.state)}
+    common |= working_set(len(sim), 3, case.precision, sim.backend)
+    sample = partial(_sample, case, sim, original(name))
+    return Entry(common, sample, lambda: {"temperature_end": md.observe.temperature(sim.state)})
 
 
 def _sample(case: Config, sim: md.Simulation, ordering: str) -> Iterator[dict]:
@@ -173,16 +166,15 @@ def _modelled(case: Config, streams: dict[str, cache.AccessStream]) -> Iterator[
     with ThreadPoolExecutor() as pool:
         waiting = []
         for ordering, stream in streams.items():
-            common = {"particles": case.n, "ordering": ordering}
+            common = {"particles": case.n, "ordering": ordering, "what": "predicted"}
             for model in case.model:
                 work = (stream, model, levels, layout, case)
                 if model == "block":  # it uses all cores itself
-                    yield from (common | {"what": "predicted"} | row for row in _predicted(*work))
+                    yield from (common | row for row in _predicted(*work))
                 else:
                     waiting.append((common, pool.submit(_predicted, *work)))
         for common, found in waiting:
-            for row in found.result():
-                yield common | {"what": "predicted"} | row
+            yield from (common | row for row in found.result())
 
 
 def _predicted(
@@ -209,10 +201,8 @@ def _counted(case: Config, job: Job) -> Iterator[dict]:
     """Yield rows of counters; print a message if nothing can be counted."""
     counter = counter_for(case.backend, case.n) if case.counter == "auto" else case.counter
     if counter in (None, "none"):
-        print(
-            "nothing is counted: " + ("--counter none" if counter else "no ncu, perf or valgrind that can"),
-            file=sys.stderr,
-        )
+        why = "--counter none" if counter else "no ncu, perf or valgrind that can"
+        print(f"nothing is counted: {why}", file=sys.stderr)
         return
     try:
         for row in counted(counter, job):
@@ -222,16 +212,12 @@ def _counted(case: Config, job: Job) -> Iterator[dict]:
                 yield common | {"what": "kernel", "time_ms": time_ns / 1e6}
             loads = {"loads_per_particle": row["l1_loads"] / case.n}
             yield common | loads | {"level": "L1", "hit_ratio": row["l1_hits"] / row["l1_loads"]}
-            yield common | {
-                "level": "chip",
-                "hit_ratio": row["on_chip"],
-                "dram_bytes_per_particle": None if bytes_read is None else bytes_read / case.n,
-            }
+            dram = {"dram_bytes_per_particle": None if bytes_read is None else bytes_read / case.n}
+            yield common | {"level": "chip", "hit_ratio": row["on_chip"]} | dram
     except CannotCountError as error:
         if case.counter != "auto":
-            raise ValueError(
-                f"--counter {counter}: {error}; allowed: one that works here, or none"
-            ) from error
+            allowed = "allowed: one that works here, or none"
+            raise ValueError(f"--counter {counter}: {error}; {allowed}") from error
         print(f"nothing is counted: {error}", file=sys.stderr)
 
 
@@ -259,9 +245,8 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
     for key, rows in table.groupby(keys, sort=False):
         ratios = rows[rows["what"].isin(["predicted", COUNTED])]
         ratios = ratios.assign(model=ratios["model"].where(ratios["what"] == "predicted", COUNTED))
-        against: dict[tuple[str, Any], pd.Series] = {
-            ("time", ""): times(rows).groupby("ordering")["time_ms"].median()
-        }
+        of_times = times(rows).groupby("ordering")["time_ms"].median()
+        against: dict[tuple[str, Any], pd.Series] = {("time", ""): of_times}
         for level, part in rows[rows["what"] == "counted"].groupby("level"):
             against["counted", level] = part.groupby("ordering")["hit_ratio"].median()
         for (model, of_cache), part in ratios.groupby(["model", "level"], sort=False):
@@ -271,14 +256,17 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
                     continue
                 for among, names in _among(list(ratio.index)).items():
                     pair = ratio[names].to_numpy(), other.reindex(names).to_numpy()
-                    found.append(
-                        dict(zip(keys, key, strict=True))
-                        | {"model": model, "level": of_cache, "against": what, "among": among}
-                        | {"orders": len(names)}
-                        | _spearman(*pair)
-                        | (_differences(*pair) if what == "counted" else {})
-                    )
-    return pd.DataFrame(found)
+                    place = {"model": model, "level": of_cache, "against": what, "among": among}
+                    row = dict(zip(keys, key, strict=True)) | place | {"orders": len(names)}
+                    off = _differences(*pair) if what == "counted" else {}
+                    found.append(row | _spearman(*pair) | off)
+    columns = [*keys, "model", "level", "against", "among", "orders", "rank_correlation"]
+    return pd.DataFrame(found) if found else pd.DataFrame(columns=columns)
+
+
+def _gases(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with rounds; repeats of older runs have different gases."""
+    return statistics.with_rounds(table, _BY, runs="repeat")
 
 
 def _among(names: list[str]) -> dict[str, list[str]]:
@@ -301,44 +289,13 @@ def _spearman(first: np.ndarray, second: np.ndarray) -> dict[str, float]:
     if len(first) < 4 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return {"rank_correlation": np.nan, "from": np.nan, "to": np.nan}
     chosen = np.random.default_rng(0).integers(len(first), size=(RESAMPLES, len(first)))
-    resampled = [
-        stats.spearmanr(first[those], second[those]).statistic
-        for those in chosen
-        if np.ptp(first[those]) and np.ptp(second[those])
-    ]
-    low, high = np.percentile(resampled, [2.5, 97.5])
-    return {"rank_correlation": stats.spearmanr(first, second).statistic, "from": low, "to": high}
-
-
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw time, counted and predicted misses of each memory order; write the tables."""
-    by = [*_KEYS, "what", "ordering", "model", "level"]
-    gases = statistics.with_rounds(table, by, runs="repeat")  # repeats of older runs have different gases
-    table = statistics.with_rounds(table, by)
-    ranks = correlations(gases)
-    save_table(ranks, out, "correlations")
-    save_table(summary(table), out, "summary")
-    save_table(_ratios(table), out, "hit_ratios")
-    for key, rows in table.groupby(_KEYS, sort=False):
-        stem = COUNTED if (rows["what"] == COUNTED).any() else "predicted"
-        own = ranks[(ranks[_KEYS] == list(key)).all(axis=1)]
-        style.save(_compared(rows, own), out, figures.file_name(stem, table, _KEYS, key), rows)
-
-
-def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Average over runs each memory order: the time of its force phase, its gain over each baseline.
-
-    Args:
-        table: with columns `run` and `round`.
-    """
-    timed = table[table["what"] == "time"]
-    found = statistics.over_runs(timed, [*_KEYS, "ordering"], "time_ms")
-    found = found[~found["ordering"].map(is_again)]
-    for baseline in BASELINES:
-        if baseline in set(timed["ordering"]):
-            gains = statistics.gains(timed, _KEYS, "ordering", baseline)
-            found = found.merge(statistics.named(gains, baseline), on=[*_KEYS, "ordering"], how="left")
-    return with_ages(found, timed, [*_KEYS, "ordering"])
+    vary = (np.ptp(first[chosen], axis=1) > 0) & (np.ptp(second[chosen], axis=1) > 0)
+    chosen = np.vstack([np.arange(len(first)), chosen[vary]])  # the first is the sample itself
+    ranks = (stats.rankdata(values[chosen], axis=1) for values in (first, second))
+    x, y = (each - each.mean(axis=1, keepdims=True) for each in ranks)
+    found = (x * y).sum(axis=1) / np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))
+    low, high = np.percentile(found[1:], [2.5, 97.5])
+    return {"rank_correlation": found[0], "from": low, "to": high}
 
 
 def _ratios(table: pd.DataFrame) -> pd.DataFrame:
@@ -350,127 +307,101 @@ def _ratios(table: pd.DataFrame) -> pd.DataFrame:
     return rows.groupby(keys, sort=False, dropna=False)[columns].median().reset_index()
 
 
-def _compared(rows: pd.DataFrame, ranks: pd.DataFrame) -> plt.Figure:
-    """Draw a row for each memory order: its time, and its counted and predicted misses side by side.
+def _shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of times and misses of each gas, see `_shown_of`."""
+    ranks = correlations(_gases(table))
+    parts = []
+    for key, rows in statistics.with_rounds(table, _BY).groupby(_KEYS, sort=False):
+        parts.append(_shown_of(rows, ranks[(ranks[_KEYS] == list(key)).all(axis=1)]))
+    return pd.concat(parts, ignore_index=True)
 
-    Curves and scans stand above, the fastest first. A level of cache is left out if every model predicts
-    nearly the same for all orders.
+
+def _shown_of(rows: pd.DataFrame, ranks: pd.DataFrame) -> pd.DataFrame:
+    """Return times and misses of a gas: curves and scans first, the fastest at the top.
+
+    Times are left out beside misses if those of all curves are within their ranges, and so is a level of
+    cache for which every model predicts nearly the same for all orders.
 
     Args:
         rows: of one gas, or of several runs of it.
         ranks: rows of `correlations` of these.
+
+    Returns:
+        Columns `ordering`; `of`, time or a model with its rank correlation at each level that is shown;
+        `time_ms` or `level` and `misses`; `is_curve`; `part`, that was timed; `stem`, of the file; `note`.
     """
-    timed = _times_over_runs(rows)
-    timed = timed[[not is_again(str(name)) for name in timed.index]].sort_values("centre")
-    is_curve = np.array([str(name) not in NO_CURVE for name in timed.index])
-    names = [*timed.index[is_curve], *timed.index[~is_curve]]
-    misses = _misses(rows)
-    spread = misses[misses["of"] != COUNTED].groupby(["level", "of"])["misses"].agg(np.ptp)
-    largest = spread.groupby("level").max()
-    known = [level for level in LEVELS if level in largest.index]
-    levels = [level for level in known if largest[level] >= LEAST_SPREAD]
-    titles = ["time", *(f"misses of the {_LEVEL_NAMES[level]}" for level in levels)]
-    figure, panels = figures.panels_in_a_row(
-        titles, 2.9, 1.9 + 0.24 * len(names), 1.0, sharey=True, width_ratios=[0.8, *[1.1] * len(levels)]
-    )
-    _draw_times(panels[0], timed, names[: is_curve.sum()] or names)
-    panels[0].set_xlabel(f"force {'kernel' if (rows['what'] == 'kernel').any() else 'phase'} (ms)")
-    for panel, level in zip(panels[1:], levels, strict=True):
-        own = ranks[(ranks["level"] == level) & (ranks["against"] == "time") & (ranks["among"] == "curves")]
-        rank = own.groupby("model")["rank_correlation"].median()
-        _draw_misses(panel, misses[misses["level"] == level], names, rank)
-    for panel in panels:
-        figures.rows_of_names(panel, names)
-        if 0 < is_curve.sum() < len(names):
-            panel.axhline(is_curve.sum() - 0.5, color="0.6", linewidth=0.8)
-    first, runs = rows.iloc[0], rows["run"].nunique()
-    lines = [f"{first['n']:,} particles, {first['filling_fraction']:.0%} filled, {first['search']}, "]
-    lines[0] += str(first["precision"])
-    lines += [
-        f"times: {statistics.caption(timed)}" + (f"; misses: median over {runs} runs" if runs > 1 else "")
-    ]
-    lines += [
-        f"{_LEVEL_NAMES[level]} not drawn: the predictions differ by less than {LEAST_SPREAD:g}"
-        for level in known
-        if level not in levels
-    ]
-    figure.suptitle("\n".join(lines))
-    return figure
-
-
-def _misses(rows: pd.DataFrame) -> pd.DataFrame:
-    """Take medians over runs: columns `level`, `of` (a model, or counted), `ordering` and `misses`."""
-    known = rows[rows["what"].isin([COUNTED, "predicted"])]
-    of = known["model"].where(known["what"] == "predicted", COUNTED)
-    known = known.assign(of=of, misses=1 - known["hit_ratio"])
-    return known.groupby(["level", "of", "ordering"])["misses"].median().reset_index()
-
-
-def _draw_times(panel: plt.Axes, timed: pd.DataFrame, near: list[str]) -> None:
-    """Draw the times of memory orders, on an axis over some of them; others are written at its end."""
-    rows = timed.reset_index()
-    figures.dots_by_order(
-        panel, rows, [*near, *(name for name in rows["ordering"] if name not in near)], "time_ms"
-    )
-    figures.whole_centres_on_log(panel, rows[rows["ordering"].isin(near)], "time_ms", horizontal=True)
-    end = panel.get_xlim()[1]
-    place = len(near)
-    for name in rows["ordering"]:
-        if name in near:
-            continue
-        ms = timed["centre"][name]
-        if ms > end:
-            panel.annotate(
-                f"{ms:.3g} \N{RIGHTWARDS ARROW}", (0.98, place), xycoords=("axes fraction", "data"),
-                ha="right", va="center", fontsize=7,
-            )  # fmt: skip
-        place += 1
-
-
-def _draw_misses(panel: plt.Axes, misses: pd.DataFrame, names: list[str], rank: pd.Series) -> None:
-    """Draw the counted misses of memory orders and those of each model, joined by a line for each order."""
-    at = {name: place for place, name in enumerate(names)}
-    shown = misses[misses["misses"] > 0]
-    ends = shown.groupby("ordering")["misses"].agg(["min", "max"])
-    panel.hlines(
-        [at[name] for name in ends.index], ends["min"], ends["max"], color="0.75", linewidth=1, zorder=1
-    )
-    looks = {COUNTED: ("black", "o"), **dict(zip(MODELS, _MODEL_LOOKS, strict=True))}
-    for of, (colour, marker) in looks.items():
-        own = shown[shown["of"] == of]
-        if len(own):
-            value = rank.get(of, np.nan)
-            words = f"{of.replace('_', '-')}: {rounded(value) if np.isfinite(value) else 'none'}"
-            look: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "", "label": words}
-            look |= {
-                "markersize": 5.5 if of == COUNTED else 5,
-                "markeredgecolor": "white",
-                "markeredgewidth": 0.5,
-            }
-            panel.plot(own["misses"], own["ordering"].map(at), zorder=3 if of == COUNTED else 2, **look)
-    panel.set(xscale="log", xlabel="share of loads that miss")
-    figures.plain_log_ticks(panel, horizontal=True)
-    heading = "rank correlation of hits with time,\ncurves and scans (best: -1)"
-    below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.42 / (0.24 * len(names)))}
-    panel.legend(title=heading, title_fontsize=7, fontsize=7, ncols=2, columnspacing=1, **below)
-
-
-def _times_over_runs(rows: pd.DataFrame) -> pd.DataFrame:
-    """Average the time of the forces of each memory order, with `centre`, `low` and `high`."""
-    timed = times(rows)
+    timed, notes, kinds = times(rows), [], set(rows["what"])
+    timed = timed[~timed["ordering"].map(is_again)].drop(columns=["warning", "level"], errors="ignore")
     if timed["round"].isna().any():  # of a kernel: the profiler's times, one after the other
         timed = timed.assign(round=timed.groupby(["ordering", "run"]).cumcount())
     found = statistics.over_runs(timed, ["ordering"], "time_ms").set_index("ordering")
-    return found.join(statistics.bounds(found, "time_ms"))
+    ends = statistics.bounds(found, "time_ms").sort_values("centre")
+    order = sorted(ends.index, key=lambda name: name in NO_CURVE)
+    curves = ends[~ends.index.isin(NO_CURVE)]
+    known = rows[rows["what"].isin([COUNTED, "predicted"])]
+    known = known.assign(of=known["model"].fillna(COUNTED), misses=1 - known["hit_ratio"])
+    misses = known.groupby(["level", "of", "ordering"])["misses"].median().reset_index()
+    spread = misses[misses["of"] != COUNTED].groupby(["level", "of"])["misses"].agg(np.ptp)
+    largest = spread.groupby("level").max()
+    levels = [level for level in LEVELS if largest.get(level, 0.0) >= LEAST_SPREAD]
+    if levels and len(curves) > 1 and curves["high"].min() >= curves["low"].max():
+        timed = timed.iloc[:0]
+        notes += ["times not drawn: those of all curves and scans are within their ranges"]
+    less = f"not drawn: the predictions differ by less than {LEAST_SPREAD:g}"
+    notes += [f"{_LEVEL_NAMES[level]} {less}" for level in LEVELS if level in largest and level not in levels]
+    against = ranks.query("against == 'time' and among == 'curves'")
+    rank = against.groupby(["model", "level"])["rank_correlation"].median()
+    parts = [timed.assign(of="time")]
+    for of in (COUNTED, *MODELS):
+        numbers = [rank.get((of, level), np.nan) for level in levels]
+        shown = ", ".join(rounded(one) if np.isfinite(one) else "none" for one in numbers)
+        own = misses[(misses["of"] == of) & misses["level"].isin(levels) & (misses["misses"] > 0)]
+        parts.append(own.assign(of=f"{of.replace('_', '-')}: {shown}"))
+    found = pd.concat(parts).assign(**{name: rows[name].iloc[0] for name in _KEYS})
+    found = found.sort_values("ordering", key=lambda names: names.map(order.index), kind="stable")
+    stem, part = COUNTED if COUNTED in kinds else "predicted", "kernel" if "kernel" in kinds else "phase"
+    notes = ["misses: median over runs"] * (rows["run"].nunique() > 1) + notes
+    is_curve = ~found["ordering"].isin(NO_CURVE)
+    return found.assign(is_curve=is_curve, stem=stem, part=part, note="\n".join(notes))
+
+
+def _note(rows: pd.DataFrame) -> str:
+    """Describe the gas, and name what is not drawn."""
+    gas = "{n:,} particles, {filling_fraction:.0%} filled, {search}, {precision}"
+    return "\n".join(filter(None, [gas.format(**rows.iloc[0]), rows["note"].iloc[0]]))
+
+
+def _level(level: str) -> Points:
+    values = Scale(f"misses of the {_LEVEL_NAMES[level]}\n(share of loads)", log=10)
+    return Points("misses", f"level == '{level}'", FIRST, values=values)
+
+
+def _save_tables(table: pd.DataFrame, out: Path) -> None:
+    save_table(correlations(_gases(table)), out, "correlations")
+    save_table(_ratios(table), out, "hit_ratios")
+
+
+VIEWS = (
+    _save_tables,
+    Summary(tuple(_KEYS), "ordering", BASELINES, ages=True,
+            prepare=lambda table: table[table["what"] == "time"]),
+    Chart(
+        "{stem}", "Of curves and scans {best} takes the least, {value} ms, {worst} {of_worst} ms",
+        DOTS, (Points("time_ms", "of == 'time' and is_curve", values=Scale("force {part} (ms)")),
+               Points("time_ms", "of == 'time'", values=Scale("force {part},\nall orders (ms)", log=10)),
+               *map(_level, LEVELS)),
+        Scale("", "ordering"), GAINS, "of",
+        "rank correlation of hits\nwith time, curves and\nscans (best: -1), by level",
+        files=tuple(_KEYS), note=_note, prepare=_shown,
+    ),
+)  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:
     """Say whether a model ranks the orders like the times, and which comes nearest."""
-    gases = statistics.with_rounds(table, [*_KEYS, "what", "ordering", "model", "level"], runs="repeat")
-    found = correlations(headline(gases, *_KEYS))
-    known = found[(found["against"] == "time") & (found["among"] == "curves")] if len(found) else found
-    known = known[known["model"] != COUNTED] if len(known) else known
-    known = known.dropna(subset="rank_correlation") if len(known) else known
+    found = correlations(headline(_gases(table), *_KEYS))
+    known = found.query("against == 'time' and among == 'curves' and model != @COUNTED")
+    known = known.dropna(subset="rank_correlation")
     if known.empty:
         sentence = "No model is compared with the times: a rank correlation takes four curves or scans."
         return Answer(pd.DataFrame(), sentence)
@@ -503,4 +434,4 @@ def _correlation(row: dict) -> str:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)

@@ -1,11 +1,12 @@
 """The models of a cache beside times and counters."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
 from experiments import counters
+from experiments.drawing import style
+from experiments.drawing.charts import draw
 from experiments.processes.separate_run import all_rows
 from tests.experiments.runs import one, run
 
@@ -118,7 +119,7 @@ class TestCounters:
     def test_a_table_of_before_rounds_has_a_correlation_for_each_gas_and_no_interval(self, tmp_path):
         old = pd.concat([judged(self.NAMES, np.linspace(0.1, 0.9, 7), np.arange(1, 8))] * 2)
         old["run"] = np.repeat([0, 1], len(old) // 2)
-        counters.draw(old.rename(columns={"run": "repeat"}).reset_index(drop=True), tmp_path)
+        draw(counters.VIEWS, old.rename(columns={"run": "repeat"}).reset_index(drop=True), tmp_path)
         assert set(pd.read_csv(tmp_path / "correlations.csv")["run"]) == {0, 1}
         summary = pd.read_csv(tmp_path / "summary.csv")
         assert {"time_ms", "difference_from_shuffled"}.isdisjoint(summary)
@@ -204,21 +205,44 @@ class TestCounters:
         with pytest.raises(ValueError, match=message):
             counters.Config(**fields)
 
-    def test_times_beyond_those_of_curves_are_written_and_a_level_without_differences_is_left_out(self):
+    def drawn(self, rows, out, monkeypatch):
+        """The only figure of a table."""
+        figures = {}
+        monkeypatch.setattr(style, "save", lambda figure, out, name, *_: figures.update({name: figure}))
+        draw(counters.VIEWS, rows, out)
+        (figure,) = figures.values()
+        return figure
+
+    def test_curves_stand_first_and_a_level_without_differences_is_left_out(self, tmp_path, monkeypatch):
         ratio = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.1, 0.2])
         rows = judged(self.NAMES, ratio, [1, 1.1, 1.2, 1.3, 1.05, 9, 1.15], ratio**2)
         rows["round"] = rows["what"].map({"time": 0.0})
         same = rows[rows["what"] != "time"].assign(level="chip", hit_ratio=0.5)
-        rows = pd.concat([rows, same], ignore_index=True)
-        figure = counters._compared(rows, counters.correlations(rows))
-        times, first = figure.axes
-        names = [tick.get_text() for tick in times.get_yticklabels()]
+        figure = self.drawn(pd.concat([rows, same], ignore_index=True), tmp_path, monkeypatch)
+        curves, times, first = figure.axes
+        names = [tick.get_text() for tick in curves.get_yticklabels()]
         assert names == ["hilbert", "peano", "morton", "row", "zigzag", "lattice", "shuffled"]
-        assert [text.get_text() for text in times.texts] == ["9 \N{RIGHTWARDS ARROW}"]
-        assert first.get_title() == "misses of the first level"
+        assert max(curves.containers[0][0].get_xdata()) == 1.3
+        assert max(times.containers[0][0].get_xdata()) == 9
+        assert first.get_xlabel().startswith("misses of the first level")
         assert "last level not drawn" in figure.get_suptitle()
-        counted = first.get_lines()[0]
-        assert sorted(counted.get_xdata()) == pytest.approx(sorted(1 - ratio**2))
+        seen = {one.get_label().split(":")[0]: one[0].get_xdata() for one in first.containers}
+        assert list(seen) == ["counted", "lru"]
+        assert sorted(seen["counted"]) == pytest.approx(sorted(1 - ratio**2))
         labels = [text.get_text() for text in first.get_legend().get_texts()]
-        assert [label.split(":")[0] for label in labels] == ["counted", "lru"]
-        plt.close(figure)
+        assert labels == ["time", "counted: -0.40", "lru: -0.40"]
+
+    def test_times_within_their_ranges_are_not_drawn_and_all_ends_are_in_the_frame(
+        self, tmp_path, monkeypatch
+    ):
+        ratio, time = np.linspace(0.1, 0.7, 7), np.array([1.0, 1.1, 1.2, 1.3, 1.05, 9, 1.15])
+        parts = [judged(self.NAMES, ratio, time * factor).assign(round=0.0) for factor in (1, 2)]
+        rows = pd.concat([parts[0], parts[1].query("what == 'time'").assign(round=1.0)], ignore_index=True)
+        figure = self.drawn(rows, tmp_path, monkeypatch)
+        assert len(figure.axes) == 1
+        assert (
+            "times not drawn: those of all curves and scans are within their ranges" in figure.get_suptitle()
+        )
+        rows.loc[(rows["what"] == "time") & (rows["ordering"] == "row"), "time_ms"] *= 50
+        curves = self.drawn(rows, tmp_path, monkeypatch).axes[0]
+        assert curves.get_xlim()[0] < 1 < 120 < curves.get_xlim()[1]
