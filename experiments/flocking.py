@@ -21,17 +21,15 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import lru_cache, partial
-from itertools import product
-from pathlib import Path
+from itertools import pairwise, product
 from typing import Any, ClassVar, NamedTuple
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.core import Axis, TimedSettings, main, save_table, statistics, values
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_flight
 from experiments.measurement.hardware_caches import working_set
@@ -42,6 +40,7 @@ from experiments.prediction.cache_models import MODELS, check_models, predicted
 from experiments.prediction.flocks import MAX_SPEED, RULES, STARTS, Aging, Flock, places, structure
 from experiments.results.answers import Answer, compared, headline, largest_gain, pair_in_words, quoted
 from experiments.results.baselines import SHUFFLED, again, is_again
+from experiments.results.charts import DOTS, Chart, Points, Scale, Summary, View
 from md.backend import Backend
 from md.scenes.flock import SOURCE_DT
 from md.search.lists.list_search import ListConfig
@@ -49,6 +48,7 @@ from md.simulation import PRECISIONS
 
 FLOCK = ["n", "start", "rules", "precision", "age"]  # columns that identify a flock
 RUNGS = ("naive", "scattered, shuffled", "coherent", "tiles")
+BEFORE = dict(zip(RUNGS, (None, *RUNGS), strict=False))  # rung -> the one before
 TWICE = "coherent"  # measured twice: the difference is noise
 PEERS = {"numpy": "numpy and cKDTree"}  # flag -> column `search` in tables
 TARGET = 5  # gain over a peer
@@ -366,28 +366,18 @@ def _peer(
     return Entry(columns, sample, threads=1)
 
 
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw times, the rungs of B1 and the value of a memory order; write the tables."""
-    judged, memory = rungs(table), memory_gains(table)
-    save_table(summary(table), out, "summary")
-    save_table(judged, out, "rungs")
-    save_table(memory, out, "memory")
-    _draw_times(table, out)
-    shown, note = comparable(table)
-    _draw_rungs(rungs(shown), note, out)
-    _draw_memory(memory_gains(shown), note, out)
-    _draw_misses(table, out)
-
-
 def rungs(table: pd.DataFrame) -> pd.DataFrame:
     """Compute the gain of each rung of B1 over the one before, in each flock."""
-    return statistics.gains_over(table, FLOCK, "name", dict(zip(RUNGS, (None, *RUNGS), strict=False)))
+    return statistics.gains_over(table, FLOCK, "name", BEFORE)
 
 
 def memory_gains(table: pd.DataFrame) -> pd.DataFrame:
     """Compute the gain of each search in sorted memory over the same search in shuffled memory."""
-    over = {name: f"{name.split(',')[0]}, {SHUFFLED}" for name in table["name"].unique()}
-    return statistics.gains_over(table, FLOCK, "name", over)
+    return statistics.gains_over(table, FLOCK, "name", _in_shuffled(table))
+
+
+def _in_shuffled(table: pd.DataFrame) -> dict[str, str]:
+    return {name: f"{name.split(',')[0]}, {SHUFFLED}" for name in table["name"].unique()}
 
 
 def over_peer(table: pd.DataFrame, peer: str) -> pd.DataFrame:
@@ -430,143 +420,96 @@ def comparable(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     return table[~is_dense], note if len(states) else ""
 
 
+SUMMARY = Summary(
+    tuple(FLOCK), "name",
+    more={"ns_per_boid": "1e6 * value / n",
+          **dict.fromkeys([*_STRUCTURE, "partners_read", "hit_ratio", "order_age_steps"], "mean")},
+)  # fmt: skip
+
+
 def summary(table: pd.DataFrame) -> pd.DataFrame:
     """Average over runs each search in each memory order: its time, structure and gain over the peers."""
-    by = [*FLOCK, "name"]
-    found = statistics.over_runs(table, by, "time_ms")
-    found["ns_per_boid"] = 1e6 * statistics.bounds(found, "time_ms")["centre"] / found["n"]
-    columns = [*_STRUCTURE, "partners_read", "hit_ratio", "order_age_steps"]
-    columns = [column for column in columns if column in table]
-    found = found.merge(table.groupby(by, sort=False)[columns].mean().reset_index(), on=by)
+    found = SUMMARY.table(table)
     for flag, peer in PEERS.items():
         gains = over_peer(table, peer)
         if not gains.empty:
-            found = found.merge(statistics.named(gains, flag), on=by, how="left")
-    return found[~found["name"].map(is_again)]
+            found = found.merge(statistics.named(gains, flag), on=[*FLOCK, "name"], how="left")
+    return found
 
 
-def _names(rows: pd.DataFrame) -> list[str]:
-    """List the searches in memory orders, those of one search together."""
-    found = list(rows["name"].unique())
-    first = list(dict.fromkeys(name.split(",")[0] for name in found))
-    return sorted(found, key=lambda name: first.index(name.split(",")[0]))
+def _shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Add the state of a flock and the heading of its panel; searches in memory orders stand together."""
+    if table.empty:
+        return table
+    several = ", " + table["start"] if table["start"].nunique() > 1 else ""
+    search = table["name"].str.split(",").str[0]
+    rows = with_state(table).assign(panel=table["n"].map("{:,} boids".format) + several)
+    return rows.iloc[np.argsort(pd.factorize(search)[0], kind="stable")]
 
 
-def _by_precision(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, dict]]:
-    """Yield each precision, its rows with the column `state`, and the look of the states."""
-    shown = with_state(table)
-    look = style.lines_in_turn(list(shown["state"].unique()), "state")
-    for precision, rows in shown.groupby("precision", sort=False):
-        yield str(precision), rows, look
+def _compared(gains: Callable[[pd.DataFrame], pd.DataFrame], table: pd.DataFrame) -> pd.DataFrame:
+    """Return what a figure of gains shows, which is none of a single dot, with lines on what is left out."""
+    rows, note = comparable(table)
+    old, young = rows[rows["name"].str.endswith("steps old")], ""
+    if len(old) and set(rows["age"]) - set(old["age"]):
+        young = "no mark where a flock is younger than the order"
+    dots = gains(rows)["precision"].value_counts()
+    return _shown(rows[rows["precision"].map(dots) > 1]).assign(left_out=note, young=young)
 
 
-def _panels(rows: pd.DataFrame, names: list[str], width: float = 3.0) -> tuple[plt.Figure, list]:
-    """Make a figure with a panel for each number of boids and each start, and select its rows."""
-    several = rows["start"].nunique() > 1
-    parts = list(rows.groupby(["n", "start"], sort=False))
-    titles = [f"{n:,} boids" + (f", {start}" if several else "") for (n, start), _ in parts]
-    lines = sum(1 + name.count("\n") for name in names)
-    states = max(part["state"].nunique() if "state" in part else 1 for _, part in parts)
-    height = 1.6 + (0.22 + 0.06 * min(states, 6)) * lines
-    figure, panels = figures.panels_in_a_row(titles, width, height, margin=4.0, sharey=True)
-    return figure, [(panel, part) for panel, (_, part) in zip(panels, parts, strict=True)]
+def _with_hits(table: pd.DataFrame) -> pd.DataFrame:
+    return _shown(table[table["hit_ratio"].notna()]) if "hit_ratio" in table else table.iloc[:0]
 
 
-def _own(look: dict, part: pd.DataFrame) -> dict:
-    """Return the look of the states in a panel, so that others take no room in it."""
-    return look | {"hue_order": [state for state in look["hue_order"] if state in set(part["state"])]}
-
-
-def _draw_times(table: pd.DataFrame, out: Path) -> None:
-    """Draw the time of a step of every search in every memory order."""
-    found = statistics.over_runs(table[~table["name"].map(is_again)], [*FLOCK, "name"], "time_ms")
-    for precision, rows, look in _by_precision(found):
-        names = _names(rows)
-        figure, panels = _panels(rows, names)
-        for panel, part in panels:
-            each = 1e6 / part["n"].iloc[0]
-            figures.dots_by_name(panel, part, names, _own(look, part), "time_ms", each)
-            figures.plain_log_axis(panel, part, "time_ms", each, "time per boid and step (ns)")
-        own = table[table["precision"] == precision]
-        figures.legend_outside(panels[-1][0], "flock", [panel for panel, _ in panels])
-        neighbours = _neighbours(own)
-        for label in panels[-1][0].get_legend().get_texts():
-            label.set_text(f"{label.get_text()}\n{neighbours[label.get_text()]}")
-        title = "\n".join([f"{precision}; {statistics.caption(rows)}", *_over_peers(own)])
-        figures.titled(figure, title, out, f"times_{precision}", own)
-
-
-def _neighbours(table: pd.DataFrame) -> dict[str, str]:
-    """Describe by state how many neighbours a boid has: the mean, and the most, in the largest flocks."""
-    shown = with_state(table)
-    largest = shown[shown["n"] == shown.groupby("state")["n"].transform("max")]
+def _neighbours(rows: pd.DataFrame) -> dict[str, str]:
+    """Name states with the neighbours of a boid: the mean, and the most, in the largest flocks."""
+    largest = rows[rows["n"] == rows.groupby("state")["n"].transform("max")]
     found = largest.groupby("state")[["neighbours_mean", "neighbours_largest"]].mean()
     return {
-        str(state): f"{mean:.0f} neighbours, at most {most:.0f}"
+        str(state): f"{state}\n{mean:.0f} neighbours, at most {most:.0f}"
         for state, mean, most in found.itertuples(name=None)
     }
 
 
-def _draw_gains(found: pd.DataFrame, label: str, title: str, out: Path, name: str) -> None:
-    """Draw a figure of gains for each precision, with the noise as a grey band; none of a single dot.
-
-    Args:
-        found: rows of `statistics.gains`.
-        label: of the axis.
-        title: its lines after the first.
-        out: folder of the figures.
-        name: first word of the file names.
-    """
-    if found.empty:
-        return
-    for precision, rows, look in _by_precision(found):
-        if len(rows) < 2:
-            continue
-        names = _names(rows)
-        figure, panels = _panels(rows, names)
-        for panel, part in panels:
-            figures.dots_by_name(panel, part, names, _own(look, part), "gain")
-            figures.noise_band(panel, part, horizontal=True)
-            figures.gain_axis(panel, part, horizontal=True)
-            panel.set(xlabel=label)
-        figures.legend_outside(panels[-1][0], "flock", [panel for panel, _ in panels])
-        noise = f"; grey: noise ({TWICE} measured twice)" if rows["noise_floor"].notna().any() else ""
-        lines = f"{precision}; {statistics.caption(rows)}{noise}\n{title}"
-        figures.titled(figure, lines.strip(), out, f"{name}_{precision}", rows)
+def _notes(*columns: str) -> Callable[[pd.DataFrame], str]:
+    """Return the function that joins those texts of rows which are not empty."""
+    return lambda rows: "\n".join(filter(None, (rows[name].iloc[0] for name in columns)))
 
 
-def _draw_rungs(judged: pd.DataFrame, note: str, out: Path) -> None:
-    """Draw the gain of each rung of B1 over the one before."""
-    over = judged["name"] + "\nover " + judged["over"]
-    _draw_gains(judged.assign(name=over), "gain of a step", note, out, "rungs")
-
-
-def _draw_memory(gains: pd.DataFrame, note: str, out: Path) -> None:
-    """Draw the gain of sorted memory over shuffled memory."""
-    old = gains["name"].str.endswith("steps old")
-    young = set(gains["age"]) - set(gains.loc[old, "age"]) if old.any() else ()
-    empty = "no mark where a flock is younger than the order" if young else ""
-    title = "\n".join(filter(None, [empty, note]))
-    _draw_gains(gains, "gain of a step over shuffled memory", title, out, "memory")
-
-
-def _draw_misses(table: pd.DataFrame, out: Path) -> None:
-    """Draw the predicted misses of every search in every memory order."""
-    if "hit_ratio" not in table or table["hit_ratio"].isna().all():
-        return
-    known = table[table["hit_ratio"].notna() & ~table["name"].map(is_again)]
-    hits = known.assign(misses=1 - known["hit_ratio"])
-    for precision, rows, look in _by_precision(statistics.over_runs(hits, [*FLOCK, "name"], "misses")):
-        names = _names(rows)
-        figure, panels = _panels(rows, names)
-        for panel, part in panels:
-            figures.dots_by_name(panel, part, names, _own(look, part), "misses")
-            figures.plain_log_axis(panel, part, "misses", 1, "predicted misses, share of all reads")
-        figures.legend_outside(panels[-1][0], "flock", [panel for panel, _ in panels])
-        cache = f"`{known['model'].iloc[0]}` of {known['cache_particles'].iloc[0]:,.0f} particles"
-        runs = statistics.caption(rows) if rows["runs"].max() > 1 else "one run"
-        title = f"reads of the force kernel in a cache: model {cache}; {precision}; {runs}"
-        figures.titled(figure, title, out, f"misses_{precision}", rows)
+PANELS: dict[str, Any] = {
+    "form": DOTS, "names": Scale("", "name"), "series": "state", "title_of_series": "flock",
+    "panels": "panel", "heading": "{panel}",
+}  # fmt: skip
+VIEWS: tuple[View, ...] = (
+    lambda table, out: save_table(summary(table), out, "summary"),
+    lambda table, out: save_table(rungs(table), out, "rungs"),
+    lambda table, out: save_table(memory_gains(table), out, "memory"),
+    Chart(
+        "times_{precision}", "{state}: {best} takes {value} ns a boid and step",
+        points=Points("time_ms", scale="1e6 / n"), values=Scale("time per boid and step (ns)", log=10),
+        words=_neighbours, note=lambda rows: "\n".join([rows["precision"].iloc[0], *_over_peers(rows)]),
+        prepare=_shown, **PANELS,
+    ),
+    Chart(
+        "rungs_{precision}", "{state}: a step of {best} is {value} times as fast as the rung before",
+        points=Points("time_ms", pairs=BEFORE, compared="name"),
+        values=Scale("gain of a step", log=10, line=1),
+        words={rung: f"{rung}\nover {before}" for before, rung in pairwise(RUNGS)},
+        note=_notes("precision", "left_out"), prepare=partial(_compared, rungs), **PANELS,
+    ),
+    Chart(
+        "memory_{precision}", "{state}: {best} is {value} times as fast as in shuffled memory",
+        points=Points("time_ms", pairs=_in_shuffled, compared="name"),
+        values=Scale("gain of a step over shuffled memory", log=10, line=1),
+        note=_notes("precision", "young", "left_out"), prepare=partial(_compared, memory_gains), **PANELS,
+    ),
+    Chart(
+        "misses_{precision}", "{state}: {best} misses {value} of its reads",
+        points=Points("1 - hit_ratio"), values=Scale("predicted misses, share of all reads", log=10),
+        note="reads of the force kernel, cache `{model}` of {cache_particles} particles; {precision}",
+        prepare=_with_hits, **PANELS,
+    ),
+)  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:
@@ -585,4 +528,4 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)

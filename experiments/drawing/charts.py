@@ -54,7 +54,7 @@ _WIDTH, _HEIGHT = 2.7, 2.9  # of a panel of lines, in inches
 _LETTERS = 34  # of a line along such a panel
 _ROW, _STATE, _MARGIN = 0.21, 0.06, 0.65  # inches: of a row of dots, for each more state, around the rows
 _LEAST_ROWS = 5  # a figure of fewer rows of dots is as high, so that its title has room
-_LETTER, _SHORT = 0.065, 12  # inches of a letter of a name, letters that have room beside a panel
+_LETTER, _SHORT, _ROOM = 0.065, 12, 2.0  # inches of a letter; letters, and inches, that fit beside panels
 _BOUND: dict[str, Any] = {"color": "#6B4F3A", "linestyle": ":", "linewidth": 1}
 _FITTED: dict[str, Any] = {"linestyle": ":", "linewidth": 2.2, "alpha": 0.7}
 _IS_BOUND = "bound"  # of lines of markers
@@ -324,9 +324,7 @@ def _panels(chart: Chart, grid: list[list[Part]], shared: Names) -> tuple[Figure
     row = 0.5 if chart.form == BARS and len(grid[0]) == 1 else _ROW + _STATE * (min(states, 6) - 1)
     height = _HEIGHT if chart.form == LINES else row * max(len(shared.names), _LEAST_ROWS) + _MARGIN
     width = 2 * _WIDTH if chart.form == BARS and len(grid[0]) == 1 else _WIDTH * len(grid[0])
-    longest = max((len(_worded(shared, chart.names.column, name)) for name in shared.names), default=0)
-    width += 1.4 + _LETTER * max(0, longest - _SHORT)
-    size = (width, height * len(grid) + 0.5)
+    size = (width + 1.4 + _beside(chart, shared), height * len(grid) + 0.5)
     beside, is_dots = shared.is_beside, chart.form == DOTS
     is_shared = is_dots or (chart.form == BARS and not chart.whole)
     sharex = "row" if is_shared and not _has_own_axes(chart, shared) else "none"
@@ -342,6 +340,15 @@ def _panels(chart: Chart, grid: list[list[Part]], shared: Names) -> tuple[Figure
                 words = {name: _worded(shared, name, value) for name, value in part.at.items()}
                 panel.set_title(filled(template, words))
     return figure, panels
+
+
+def _beside(chart: Chart, shared: Names) -> float:
+    """Return the inches that long names, and those of a series of rows of dots, need beside the panels."""
+    columns = {chart.names.column: shared.names}
+    columns |= {chart.series: shared.series} if chart.form == DOTS and chart.series else {}
+    texts = [[_worded(shared, column, name) for name in names] for column, names in columns.items()]
+    letters = [max((len(line) for text in of for line in text.split("\n")), default=0) for of in texts]
+    return max(0.0, _LETTER * (letters[0] - _SHORT), _LETTER * sum(letters) - _ROOM)
 
 
 def _worded(shared: Names, column: str, value: Any) -> str:
@@ -360,7 +367,7 @@ def _dots(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
         rows = rows.assign(name=part.found[column], state=rows[look["hue"]])
         look["hue_order"] = [name for name in look["hue_order"] if name in set(rows["state"])]
         figures.dots_by_name(panel, rows, names, look, VALUE)
-    if part.points.pairs:
+    if part.points.pairs and not chart.series:
         same = part.found[_is_same(part.found)]
         hollow: dict[str, Any] = {
             "color": style.TURNS[0],
@@ -605,7 +612,7 @@ def _title(chart: Chart, measure: tuple, grid: Sequence[Sequence[Part]], shared:
     about = _about(points, found, shared.rows) if has_interval else ""
     if any(np.isfinite(_floor(part.found)) for line in grid for part in line):
         about += "; grey: noise (one case measured twice)"
-    if points.pairs and _is_same(found).any():
+    if points.pairs and not chart.series and _is_same(found).any():
         about += "; hollow: no difference"
     if chart.form == BARS and any(_parts(chart, part.found, shared)[2] for line in grid for part in line):
         about += f"; {_NOTE}"

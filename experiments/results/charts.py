@@ -506,7 +506,9 @@ def facts(chart: Chart, rows: pd.DataFrame, found: pd.DataFrame) -> dict[str, st
     first = first[first[chart.series] == chart.whole] if chart.whole else first
     at: list[Any] = headline(first, *cases).sort_values(VALUE, ascending=not is_gain).to_dict("records")
     best, worst = at[0], at[-1]
-    words |= {name: word(name, best[name]) for name in cases}
+    words |= {
+        name: of if isinstance(of := best[name], str) else word(name, of) for name in cases
+    }  # no name, so not quoted
     words |= {"value": _said(best, is_gain), "of_worst": _said(worst, is_gain), OVER: str(best.get(OVER, ""))}
     low, high = sorted((best[VALUE], worst[VALUE]))
     words["times"] = rounded(high / low if low else math.nan)

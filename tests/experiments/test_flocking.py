@@ -7,6 +7,8 @@ import pytest
 
 import md
 from experiments import flocking
+from experiments.drawing import style
+from experiments.drawing.charts import draw
 from experiments.peers.numpy_flock import numpy_flock_step
 from experiments.processes.separate_run import all_rows
 from experiments.results.baselines import again
@@ -167,20 +169,20 @@ def timed(times: dict, runs: int = 2, **flock) -> pd.DataFrame:
 def test_figures_of_a_precision_hold_its_own_flocks_and_peers(tmp_path, monkeypatch):
     titles, legends = {}, {}
 
-    def keep(figure, title, out, name, rows=None):
-        titles[name] = title.replace("\n", " ")
-        legends[name] = [label.get_text() for label in figure.axes[-1].get_legend().get_texts()]
+    def keep(figure, out, name, rows):
+        titles[name] = figure.get_suptitle().replace("\n", " ")
+        legends[name] = [label.get_text() for label in figure.axes[0].get_legend().get_texts()]
         plt.close(figure)
 
-    monkeypatch.setattr(flocking.figures, "titled", keep)
+    monkeypatch.setattr(style, "save", keep)
     peers = {"numpy and cKDTree, shuffled": 20.0, "numpy and cKDTree, hilbert": 10.0}
     double = timed(TIMES | peers, precision="float64").assign(neighbours_mean=70.0)
-    flocking.draw(pd.concat([timed(TIMES).assign(neighbours_mean=30.0), double]), tmp_path)
+    draw(flocking.VIEWS, pd.concat([timed(TIMES).assign(neighbours_mean=30.0), double]), tmp_path)
     assert "10 (10 to 10) times as fast as numpy and cKDTree, hilbert (target: 5)" in titles["times_float64"]
     assert "numpy" not in titles["times_float32"]
     assert legends["times_float64"] == ["uniform, 9 steps\n70 neighbours, at most 0"]
     assert legends["times_float32"] == ["uniform, 9 steps\n30 neighbours, at most 0"]
-    assert "grey: noise (coherent measured twice)" in titles["memory_float64"]
+    assert "grey: noise (one case measured twice)" in titles["memory_float64"]
     assert "memory_float32" not in titles  # of a single dot
     memory = pd.read_csv(tmp_path / "memory.csv").set_index(["precision", "name"])
     assert memory.loc[("float32", "scattered, hilbert fresh"), "gain"] == pytest.approx(2)
