@@ -26,29 +26,35 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from experiments.core import Axis, Settings, figures, main, save_table, style
+from experiments.core import Axis, Settings, figures, main, save_table
 from experiments.core.terminal import FEW_PARTICLES
 from experiments.drawing.film import WITHOUT, can_film, film
 from experiments.drawing.headings import Headings
 from experiments.prediction.flocks import RULES, SOURCE_DENSITY, STARTS, Aging, Flock, densest, structure
 from experiments.results.answers import Answer, listed, rounded, rows_of
+from experiments.results.charts import LINES, Chart, Points, Scale, View
 from md import State
 from md.simulation import PRECISIONS
 
 ALIGNED = 0.5  # heading correlation from which near boids count as aligned
 CLUSTERED = 2.0  # clustering from which positions count as clustered
 CLUMPED = 0.5  # nearest_over_random below which boids lie in clumps
+THRESHOLDS = (
+    f"aligned: heading correlation of near boids from {ALIGNED:g}; clusters: variance over mean of boids in "
+    f"cells of side 5 from {CLUSTERED:g};\n"
+    f"clumps: distance to the nearest below {CLUMPED:g} of random positions"
+)
 LETTERS = 44  # in a line of a panel's title
 ACROSS = 2  # panels in a row of the still
 RATE = 12.0  # pictures of the film a second
 _CASE = ["dim", "rules", "start", "density", "n"]
-_PANELS = {
-    "neighbours_mean": "mean number of neighbours",
-    "order_parameter": "order parameter",
-    "heading_correlation": "heading correlation\nof near boids",
-    "clustering": "clustering of positions\n(1: random)",
-    "nearest_over_random": "distance to the nearest\n(1: random positions)",
-    "speed_mean": "mean speed",
+_MEASURES = {
+    "neighbours_mean": Scale("mean number of neighbours", ends=(0, None)),
+    "order_parameter": Scale("order parameter", ends=(0, 1)),
+    "heading_correlation": Scale("heading correlation of near boids", line=ALIGNED),
+    "clustering": Scale("clustering of positions (1: random)", log=10, line=CLUSTERED),
+    "nearest_over_random": Scale("distance to the nearest (1: random)", ends=(0, None), line=CLUMPED),
+    "speed_mean": Scale("mean speed", ends=(0, None)),
 }
 
 
@@ -135,46 +141,35 @@ def _picture(case: Config, state: State, step: int, cutoff: float) -> Iterator[d
         yield {"what": "boid", "step": step} | at_boid | picture
 
 
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw the structure over time, and a still and a film of each flock."""
-    seen = table[table["what"] == "structure"]
-    found = summary(seen)
-    save_table(found, out, "summary")
-    _draw_structure(seen, found, out)
-    boids = table[(table["what"] == "boid") & (table["repeat"] == table["repeat"].min())]
-    if boids.empty:
-        return
-    _draw_still(boids, found, out)
-    films = [rows for _, rows in boids.groupby(_CASE, sort=False) if rows["step"].nunique() > 1]
-    for rows in films:
-        _film(rows, out, figures.file_name("film", pd.concat(films), _CASE, tuple(rows[_CASE].iloc[0])))
-
-
-def _draw_still(boids: pd.DataFrame, found: pd.DataFrame, out: Path) -> None:
+def _stills(table: pd.DataFrame, out: Path) -> None:
     """Draw the end of each flock, in rows of `ACROSS` panels."""
+    found, boids = summary(table), _boids(table)
     parts = list(boids.groupby(_CASE, sort=False))
-    across = min(ACROSS, len(parts))
-    down = -(-len(parts) // across)
+    if not parts:
+        return
+    across, down = min(ACROSS, len(parts)), -(-len(parts) // ACROSS)
     size = (3.4 * across + 1.0, 4.1 * down + 0.6)
     figure, panels = plt.subplots(down, across, figsize=size, squeeze=False)
     for panel in panels.flat[len(parts) :]:
         panel.set_axis_off()
     for panel, (key, rows) in zip(panels.flat, parts, strict=False):
         panel.set_title(_named(key, found, with_speed=True), fontsize=8)
-        shown = Headings(panel, rows["window"].iloc[0], rows["window"].iloc[0])
+        first = rows.iloc[0]
+        shown = Headings(panel, first["window"], first["window"])
         _show(shown, rows[rows["step"] == rows["step"].max()])
-        if rows["dim"].iloc[0] == 3:
-            first = rows.iloc[0]
-            places = {axis: f"{axis} - {first[f'corner_{axis}']:.1f} (units of length)" for axis in "xy"}
-            panel.set(xlabel=places["x"], ylabel=places["y"])
+        if first["dim"] == 3:
+            x, y = (f"{axis} - {first[f'corner_{axis}']:.1f} (units of length)" for axis in "xy")
+            panel.set(xlabel=x, ylabel=y)
     _heading_bar(figure, shown, panels.ravel().tolist(), boids)
-    slab = boids["slab"].dropna()
-    lines = [f"after {boids['step'].max():,} steps, one repeat", *_thresholds()]
-    if len(slab):
-        lines.append(
-            f"3D: a slab {slab.iloc[0]:g} thick along z around the densest cell, moved to the middle"
-        )
+    lines = [f"after {boids['step'].max():,} steps, one repeat", THRESHOLDS]
+    for slab in boids["slab"].dropna().unique():
+        lines.append(f"3D: a slab {slab:g} thick along z around the densest cell, moved to the middle")
     figures.titled(figure, "\n".join(lines), out, "still")
+
+
+def _boids(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the boids of the pictures, which are those of the first repeat."""
+    return table[(table["what"] == "boid") & (table["repeat"] == table["repeat"].min())]
 
 
 def _heading_bar(figure: plt.Figure, shown: Headings, panels: list, boids: pd.DataFrame) -> None:
@@ -184,20 +179,11 @@ def _heading_bar(figure: plt.Figure, shown: Headings, panels: list, boids: pd.Da
     bar.set_label(f"heading{plane} (degrees from x)", fontsize=8)
 
 
-def _thresholds() -> list[str]:
-    """Describe the limits of the words in titles."""
-    return [
-        f"aligned: heading correlation of near boids from {ALIGNED:g}; clusters: variance over mean of boids "
-        f"in cells of side 5 from {CLUSTERED:g};",
-        f"clumps: distance to the nearest below {CLUMPED:g} of random positions",
-    ]
-
-
-def summary(seen: pd.DataFrame) -> pd.DataFrame:
+def summary(table: pd.DataFrame) -> pd.DataFrame:
     """List for each flock its structure at the end (median over repeats), and since when there are flocks.
 
     Args:
-        seen: rows of observations.
+        table: with rows of observations.
 
     Returns:
         A row for each flock. `aligned_from_step`, `clustered_from_step` and `clumped_from_step` are the first
@@ -206,8 +192,8 @@ def summary(seen: pd.DataFrame) -> pd.DataFrame:
         hold to the end; None if it holds at the end, or never held.
     """
     rows = []
-    for key, part in seen.groupby(_CASE, sort=False):
-        middle = part.groupby("step")[[*_PANELS, "neighbours_largest"]].median()
+    for key, part in table[table["what"] == "structure"].groupby(_CASE, sort=False):
+        middle = part.groupby("step")[[*_MEASURES, "neighbours_largest"]].median()
         conditions = {
             "aligned": middle["heading_correlation"] >= ALIGNED,
             "clustered": middle["clustering"] >= CLUSTERED,
@@ -256,63 +242,63 @@ def _named(key: tuple, found: pd.DataFrame, with_speed: bool = False) -> str:
     return "\n".join([f"{', '.join(parts)}:", *wrap(", ".join(words), LETTERS)])
 
 
-def _draw_structure(seen: pd.DataFrame, found: pd.DataFrame, out: Path) -> None:
-    """Draw each measure of the structure over the steps, a figure for each number of axes."""
-    names = {key: _named(key, found).replace("\n", " ") for key, _ in seen.groupby(_CASE, sort=False)}
-    named = seen.assign(line=[names[key] for key in seen[_CASE].itertuples(index=False, name=None)])
-    for dim, lines in named.groupby("dim", sort=False):
-        look = style.lines_in_turn(list(lines["line"].unique()), "line") | {"markersize": 4}
-        figure, grid = plt.subplots(2, len(_PANELS) // 2, figsize=(8.8, 6.0), sharex=True)
-        panels = list(grid.flat)
-        for panel, (column, label) in zip(panels, _PANELS.items(), strict=True):
-            figures.median_lines(panel, lines, "step", column, look)
-            panel.set(xscale="symlog", xlabel="steps", ylabel=label, xlim=(0, None))
-            if panel in panels[:3]:
-                panel.set(xlabel="")
-        for panel in (panels[0], panels[4], panels[5]):
-            panel.set(ylim=(0, None))
-        panels[1].set(ylim=(0, 1))
-        for panel, limit in ((panels[2], ALIGNED), (panels[3], CLUSTERED), (panels[4], CLUMPED)):
-            panel.axhline(limit, color="0.6", linewidth=0.8, linestyle=":", zorder=0)
-        panels[3].set(yscale="log")
-        figures.plain_log_ticks(panels[3])
-        names_of_lines = panels[0].get_legend_handles_labels()
-        figure.legend(*names_of_lines, loc="outside lower center", ncols=2, fontsize=8)
-        sizes = ", ".join(f"{n:,}" for n in sorted(lines["n"].unique()))
-        repeats = lines["repeat"].nunique()
-        spread = f"median and range over {repeats} repeats" if repeats > 1 else "one repeat"
-        title = "\n".join([f"{dim}D; {sizes} boids; {spread}; dotted: limits of the words", *_thresholds()])
-        figures.titled(figure, title, out, figures.file_name("structure", seen, ["dim"], (dim,)), lines)
+def _structures(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the observations with a name of each flock, and words for its end."""
+    seen, found = table[table["what"] == "structure"], summary(table)
+    rows = []
+    for key, part in seen.groupby(_CASE, sort=False):
+        flock, *words = _named(key, found).splitlines()
+        line = flock.removesuffix(":").partition(", ")[2]
+        rows.append(part.assign(line=line, words=f"{line}: {' '.join(words)}", spread_over="repeats"))
+    return pd.concat(rows, ignore_index=True)
 
 
 def _show(shown: Headings, rows: pd.DataFrame) -> None:
     shown.show(rows["x"].to_numpy(), rows["y"].to_numpy(), rows["heading"].to_numpy())
 
 
-def _film(boids: pd.DataFrame, out: Path, name: str) -> None:
-    """Film a flock."""
-    if not can_film():
+def _films(table: pd.DataFrame, out: Path) -> None:
+    """Film the flocks that have several pictures."""
+    flocks = [rows for _, rows in _boids(table).groupby(_CASE, sort=False) if rows["step"].nunique() > 1]
+    if flocks and not can_film():
         print(WITHOUT, file=sys.stderr)
         return
-    figure, panel = plt.subplots(figsize=(6.4, 5.6), dpi=110)
-    shown = Headings(panel, boids["window"].iloc[0], boids["window"].iloc[0])
-    _heading_bar(figure, shown, [panel], boids)
-    first = boids.iloc[0]
+    for boids in flocks:
+        figure, panel = plt.subplots(figsize=(6.4, 5.6), dpi=110)
+        first = boids.iloc[0]
+        shown = Headings(panel, first["window"], first["window"])
+        _heading_bar(figure, shown, [panel], boids)
+        name = figures.file_name("film", pd.concat(flocks), _CASE, tuple(first[_CASE]))
+        film(figure, _pictures(boids, panel, shown), out / f"{name}.mp4", rate=RATE)
 
-    def pictures() -> Iterator[None]:
-        for step, rows in boids.groupby("step"):
-            _show(shown, rows)
-            speed = rows["speed_mean"].iloc[0]
-            words = f"{first['dim']}D, {first['rules']}, step {step}, mean speed {speed:.2f}"
-            panel.set_title(words.replace("_", " "), fontsize=9)
-            yield
 
-    film(figure, pictures(), out / f"{name}.mp4", rate=RATE)
+def _pictures(boids: pd.DataFrame, panel: plt.Axes, shown: Headings) -> Iterator[None]:
+    """Show one picture of a film after the other."""
+    for step, rows in boids.groupby("step"):
+        _show(shown, rows)
+        first = rows.iloc[0]
+        words = f"{first['dim']}D, {first['rules']}, step {step}, mean speed {first['speed_mean']:.2f}"
+        panel.set_title(words.replace("_", " "), fontsize=9)
+        yield
+
+
+VIEWS: tuple[View, ...] = (
+    lambda table, out: save_table(summary(table), out, "summary"),
+    Chart(
+        "structure", "{dim}D, {n} boids: after {step} steps a boid has {of_worst} neighbours, {worst}", LINES,
+        tuple(Points(name, values=scale) for name, scale in _MEASURES.items()),
+        Scale("steps", "step", log=10, from_zero=True), _MEASURES["neighbours_mean"], "line", files=("dim",),
+        note=lambda rows: "\n".join([*rows["words"].unique(), f"grey: limits of the words; {THRESHOLDS}"]),
+        gaps=False, prepare=_structures,
+    ),
+    _stills,
+    _films,
+)  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:
     """Say since which step boids are aligned, clustered and clumped."""
-    found = summary(table[table["what"] == "structure"])
+    found = summary(table)
     cells = {
         "aligned": lambda row: _since_when(row, "aligned"),
         "clustered": lambda row: _since_when(row, "clustered"),
@@ -340,4 +326,4 @@ def _since_when(row: dict, name: str) -> str:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FEW_PARTICLES, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FEW_PARTICLES, minutes=MINUTES)

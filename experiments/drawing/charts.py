@@ -625,5 +625,7 @@ def _about(points: Points, found: pd.DataFrame, rows: pd.DataFrame) -> str:
         return gains.caption(found)
     over = str(rows.get("spread_over", pd.Series([points.repeated])).iloc[0])
     several = int(found["runs"].max())
-    one = {"gases": "one gas", "runs": "one run, no verdict"}.get(over, f"one of {over}")
+    one = {"gases": "one gas", "runs": "one run, no verdict", "repeats": "one repeat"}.get(
+        over, f"one of {over}"
+    )
     return f"median and range over {several} {over}" if several > 1 else one

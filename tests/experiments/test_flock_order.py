@@ -7,6 +7,8 @@ import pytest
 
 from experiments import flock_order
 from experiments.core import main
+from experiments.drawing import style
+from experiments.drawing.charts import draw
 from experiments.drawing.film import can_film
 from experiments.prediction.flocks import Flock
 from tests.experiments.runs import one, run
@@ -27,7 +29,7 @@ def test_boids_gather_under_a_weak_separation_alone(tmp_path, monkeypatch):
             flock_order, tmp_path, "--quick", "--n", "1500", "--dim", "3", "--steps", "80",
             "--observations", "3", "--rules", "source", "weak_separation", "--precision", "float64",
         )  # fmt: skip
-    parts = flock_order.Config, whole, flock_order.draw, {}
+    parts = flock_order.Config, whole, flock_order.VIEWS, {}
     (folder,) = (tmp_path / "flock_order").iterdir()
     main(*parts, ["--resume", str(folder)])
     found = pd.read_csv(folder / "summary.csv").set_index("rules")
@@ -80,7 +82,7 @@ def seen(**measures) -> pd.DataFrame:
               "heading_correlation": 0.0, "nearest_over_random": 1.0, "speed_mean": 1.0}  # fmt: skip
     case = {"dim": 2, "rules": "source", "start": "clusters", "density": 0.125, "n": 1000, "repeat": 0}
     rows = pd.DataFrame([case | random | {"step": step} for step in (0, 10, 20)])
-    return rows.assign(**measures)
+    return rows.assign(what="structure", **measures)
 
 
 def test_flocks_last_from_a_step_on_only_if_they_are_there_at_the_end():
@@ -97,18 +99,18 @@ def test_flocks_last_from_a_step_on_only_if_they_are_there_at_the_end():
 def test_titles_tell_clumps_from_clusters_and_one_repeat_from_several(tmp_path, monkeypatch):
     titles = {}
 
-    def keep(figure, title, out, name, rows=None):
-        titles[name] = title, [panel.get_title() for panel in figure.axes]
+    def keep(figure, out, name, rows):
+        titles[name] = figure.get_suptitle(), [panel.get_title() for panel in figure.axes]
         plt.close(figure)
 
-    monkeypatch.setattr(flock_order.figures, "titled", keep)
+    monkeypatch.setattr(style, "save", keep)
     boid = {"what": "boid", "step": 20, "window": 10.0, "x": 1.0, "y": 2.0, "heading": 90, "corner_x": 3.0,
             "corner_y": 4.0, "slab": 5.0, "speed_mean": 0.1}  # fmt: skip
     parts = []
     for dim, density in ((2, 0.1), (2, 0.2), (2, 0.3), (2, 0.4), (3, 0.1)):
-        rows = seen(nearest_over_random=0.2).assign(what="structure", dim=dim, density=density)
+        rows = seen(nearest_over_random=0.2).assign(dim=dim, density=density)
         parts += [rows, rows[:1].assign(**boid | ({} if dim == 3 else {"slab": np.nan}))]
-    flock_order.draw(pd.concat(parts, ignore_index=True), tmp_path)
+    draw(flock_order.VIEWS, pd.concat(parts, ignore_index=True), tmp_path)
     assert set(titles) == {"structure_2", "structure_3", "still"}
     assert "one repeat" in titles["structure_2"][0]
     title, panels = titles["still"]
