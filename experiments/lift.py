@@ -12,7 +12,6 @@ thin that they are an ideal gas of two dimensions, sqrt(2 T / m).
 """
 
 import math
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,14 +20,14 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 
 import md
-from experiments.core import Axis, Settings, figures, main, save_table, style, values
+from experiments.core import Axis, Settings, main, style, values
 from experiments.core.terminal import FEW_PARTICLES
-from experiments.drawing.film import WITHOUT, can_film, film
+from experiments.drawing.film import film_or_say
 from experiments.drawing.flow import Flow
 from experiments.results.answers import Answer, rounded, rows_of
+from experiments.results.charts import FIRST, LINES, MEAN, Chart, Points, Scale, Table
 from md.boundaries import Walls
 from md.laws import SpringDashpot
 from md.laws.spring_dashpot import require_resolved
@@ -88,15 +87,9 @@ class Config(Settings):
         self.check_above_zero({
             "filling_fraction": 0.5, "mach": 100.0, "contact_time": 1.0, "chords": 1e4,
         })  # fmt: skip
-        least = {
-            "chord": 10,
-            "steps_per_contact": 8,
-            "chords_before": 0,
-            "blocks": 2,
-            "cells": 8,
-            "frames": 0,
-        }
-        self.check_least(least)
+        self.check_least({
+            "chord": 10, "steps_per_contact": 8, "chords_before": 0, "blocks": 2, "cells": 8, "frames": 0,
+        })  # fmt: skip
         require_resolved("--restitution", self.restitution, self.steps_per_contact)
         self.check("angle", low=-45, high=45, unit="degrees")
         tunnel = LENGTH * HEIGHT * min(self.chord, 1e100) ** 2
@@ -210,25 +203,6 @@ def _surface(case: Config, common: dict, wing: md.Wing, force: np.ndarray) -> It
                         "length_d": length[k], "surface_pressure_coefficient": share}  # fmt: skip
 
 
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw lift and drag over the angle, pressure along the chord, a map for each angle, and a film."""
-    blocks = table[table["what"] == "block"]
-    style.save(_polar(blocks), out, "lift_and_drag")
-    style.save(_surfaces(table[table["what"] == "segment"]), out, "surface")
-    cells, frames = table[table["what"] == "cell"], table[table["what"] == "frame"]
-    for (airfoil, mach, phi), every in cells.groupby(_GROUP, sort=False):
-        for angle, rows in every.groupby("angle", sort=False):  # all angles on one colour scale
-            if rows["n"].iloc[0] < len(rows[["x_d", "y_d"]].drop_duplicates()):
-                continue  # of fewer discs than cells it is noise
-            words = Path(str(airfoil)).stem, f"{mach:g}", f"{phi:g}", f"{angle:g}"
-            name = "_".join(words).replace(".", "p")
-            style.save(_map(rows, every)[0], out, f"map_{name}", rows)
-    save_table(summary(table), out, "summary")
-    if len(frames):
-        last = frames[frames["case"] == frames["case"].max()]
-        _film(last, out / "film.mp4")
-
-
 def summary(table: pd.DataFrame) -> pd.DataFrame:
     """Average each case: lift and drag with standard errors over blocks, pressures below and above.
 
@@ -250,63 +224,44 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index()
 
 
-def _polar(blocks: pd.DataFrame) -> plt.Figure:
-    figure, panels = figures.panels_in_a_row(["", ""], 3.7, margin=0)
-    several = [name for name in _GROUP if blocks[name].nunique() > 1]
-    names = blocks[several].astype(str).agg(", ".join, axis=1) if several else blocks["airfoil"].map(_named)
-    blocks = blocks.assign(name=names)
-    look = style.lines_in_turn(list(dict.fromkeys(names)), "name") | {"markersize": 5}
-    angles = np.radians(np.linspace(blocks["angle"].min(), blocks["angle"].max(), 101))
-    push = 2 * np.sin(angles) * np.abs(np.sin(angles))  # along the normal, if the discs lose theirs
-    plates = push * np.cos(angles), push * np.sin(angles)
-    for panel, what, plate in zip(panels, ("lift", "drag"), plates, strict=True):
-        first = what == "lift"
-        spread = {"errorbar": ("se", 2), "err_style": "bars", "legend": first}
-        sns.lineplot(blocks, x="angle", y=f"{what}_coefficient", ax=panel, **spread, **look)
-        for size, line, name in ((2, "--", "plate, rebound"), (1, ":", "plate, Newton")):
-            at: dict[str, Any] = {"linestyle": line, "color": "0.5", "label": name if first else None}
-            panel.plot(np.degrees(angles), size * plate, **at)
-        panel.axhline(0, color="0.8", linewidth=0.8, zorder=0)
-        panel.set(xlabel="angle of attack (degrees)", ylabel=f"{what} coefficient")
-    panels[0].legend(title=None, fontsize=7)
-    figure.suptitle("mean over blocks of time, and twice its standard error", fontsize=9)
-    return figure
-
-
 def _named(airfoil: str) -> str:
     return f"NACA {airfoil}" if airfoil.isdigit() else Path(airfoil).stem
 
 
-def _surfaces(segments: pd.DataFrame) -> plt.Figure:
-    """Draw the pressure along the chord of each side, for the first stream, in bins of the chord.
+def _polar(table: pd.DataFrame) -> pd.DataFrame:
+    """Name the stream of each block, and add the coefficients of a plate whose discs rebound, or stop.
+
+    Discs that lose their velocity along the normal push it as Newton says, those that rebound twice as much.
+    """
+    blocks = table[table["what"] == "block"]
+    several = [name for name in _GROUP if blocks[name].nunique() > 1]
+    names = blocks[several].astype(str).agg(", ".join, axis=1) if several else blocks["airfoil"].map(_named)
+    angles = np.linspace(blocks["angle"].min(), blocks["angle"].max(), 101)
+    turned = np.radians(angles)
+    push = 2 * np.sin(turned) * np.abs(np.sin(turned))
+    sides = {"lift_of_plate": push * np.cos(turned), "drag_of_plate": push * np.sin(turned)}
+    plate = pd.DataFrame({"angle": angles, "repeat": 0, "stream": names.iloc[0]} | sides)
+    return pd.concat([blocks.assign(stream=names), plate], ignore_index=True)
+
+
+def _surface_of(table: pd.DataFrame) -> pd.DataFrame:
+    """Average the pressure along the chord of each side, in bins of the chord, by the lengths of segments.
 
     A symmetric airfoil at a negative angle is that at the positive one with its sides exchanged, so that
     negative angles are left out if all of them have their counterpart.
     """
-    keys = ["side", "angle", "bin"]
-    several = [name for name in _GROUP if segments[name].nunique() > 1]
-    for name in several:
-        segments = segments[segments[name] == segments[name].iloc[0]]
+    segments = table[table["what"] == "segment"]
     number = np.clip((segments["x_chords"] * BINS).astype(int), 0, BINS - 1)
     push = segments["surface_pressure_coefficient"] * segments["length_d"]
+    keys = [*_GROUP, "side", "angle", "bin"]
     sums = segments.assign(bin=number, push=push).groupby(keys)[["push", "length_d"]].sum().reset_index()
     sums = sums.assign(x=(sums["bin"] + 0.5) / BINS, pressure=sums["push"] / sums["length_d"])
-    angles = sorted(sums["angle"].unique())
-    note = ""
-    if any(angle < 0 for angle in angles) and {-angle for angle in angles if angle < 0} <= set(angles):
-        angles = [angle for angle in angles if angle >= 0]
-        note = "; negative angles in the table"
-    sums = sums.assign(line=[f"{angle:g} degrees" for angle in sums["angle"]])
-    look = style.steps_in_turn([f"{angle:g} degrees" for angle in angles], "line") | {"markersize": 3.5}
-    figure, panels = figures.panels_in_a_row(["lower side", "upper side"], 3.2, 2.9, 1.0, sharey=True)
-    for panel, side in zip(panels, ("lower", "upper"), strict=True):
-        figures.median_lines(panel, sums[sums["side"] == side], "x", "pressure", look)
-        panel.set(xlabel="along the chord (chords)")
-    panels[0].set_ylabel("pressure over the stream's\ndynamic pressure")
-    figures.name_lines(panels[-1], "angle of attack")
-    words = f"{_named(segments['airfoil'].iloc[0])}, Mach {segments['mach'].iloc[0]:g}"
-    figure.suptitle(f"pressure on the surface, {words}; means over the run, no spread recorded{note}")
-    return figure
+    angles = set(sums["angle"])
+    is_twice = {-angle for angle in angles if angle < 0} <= angles
+    sums = sums[sums["angle"] >= 0] if is_twice else sums
+    most = sums.groupby(_GROUP)["pressure"].transform("max").map(rounded)
+    note = "; negative angles in the table" if is_twice and min(angles) < 0 else ""
+    return sums.assign(repeat=0, most=most, note=note, named=sums["airfoil"].map(_named))
 
 
 def _map(rows: pd.DataFrame, every: pd.DataFrame) -> tuple[plt.Figure, Flow]:
@@ -334,19 +289,48 @@ def _grid(rows: pd.DataFrame) -> np.ndarray:
     return rows.pivot_table("pressure_coefficient", index="y_d", columns="x_d", dropna=False).to_numpy()
 
 
-def _film(frames: pd.DataFrame, path: Path) -> None:
-    """Film the pictures of a case, 16 steps apart."""
-    if not can_film():
-        print(WITHOUT, file=sys.stderr)
+def _maps(table: pd.DataFrame, out: Path) -> None:
+    """Draw a map for each angle; all angles of a stream are on one colour scale."""
+    for (airfoil, mach, phi), every in table[table["what"] == "cell"].groupby(_GROUP, sort=False):
+        for angle, rows in every.groupby("angle", sort=False):
+            if rows["n"].iloc[0] < len(rows[["x_d", "y_d"]].drop_duplicates()):
+                continue  # of fewer discs than cells it is noise
+            words = Path(str(airfoil)).stem, f"{mach:g}", f"{phi:g}", f"{angle:g}"
+            style.save(_map(rows, every)[0], out, f"map_{'_'.join(words).replace('.', 'p')}", rows)
+
+
+def _film(table: pd.DataFrame, out: Path) -> None:
+    """Film the pictures of the last case, 16 steps apart."""
+    frames = table[table["what"] == "frame"]
+    if frames.empty:
         return
+    frames = frames[frames["case"] == frames["case"].max()]
     figure, shown = _map(frames[frames["frame"] == 0], frames)
+    film_or_say(figure, (shown.show(_grid(rows)) for _, rows in frames.groupby("frame")), out / "film.mp4")
 
-    def pictures() -> Iterator[None]:
-        for _, rows in frames.groupby("frame"):
-            shown.show(_grid(rows))
-            yield
 
-    film(figure, pictures(), path)
+_LIFT, _DRAG = Scale("lift coefficient", line=0), Scale("drag coefficient", line=0)
+VIEWS = (
+    Chart(
+        "lift_and_drag", "At {angle} degrees {worst} has a lift coefficient of {of_worst}", LINES,
+        (Points("lift_coefficient", statistic=MEAN, values=_LIFT, repeated="blocks of time"),
+         Points("drag_coefficient", statistic=MEAN, values=_DRAG, repeated="blocks of time")),
+        Scale("angle of attack (degrees)", "angle"), _LIFT, "stream", prepare=_polar,
+        bounds=tuple(Points(f"{factor} * {what}_of_plate", statistic=FIRST, values=values, label=label)
+                     for factor, label in ((1, "plate, Newton"), (2, "plate, rebound"))
+                     for what, values in (("lift", _LIFT), ("drag", _DRAG))),
+    ),
+    Chart(
+        "surface", "The pressure on the surface is up to {most} of the stream's dynamic pressure", LINES,
+        Points("pressure", statistic=FIRST), Scale("along the chord (chords)", "x"),
+        Scale("pressure over the stream's dynamic pressure"), "angle", "angle of attack (degrees)", "side",
+        "{side} side", files=tuple(_GROUP), prepare=_surface_of,
+        note="{named}, Mach {mach}; means over the run, no spread recorded{note}",
+    ),
+    Table("summary", summary),
+    _maps,
+    _film,
+)  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:
@@ -374,4 +358,4 @@ def _with_error(row: dict, name: str) -> str:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FEW_PARTICLES, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FEW_PARTICLES, minutes=MINUTES)

@@ -27,6 +27,7 @@ from experiments.results.charts import (
     HIGH,
     LINES,
     LOW,
+    MEAN,
     MIDDLE,
     OVER,
     VALUE,
@@ -58,6 +59,7 @@ _LETTER, _SHORT, _ROOM = 0.065, 12, 2.0  # inches of a letter; letters, and inch
 _BOUND: dict[str, Any] = {"color": "#6B4F3A", "linestyle": ":", "linewidth": 1}
 _FITTED: dict[str, Any] = {"linestyle": ":", "linewidth": 2.2, "alpha": 0.7}
 _IS_BOUND = "bound"  # of lines of markers
+_DASHES = (":", "--", "-.")  # of bounds
 _MARK: dict[str, Any] = {"color": "#D00000", "marker": "s", "linestyle": "", "markerfacecolor": "none"}
 _SHADES = (
     ("#56B4E9", ""),
@@ -376,7 +378,7 @@ def _dots(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
             "zorder": 3,
         }
         panel.plot(same[VALUE], [names.index(name) for name in same[column]], "o", **hollow)
-    for points in _bounds(chart):
+    for points, of_bound in _bounds(chart):
         bound = _of(estimates(shared.rows, points, [*part.at]), part.at)
         if points.each:
             rows, look = _look(chart, bound, shared, shared.series)
@@ -387,7 +389,7 @@ def _dots(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
                 container[0].set_gid(_IS_BOUND)
             panel.plot([], [], "|", color="0.3", label=points.label)
         for value in bound[VALUE] if not points.each else ():
-            panel.axvline(value, label=points.label, **_BOUND)
+            panel.axvline(value, label=points.label, **of_bound)
     panel.set_yticks(range(len(names)), [_worded(shared, column, name) for name in names])
 
 
@@ -396,9 +398,10 @@ def _is_same(found: pd.DataFrame) -> pd.Series:
     return found.get("difference", pd.Series("", index=found.index)) == gains.NO_DIFFERENCE
 
 
-def _bounds(chart: Chart) -> list[Points]:
-    """Return the bounds that belong to the panels of a chart with the axes of some of its points."""
-    return [points for points in chart.bounds if chart.beside(points) == chart]
+def _bounds(chart: Chart) -> list[tuple[Points, dict[str, Any]]]:
+    """Return the bounds of a chart that has the axes of some of its points, and their looks."""
+    shown = [points for points in chart.bounds if chart.beside(points) == chart]
+    return [(points, _BOUND | {"linestyle": dash}) for points, dash in zip(shown, _DASHES, strict=False)]
 
 
 def _lines(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
@@ -410,15 +413,15 @@ def _lines(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
         found, look = _look(chart, part.found, shared, series)
         colours |= dict(zip(map(str, series), look["palette"].values(), strict=True))
         has_ends = (found[LOW] < found[HIGH]).any() or not part.points.statistic
-        if found["of_gases"].any() or not has_ends:
+        if (found["of_gases"].any() and part.points.form != MEAN) or not has_ends:
             _plain_lines(panel, found, x, look, chart.gaps)
         else:
             figures.lines(panel, found, x, VALUE, look, log=bool(chart.names.log))
-    for points in _bounds(chart):
+    for points, of_bound in _bounds(chart):
         series = [] if points.label else [chart.series]
         bound = _of(estimates(shared.rows, points, [*part.at, x, *series]), part.at).sort_values(x)
         if points.label:
-            panel.plot(bound[x], bound[VALUE], label=points.label, **_BOUND)
+            panel.plot(bound[x], bound[VALUE], label=points.label, **of_bound)
         for _, own in bound.groupby(series) if series else ():
             panel.plot(own[x], own[VALUE], **_FITTED, color=colours[str(own[chart.series].iloc[0])])
     for marks in chart.marks:
@@ -579,7 +582,8 @@ def _limit(panel: Axes, chart: Chart, part: Part, found: pd.DataFrame, panels: S
 
 def _values_of(line: Any, across: bool) -> list[float]:
     """Return the values of a bound or of published marks, which are drawn besides what is found."""
-    if line.get_linestyle() != ":" and line.get_color() != _MARK["color"] and line.get_gid() != _IS_BOUND:
+    is_bound = line.get_linestyle() in _DASHES or line.get_gid() == _IS_BOUND
+    if not is_bound and line.get_color() != _MARK["color"]:
         return []
     return [float(value) for value in (line.get_xdata() if across else line.get_ydata())]
 
@@ -624,8 +628,8 @@ def _about(points: Points, found: pd.DataFrame, rows: pd.DataFrame) -> str:
     if not found["of_gases"].any():
         return gains.caption(found)
     over = str(rows.get("spread_over", pd.Series([points.repeated])).iloc[0])
+    if points.form == MEAN:
+        return f"mean over {over}, and twice its standard error"
     several = int(found["runs"].max())
-    one = {"gases": "one gas", "runs": "one run, no verdict", "repeats": "one repeat"}.get(
-        over, f"one of {over}"
-    )
-    return f"median and range over {several} {over}" if several > 1 else one
+    names = {"gases": "one gas", "runs": "one run, no verdict", "repeats": "one repeat"}
+    return f"median and range over {several} {over}" if several > 1 else names.get(over, f"one of {over}")

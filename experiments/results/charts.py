@@ -26,11 +26,16 @@ from sfc import checks
 
 DOTS, LINES, BARS = "dots", "lines", "bars"
 FORMS = (DOTS, LINES, BARS)
-GAIN, MEDIAN, FIRST, MIDDLE, GIVEN = "gain", "median", "first", "middle", "given"
+GAIN, MEDIAN, MEAN, FIRST, MIDDLE, GIVEN = "gain", "median", "mean", "first", "middle", "given"
 VALUE, LOW, HIGH = "value", "value_low", "value_high"  # columns of `estimates`
 OVER = "over"  # the column of baselines
 _WAYS = ("median", "mean", "max")
-_AVERAGES = {MEDIAN: ("median", "min", "max"), FIRST: ("first",) * 3, MIDDLE: ("median",) * 3}
+_AVERAGES = {
+    MEAN: ("mean",) * 3,
+    MEDIAN: ("median", "min", "max"),
+    FIRST: ("first",) * 3,
+    MIDDLE: ("median",) * 3,
+}
 Preparation = Callable[[pd.DataFrame], pd.DataFrame]
 _BROKEN = (SyntaxError, ValueError, TypeError, LookupError, AttributeError, NotImplementedError, NameError)
 
@@ -77,10 +82,11 @@ class Points:
         value: column, or a pandas expression of columns; times for a gain.
         where: pandas query that selects the rows, those of baselines among them; empty for all.
         statistic: "gain" (over a baseline, in every round), "median" (of rounds, then mean of runs with its
-            interval; of gases the median with their range), "first" (of the first row), "middle" (median of
-            all rows), these two without an interval, or "given" (a median in the rows, with its range in
-            `<value>_low` and `<value>_high` and its number in `runs`); or another one of `gains.STATISTICS`,
-            such as "over best". Empty: "gain" with a baseline, "median" without.
+            interval; of gases the median with their range), "mean" (of all rows, with twice its standard
+            error), "first" (of the first row), "middle" (median of all rows), these two without an interval,
+            "given" (in the rows, with its range in `<value>_low` and `<value>_high`, its number in `runs`),
+            or another one of `gains.STATISTICS`, such as "over best". Empty: "gain" with a baseline, "median"
+            without.
         over: baselines, values of the column `compared`, or a function of the rows that returns them. Each
             that was measured gives points, with its name in the column `over`.
         compared: column of the cases that are compared with a baseline.
@@ -465,6 +471,9 @@ def _averages(rows: pd.DataFrame, form: str, each: list[str], of_gases: bool) ->
     groups = rows.groupby(each, sort=False)[VALUE] if each else rows.assign(_=0).groupby("_")[VALUE]
     runs = rows["repeat"].nunique() if of_gases and form == MEDIAN else 1
     columns = {name: groups.agg(way) for name, way in zip(ends, how, strict=True)}
+    if form == MEAN:
+        error = 2 * groups.sem().fillna(0)
+        columns |= {LOW: columns[VALUE] - error, HIGH: columns[VALUE] + error}
     return pd.DataFrame(columns).assign(runs=runs, rounds=1).reset_index(drop=not each)
 
 
