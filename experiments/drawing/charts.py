@@ -24,6 +24,7 @@ from experiments.results.charts import (
     BARS,
     DOTS,
     FIRST,
+    GIVEN,
     HIGH,
     LINES,
     LOW,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 Draw = Callable[[pd.DataFrame, Path], Any]
 _ORDERING = "ordering"  # the column of memory orders, which have fixed looks
 _WIDTH, _HEIGHT = 2.7, 2.9  # of a panel of lines, in inches
+_TITLE_LINES, _LINE, _LETTERS_AN_INCH = 3, 0.18, 14  # of a title with room above rows of dots; one more
 _LETTERS = 34  # of a line along such a panel
 _ROW, _STATE, _MARGIN = 0.21, 0.06, 0.65  # inches: of a row of dots, for each more state, around the rows
 _LEAST_ROWS = 5  # a figure of fewer rows of dots is as high, so that its title has room
@@ -225,7 +227,12 @@ def _figure(chart: Chart, rows: pd.DataFrame) -> Figure | None:
             _limit(panel, own, part, *shown)
             _name_axes(panel, own, part, shared)
     _name_series(chart, panels, shared)
-    figure.suptitle(_title(chart, measures[0], grid, shared), fontsize=9)
+    title = _title(chart, measures[0], grid, shared)
+    if chart.form == DOTS:
+        across = _LETTERS_AN_INCH * figure.get_figwidth()
+        lines = sum(1 + int(len(line) / across) for line in title.splitlines())
+        figure.set_figheight(figure.get_figheight() + _LINE * max(0, lines - _TITLE_LINES))
+    figure.suptitle(title, fontsize=9)
     return figure
 
 
@@ -512,7 +519,13 @@ def _look(chart: Chart, found: pd.DataFrame, shared: Names, series: Sequence) ->
 def _name_axes(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
     """Name the axes, and draw the noise."""
     across, axis, found = chart.form != LINES, part.points.values or chart.values, part.found
-    if np.isfinite(floor := _floor(found)):
+    if (
+        chart.form == DOTS
+        and part.points.form == GIVEN
+        and found.get("noise_floor", pd.Series()).notna().any()
+    ):
+        figures.noise_by_name(panel, found.assign(name=found[chart.names.column]), shared.names)
+    elif np.isfinite(floor := _floor(found)):
         (panel.axvspan if across else panel.axhspan)(1 / floor, floor, color="0.92", zorder=0)
     over = str(found[OVER].iloc[0]) if OVER in found and len(found) else ""
     words = {name: word(name, shared.rows[name].iloc[0]) for name in fields_of(axis.title) if name != OVER}

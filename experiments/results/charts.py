@@ -84,7 +84,7 @@ class Points:
         statistic: "gain" (over a baseline, in every round), "median" (of rounds, then mean of runs with its
             interval; of gases the median with their range), "mean" (of all rows, with twice its standard
             error), "first" (of the first row), "middle" (median of all rows), these two without an interval,
-            "given" (in the rows, with its range in `<value>_low` and `<value>_high`, its number in `runs`),
+            "given" (with its interval in the rows of a table that the chart prepares, and with `runs`),
             or another one of `gains.STATISTICS`, such as "over best". Empty: "gain" with a baseline, "median"
             without.
         over: baselines, values of the column `compared`, or a function of the rows that returns them. Each
@@ -405,12 +405,13 @@ def estimates(table: pd.DataFrame, points: Points, each: Sequence[str]) -> pd.Da
     rows = selected(table_of("table", table, by), points)
     if rows.empty:
         return pd.DataFrame(columns=[*by, VALUE, LOW, HIGH, "runs", "rounds"])
+    if points.form == GIVEN:
+        ends = gains.bounds(rows, points.value).set_axis([VALUE, LOW, HIGH], axis=1)
+        kept = [name for name in (*by, "runs", "rounds", "noise_floor", "difference") if name in rows]
+        return rows[kept].join(ends).assign(of_gases="rounds" not in rows).reset_index(drop=True)
     is_of_gases = "repeat" in rows and "run" not in rows and "time_ms" not in rows
-    rows = rows if is_of_gases or points.form == GIVEN else gains.with_rounds(rows, by)
-    if is_given := points.form == GIVEN:
-        ends = {end: rows[f"{points.value}_{end.removeprefix('value_')}"] for end in (LOW, HIGH)}
-        found = rows[[*by, VALUE, "runs"]].assign(**ends, rounds=1).reset_index(drop=True)
-    elif points.form == GAIN:
+    rows = rows if is_of_gases else gains.with_rounds(rows, by)
+    if points.form == GAIN:
         found = _gains(rows, points, by)
     elif points.form not in _AVERAGES:
         cases, along = rows[~rows[by].map(is_again).any(axis=1)], points.along
@@ -422,7 +423,7 @@ def estimates(table: pd.DataFrame, points: Points, each: Sequence[str]) -> pd.Da
     else:
         cases = rows[~rows[by].map(is_again).any(axis=1)] if by else rows
         found = _averages(cases, points.form, by, is_of_gases)
-    return _scaled(found, rows, points.scale, by).assign(of_gases=is_of_gases or is_given)
+    return _scaled(found, rows, points.scale, by).assign(of_gases=is_of_gases)
 
 
 def selected(table: pd.DataFrame, points: Points) -> pd.DataFrame:
@@ -433,8 +434,10 @@ def selected(table: pd.DataFrame, points: Points) -> pd.DataFrame:
     """
     try:
         rows = table.query(points.where, engine="python") if points.where else table
-        numbers: Any = rows.get(points.value)
-        numbers = rows.eval(points.value, engine="python") if numbers is None else numbers
+        if points.form == GIVEN:
+            numbers: Any = gains.bounds(rows, points.value)["centre"]
+        elif (numbers := rows.get(points.value)) is None:
+            numbers = rows.eval(points.value, engine="python")
         return rows.assign(value=numbers).dropna(subset=[VALUE])
     except _BROKEN as error:
         raise ValueError(
