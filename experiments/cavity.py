@@ -9,33 +9,31 @@ states a tolerance. Samples on a device have more steps, and are compared with `
 and equals `numpy` to the last bit.
 
 Gains are those of the ways of computing that [cavity] compares, at 41 and 1000 points a side there. Beside
-the times are the bytes that
-a step moves if each sweep passes once over memory, as a bandwidth, the bandwidth of a copy, and the predicted
-hits of the reads of a sweep. `serial` on arrays, and on a device `cuda` on arrays, are measured twice: the
-difference of the two is noise.
+the times are the bytes that a step moves if each sweep passes once over memory, as a bandwidth, the bandwidth
+of a copy, and the predicted hits of the reads of a sweep. `serial` on arrays, and on a device `cuda` on
+arrays, are measured twice: the difference of the two is noise.
 """
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any, ClassVar
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style, values
+from experiments.core import Axis, TimedSettings, main, statistics, values
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_error
 from experiments.measurement.memory_bandwidth import copy_bandwidth
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.prediction.cache_models import MODELS, check_models, predicted
 from experiments.results.answers import Answer, compared, headline
-from experiments.results.baselines import again, is_again
+from experiments.results.baselines import again
+from experiments.results.charts import DOTS, GIVEN, Chart, Points, Preparation, Scale, Summary, Table
 from md.cavity import STRATEGIES, Cavity
 from md.cavity.boundary import apply
 
@@ -271,62 +269,6 @@ def _predicted(case: Config, cavity: Cavity) -> dict[str, Any]:
     return {name: row[name] for row in rows for name in ("model", "cache_particles", "hit_ratio")}
 
 
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw times, the gains that [cavity] has too and those of memory orders; write the tables."""
-    found, orders = gains_of_source(table), order_gains(table)
-    save_table(summary(table), out, "summary")
-    save_table(found, out, "claims")
-    _draw_times(table, out)
-    _draw_claims(found, out)
-    if not orders.empty:
-        save_table(orders, out, "orders")
-        _draw_orders(orders, table, out)
-
-
-def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Average over runs each way of computing: its time, and the bandwidths beside it."""
-    by = [*CAVITY, "name"]
-    found = statistics.over_runs(table, by, "time_ms")
-    columns = [name for name in (BANDWIDTH, "copy_GB_per_s", "hit_ratio") if name in table]
-    means = table.groupby(by, sort=False)[columns].mean().reset_index()
-    found = found.merge(means.assign(share_of_copy=means[BANDWIDTH] / means["copy_GB_per_s"]), on=by)
-    return found[~found["name"].map(is_again)]
-
-
-def _states(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the column `state`, the precision of a cavity, for legends."""
-    return rows.assign(state=rows["precision"])
-
-
-def _panels(rows: pd.DataFrame, names: list[str], sharey: bool = True) -> tuple[plt.Figure, list]:
-    """Make a figure with a panel for each size, and select its rows."""
-    parts = list(rows.groupby("n"))
-    titles = [f"{n} x {n} points" for n, _ in parts]
-    lines = sum(1 + name.count("\n") for name in names)
-    figure, panels = figures.panels_in_a_row(titles, 2.9, 1.6 + 0.3 * lines, margin=3.6, sharey=sharey)
-    return figure, [(panel, part) for panel, (_, part) in zip(panels, parts, strict=True)]
-
-
-def _draw_times(table: pd.DataFrame, out: Path) -> None:
-    """Draw the time of a step of every strategy in every layout and order."""
-    known = _states(table[~table["name"].map(is_again)])
-    found = statistics.over_runs(known, [*CAVITY, "name", "state"], "time_ms")
-    names = list(found["name"].unique())
-    look = style.lines_in_turn(list(found["state"].unique()), "state")
-    figure, panels = _panels(found, names)
-    for panel, part in panels:
-        figures.dots_by_name(panel, part, names, look, "time_ms")
-        figures.plain_log_axis(panel, part, "time_ms", 1, "time of a step (ms)")
-    figures.legend_outside(panels[-1][0], "precision", [panel for panel, _ in panels])
-    best = summary(table).sort_values("share_of_copy").groupby("n").last()
-    lines = [
-        f"{n} x {n}: {row['name']} {row[BANDWIDTH]:,.0f} GB/s, if each sweep read and wrote memory; a copy: "
-        f"{row['copy_GB_per_s']:,.0f} GB/s"
-        for n, row in best.iterrows()
-    ]
-    figures.titled(figure, "\n".join([statistics.caption(found), *lines]), out, "times")
-
-
 def gains_of_source(table: pd.DataFrame) -> pd.DataFrame:
     """Compute the gain of each way of computing over the way that [cavity] compares it with.
 
@@ -365,51 +307,70 @@ def _is_on_device(*names: str | None) -> bool:
     return all(name.split(", ")[0] in DEVICE for name in names if name)
 
 
-def _draw_claims(found: pd.DataFrame, out: Path) -> None:
-    """Draw the gains, with those that the source measured as crosses."""
-    if found.empty:
-        return
-    over = _states(found.assign(name=found["name"] + "\nover " + found["over"]))
-    look = style.lines_in_turn(list(over["state"].unique()), "state")
-    widest = max((list(part["name"].unique()) for _, part in over.groupby("n")), key=len)
-    figure, panels = _panels(over, widest, sharey=False)  # a size may lack a way of computing
-    for panel, part in panels:
-        names = list(part["name"].unique())
-        figures.dots_by_name(panel, part, names, look, "gain")
-        source = part[part["source_gain"].notna()].drop_duplicates("name")
-        at = [names.index(name) for name in source["name"]]
-        if at:
-            panel.scatter(source["source_gain"], at, marker="x", color="0.4", label="[cavity]", zorder=3)
-        figures.noise_by_name(panel, part, names)
-        figures.gain_axis(panel, part, list(source["source_gain"]), horizontal=True)
-        panel.set(xlabel="gain of a step")
-    figures.legend_outside(panels[-1][0], "precision", [panel for panel, _ in panels])
-    noise = "; grey: noise (a case measured twice)" if over["noise_floor"].notna().any() else ""
-    figures.titled(figure, statistics.caption(over) + noise, out, "claims")
+def _beside_source(table: pd.DataFrame) -> pd.DataFrame:
+    """Name the pairs of `gains_of_source`, and add a row for each gain that the source has."""
+    found = gains_of_source(table)
+    found = found.assign(pair=found["name"] + " over " + found["over"], measured=found["precision"], hits="")
+    there = found[found["source_gain"].notna()].drop_duplicates(["n", "pair"])
+    columns = {name: there["source_gain"] for name in found if str(name).startswith("gain")}
+    return pd.concat([found, there.assign(**columns, measured="[cavity]")], ignore_index=True)
 
 
-def _draw_orders(orders: pd.DataFrame, table: pd.DataFrame, out: Path) -> None:
-    """Draw the gain of each memory order over rows; predicted hits are in the title."""
-    shown = _states(orders)
-    names = list(shown["name"].unique())
-    look = style.lines_in_turn(list(shown["state"].unique()), "state")
-    figure, panels = _panels(shown, names)
-    for panel, part in panels:
-        figures.dots_by_name(panel, part, names, look, "gain")
-        figures.noise_band(panel, part, horizontal=True)
-        figures.gain_axis(panel, part, horizontal=True)
-        panel.set(xlabel="gain of a step over rows")
-    figures.legend_outside(panels[-1][0], "precision", [panel for panel, _ in panels])
-    title = statistics.caption(shown)
-    if "hit_ratio" in table and table["hit_ratio"].notna().any():
-        known = table[table["hit_ratio"].notna()]
-        hits = known.groupby(["n", "order"], sort=False)["hit_ratio"].first()
-        model, cache = known["model"].iloc[0], known["cache_particles"].iloc[0]
-        title += f"\npredicted hits of a sweep ({model}, {cache:.0f} points):"
-        for n, rows in hits.reset_index().groupby("n", sort=False):
-            pairs = zip(rows["order"], rows["hit_ratio"], strict=True)
-            title += f"\n{n} x {n}: " + ", ".join(f"{order} {value:.3f}" for order, value in pairs)
-    figures.titled(figure, title, out, "orders")
+def _bandwidths(table: pd.DataFrame) -> str:
+    """Describe the largest bandwidth of each size beside that of a copy."""
+    best = _SUMMARY.table(table).sort_values("share_of_copy").groupby("n").last()
+    lines = [
+        f"{n} x {n}: {row['name']} {row[BANDWIDTH]:,.0f} GB/s, if each sweep read and wrote memory; a copy: "
+        f"{row['copy_GB_per_s']:,.0f} GB/s"
+        for n, row in best.iterrows()
+    ]
+    return "\n".join(lines)
+
+
+def _with_hits(table: pd.DataFrame) -> pd.DataFrame:
+    """Describe the predicted hits of each order beside its gains."""
+    found = order_gains(table)
+    if "hit_ratio" not in table or not table["hit_ratio"].notna().any():
+        return found.assign(hits="")
+    known = table[table["hit_ratio"].notna()]
+    model, cache = known["model"].iloc[0], known["cache_particles"].iloc[0]
+    lines = [f"predicted hits of a sweep ({model}, {cache:.0f} points):"]
+    for n, rows in known.drop_duplicates(["n", "order"]).groupby("n", sort=False):
+        pairs = zip(rows["order"], rows["hit_ratio"], strict=True)
+        lines.append(f"{n} x {n}: " + ", ".join(f"{order} {value:.3f}" for order, value in pairs))
+    return found.assign(hits="\n".join(lines))
+
+
+_SUMMARY = Summary(
+    tuple(CAVITY), "name", more={name: "mean" for name in (BANDWIDTH, "copy_GB_per_s", "hit_ratio")}
+    | {"share_of_copy": f"{BANDWIDTH} / copy_GB_per_s"},
+)  # fmt: skip
+_SIZE = "{n} x {n} points"
+
+
+def _gains(name: str, names: str, series: str, title: str, prepare: Preparation) -> Chart:
+    """Return a chart of the gains of a prepared table."""
+    of = "the gain of {worst} is {of_worst}, of {best} {value}"
+    return Chart(
+        name, f"At {{n}} points a side, {{{series}}}, {of}", DOTS, Points("gain", statistic=GIVEN),
+        Scale("", names), Scale(title, log=10, line=1), series, "precision", "n", _SIZE,
+        note=lambda rows: rows["hits"].iloc[0], prepare=prepare,
+    )  # fmt: skip
+
+
+VIEWS = (
+    Chart(
+        "times",
+        "At {n} points a side, {precision}, a step takes {value} ms ({best}), {of_worst} ms ({worst})", DOTS,
+        Points("time_ms"), Scale("", "name"), Scale("time of a step (ms)", log=10), "precision", "precision",
+        "n", _SIZE, note=_bandwidths,
+    ),
+    _gains("gains", "pair", "measured", "gain of a step", _beside_source),
+    _gains("orders", "name", "precision", "gain of a step over rows", _with_hits),
+    _SUMMARY,
+    Table("gains", gains_of_source),
+    Table("orders", order_gains),
+)  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:
@@ -423,4 +384,4 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)

@@ -27,7 +27,7 @@ CLAIMS = (
         only slows us down by about 20%-30% from the efficient C++ version in the 41x41 case.""",
         sentence="The layout: CUDA beats serial on structs, and loses on arrays.",
         here="serial over numpy {serial}; over serial: threads {threads.value}, CUDA {cuda}",
-        figure="cavity/h200_41/claims.png",
+        figure="cavity/h200_41/gains.png",
         confirmed_if="""serial.high >= 2.5 and serial_host.high >= 2.5 and threads.below(1) and
         threads_host.below(1) and cuda.below(1)""",
         refuted_if="""serial.below(1.75) and serial_host.below(1.75) and threads.above(1) and
@@ -50,7 +50,7 @@ CLAIMS = (
         noticable slow down.""",
         sentence="The baseline, serial on structs, is slower than numpy; the threads' gain is unexplained.",
         here="two threads {threads}; CUDA {cuda}; tiles {tiles.value}",
-        figure="cavity/h200_1000/claims.png",
+        figure="cavity/h200_1000/gains.png",
         confirmed_if="""not threads.above(1.09) and not threads_host.above(1.09) and cuda.high >= 10 and
         tiles.below(1)""",
         refuted_if="threads.above(1.09) and threads_host.above(1.09) and cuda.below(5.5) and tiles.above(1)",
@@ -72,7 +72,7 @@ CLAIMS = (
         tests have shown me that this is true in the CUDA cases.""",
         sentence="Threads and CUDA; tiles were not measured on structs.",
         here="threads {threads}, {threads_host.value}; CUDA {cuda.value}",
-        figure="cavity/cpu/claims.png",
+        figure="cavity/cpu/gains.png",
         confirmed_if=both("?.above(1)", "threads", "threads_host", "cuda"),
         refuted_if=both("?.below(1, of=3)", "threads", "threads_host", "cuda", by=" or "),
         sentence_if="serial.above(1) and serial_host.above(1)",
