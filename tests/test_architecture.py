@@ -38,8 +38,8 @@ ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("experiments.measurement", "experiments.prediction", "experiments.peers"),
     ("experiments.results.kept",),
     ("experiments.results.claims",),
-    ("experiments.results.page",),
     ("experiments.*",),  # each command is a room of its own
+    ("experiments.results.page",),
 ]
 REGISTRIES = (
     "md.search", "md.laws", "md.integrate", "md.reorder", "md.boundaries", "md.cavity.strategies",

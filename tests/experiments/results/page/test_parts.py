@@ -7,13 +7,14 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from experiments import timing
 from experiments.results.baselines import LATTICE, SHUFFLED
 from experiments.results.claims.queries import number
 from experiments.results.kept import queries
 from experiments.results.kept.queries import Query, evaluate_each
 from experiments.results.page import build as page
 from experiments.results.page import charts, numbers, pictures, runs, screen_colours, specs
-from experiments.results.page.chart_list import CHARTS
+from experiments.results.page.chart_list import CHARTS, chart_of, on
 
 pytestmark = pytest.mark.quick
 
@@ -61,6 +62,15 @@ def test_a_query_for_groups_has_none_of_its_own(root):
 def test_a_chart_of_an_unknown_run_is_refused():
     with pytest.raises(ValueError, match=r"timing/h200_three_runs.*allowed"):
         charts.rows(CHARTS["worth"], {})
+
+
+def test_points_of_the_page_are_those_of_an_experiment_on_a_kept_run():
+    gain = chart_of(timing.VIEWS, "gain_n")
+    points = on(gain, "timing/h100", "ordering != 'row'", over=("lattice",))
+    assert points.where == f"{gain.measures[0].where} and ordering != 'row'"
+    assert (points.run, points.over, points.value) == ("timing/h100", ("lattice",), "time_ms")
+    # what tells figures, panels and points apart
+    assert points.each == ("n", "search", "precision", "fused", "filling_fraction", "ordering")
 
 
 def test_values_are_shown_as_readers_know_them():
