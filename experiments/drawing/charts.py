@@ -1,8 +1,7 @@
-"""The one module that draws a `Chart` as a figure: lines, rows of dots and bars, with intervals, in panels.
+"""Draw a `Chart` as a figure: lines, rows of dots and bars, with intervals, in panels.
 
 `draw` draws all views of an experiment. The looks of names are those of `experiments.drawing.style`: memory
-orders by their families, numbers from dark to light, anything else in turn. The colours of bars are those of
-Okabe and Ito (2008); a hatch tells them apart without colour.
+orders by their families, numbers from dark to light, anything else in turn.
 """
 
 from __future__ import annotations
@@ -41,6 +40,7 @@ from experiments.results.charts import (
     estimates,
     facts,
     prepared,
+    rows_at,
     selected,
 )
 from experiments.results.tables import save_table
@@ -63,25 +63,14 @@ _FITTED: dict[str, Any] = {"linestyle": ":", "linewidth": 2.2, "alpha": 0.7}
 _IS_BOUND = "bound"  # of lines of markers
 _DASHES = (":", "--", "-.")  # of bounds
 _MARK: dict[str, Any] = {"color": "#D00000", "marker": "s", "linestyle": "", "markerfacecolor": "none"}
-_SHADES = (
-    ("#56B4E9", ""),
-    ("#E69F00", "//"),
-    ("#009E73", ".."),
-    ("#CC79A7", "xx"),
-    ("0.8", "\\\\"),
-    ("0.6", "--"),
-)
 _BAR_MARKS: tuple[dict[str, Any], ...] = (  # of bounds, in turn
     {"color": "black", "linestyle": "", "marker": "D", "markersize": 6, "markeredgecolor": "white"},
     {"color": "black", "linestyle": "", "marker": "^", "markersize": 6, "markeredgecolor": "white"},
     {"color": "black", "linestyle": "", "marker": "|", "markersize": 11, "markeredgewidth": 2},
 )
-_BAR, _NO_SERIES = 0.62, " "
+_NO_SERIES = " "
+_NO_PARTS = f"no parts where they differ from the whole by over {reliability.MOST_APART:.0%}"
 _ACROSS = 3  # panels with axes of their own in a line, if there are more than one more
-_LEAST_SHARE = 0.07  # of the longest bar: narrower parts have no room for their share
-_PLATE = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
-_SHARE: dict[str, Any] = {"fontsize": 7, "bbox": _PLATE}
-_NOTE = f"no parts where they differ from the whole by over {reliability.MOST_APART:.0%}"
 
 
 class Part(NamedTuple):
@@ -259,7 +248,7 @@ def _grid(chart: Chart, rows: pd.DataFrame, measures: Sequence) -> list[list[Par
     """Return the panels: a line for each measure; side by side if each has a single panel."""
     columns = _values(rows, measures[0][1], chart.panels)
     lines = [
-        [Part(points, _of(found, dict(at, **of)), dict(at, **of)) for of in columns]
+        [Part(points, rows_at(found, dict(at, **of)), dict(at, **of)) for of in columns]
         for points, found in measures
         for at in _values(rows, found, chart.lines)
     ]
@@ -280,12 +269,6 @@ def _values(rows: pd.DataFrame, found: pd.DataFrame, column: str) -> list[dict[s
     known = set(found[column])
     every = sorted(values) if all(map(checks.is_number, values)) else values
     return [{column: value} for value in every if value in known]
-
-
-def _of(found: pd.DataFrame, at: Mapping[str, Any]) -> pd.DataFrame:
-    for column, value in at.items():
-        found = found[found[column] == value]
-    return found
 
 
 def _names(chart: Chart, rows: pd.DataFrame, found: pd.DataFrame, is_beside: bool) -> Names:
@@ -386,7 +369,7 @@ def _dots(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
         }
         panel.plot(same[VALUE], [names.index(name) for name in same[column]], "o", **hollow)
     for points, of_bound in _bounds(chart):
-        bound = _of(estimates(shared.rows, points, [*part.at]), part.at)
+        bound = rows_at(estimates(shared.rows, points, [*part.at]), part.at)
         if points.each:
             rows, look = _look(chart, bound, shared, shared.series)
             look |= {"markers": dict.fromkeys(look["hue_order"], "|")}
@@ -426,7 +409,7 @@ def _lines(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
             figures.lines(panel, found, x, VALUE, look, log=bool(chart.names.log))
     for points, of_bound in _bounds(chart):
         series = [] if points.label else [chart.series]
-        bound = _of(estimates(shared.rows, points, [*part.at, x, *series]), part.at).sort_values(x)
+        bound = rows_at(estimates(shared.rows, points, [*part.at, x, *series]), part.at).sort_values(x)
         if points.label:
             panel.plot(bound[x], bound[VALUE], label=points.label, **of_bound)
         for _, own in bound.groupby(series) if series else ():
@@ -434,7 +417,7 @@ def _lines(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
     for marks in chart.marks:
         if not marks.where or len(shared.rows.query(marks.where)) == len(shared.rows):
             at = part.at | {name: part.found[name].iloc[0] for name in (OVER,) if name in part.found}
-            own = _of(marks.table, {name: value for name, value in at.items() if name in marks.table})
+            own = rows_at(marks.table, {name: value for name, value in at.items() if name in marks.table})
             panel.plot(own[x], own[marks.value], label=marks.label, **_MARK)
     if chart.numbers and len(shared.series) == 1:
         figures.values_at_points(panel, part.found, x, VALUE)
@@ -457,29 +440,14 @@ def _plain_lines(panel: Axes, found: pd.DataFrame, x: str, look: dict, gaps: boo
 def _bars(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
     """Draw the parts of each name one behind the other, bounds as marks, and the whole with its interval."""
     parts, whole, _ = _parts(chart, part.found, shared)
-    left, longest, at = np.zeros(len(shared.names)), whole[VALUE].max(), range(len(shared.names))
-    for name, (shade, hatch) in zip(chart.order or shared.series, _SHADES, strict=False):
-        if name in parts and parts[name].notna().any():
-            widths = parts[name].fillna(0).to_numpy()
-            look: dict[str, Any] = {"color": shade, "hatch": hatch, "edgecolor": "white", "label": name}
-            there = parts[name].notna().to_numpy() | bool(chart.whole)
-            bars = panel.barh(np.flatnonzero(there), widths[there], _BAR, left[there], linewidth=0.6, **look)
-            left += widths
-            if chart.whole and panel.figure.axes == [panel]:  # in a figure of several they are too narrow
-                has_room = widths >= _LEAST_SHARE * longest
-                shares = [f"{share:.0%}" for share in widths / whole[VALUE]]
-                panel.bar_label(bars, np.where(has_room, shares, ""), label_type="center", **_SHARE)
+    ends = whole.set_axis(["centre", "low", "high"], axis=1) if chart.whole else None
+    figures.stacked_bars(panel, parts, chart.order or shared.series, ends, chart.whole)
     for points, marker in zip(chart.bounds, _BAR_MARKS, strict=False):
-        bound = _of(estimates(shared.rows, points, [*part.at, chart.names.column]), part.at)
+        bound = rows_at(estimates(shared.rows, points, [*part.at, chart.names.column]), part.at)
         if len(bound):
             places = [shared.names.index(name) for name in bound[chart.names.column]]
             panel.plot(bound[VALUE], places, label=points.label, **marker)
     figures.rows_of_names(panel, [str(shared.words.get(name, name)) for name in shared.names])
-    if chart.whole:
-        ends = whole.set_axis(["centre", "low", "high"], axis=1)
-        marks: dict[str, Any] = {"fmt": "k|", "markersize": 9, "capsize": 2, "linewidth": 1}
-        panel.errorbar(ends["centre"], at, xerr=figures.error_bars(ends), label=chart.whole, **marks)
-        panel.set_xlim(0, 1.08 * max(ends["centre"].max(), left.max()))
 
 
 def _parts(chart: Chart, found: pd.DataFrame, shared: Names) -> tuple[pd.DataFrame, pd.DataFrame, bool]:
@@ -496,7 +464,11 @@ def _parts(chart: Chart, found: pd.DataFrame, shared: Names) -> tuple[pd.DataFra
     return parts.where(agree, axis=0), whole, not agree.all()
 
 
-_DRAWN: dict[str, Callable[[Axes, Chart, Part, Names], None]] = {DOTS: _dots, LINES: _lines, BARS: _bars}
+_DRAWN: dict[str, Callable[[Axes, Chart, Part, Names], None]] = {
+    DOTS: _dots,
+    LINES: _lines,
+    BARS: _bars,
+}
 
 
 def _look(chart: Chart, found: pd.DataFrame, shared: Names, series: Sequence) -> tuple[pd.DataFrame, dict]:
@@ -632,7 +604,7 @@ def _title(chart: Chart, measure: tuple, grid: Sequence[Sequence[Part]], shared:
     if points.pairs and not chart.series and _is_same(found).any():
         about += "; hollow: no difference"
     if chart.form == BARS and any(_parts(chart, part.found, shared)[2] for line in grid for part in line):
-        about += f"; {_NOTE}"
+        about += f"; {_NO_PARTS}"
     return "\n".join(filter(None, [sentence, note.removeprefix("; "), about, shared.note]))
 
 

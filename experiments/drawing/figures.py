@@ -1,4 +1,7 @@
-"""Parts that figures share: panels, lines with intervals, rows of dots, bands of ranges, legends, axes."""
+"""Parts that figures share: panels, lines with intervals, rows of dots, bars, bands of ranges, legends, axes.
+
+The colours of bars are those of Okabe and Ito (2008); a hatch tells them apart without colour.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,18 @@ _SHORT_NUMBERS = (0.5, 12)  # low end of an axis with short numbers, and range u
 _FEW_TICKS, _SOME_TICKS = 2.5, (20, 8)  # ranges up to which ticks lie close, vertical and horizontal
 _MANY_TICKS = (1000, 200)  # the same for up to three a decade, on a vertical and on a horizontal axis
 _WIDE = 1e5  # end of an axis from which its ticks are few, and powers of ten if it has many
+_SHADES = (
+    ("#56B4E9", ""),
+    ("#E69F00", "//"),
+    ("#009E73", ".."),
+    ("#CC79A7", "xx"),
+    ("0.8", "\\\\"),
+    ("0.6", "--"),
+)
+_BAR = 0.62  # height, of the distance of two names
+_LEAST_SHARE = 0.07  # of the longest bar: narrower parts have no room for their share
+_PLATE = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
+_SHARE: dict[str, Any] = {"fontsize": 7, "bbox": _PLATE}
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -426,6 +441,37 @@ def dots_by_order(
             **look,
         )  # fmt: skip
     rows_of_names(panel, names)
+
+
+def stacked_bars(
+    panel: Axes, parts: pd.DataFrame, order: Sequence[Any], whole: pd.DataFrame | None = None, label: str = ""
+) -> None:
+    """Draw the parts of each name one behind the other, and the whole as a mark with its interval.
+
+    Args:
+        panel: where.
+        parts: a row for each name, the first at the top; a column for each series, NaN for none.
+        order: of all series; it sets the colours.
+        whole: columns `centre`, `low` and `high`, for the same names; None if there is no whole.
+        label: of the whole.
+    """
+    left, at = np.zeros(len(parts)), np.arange(len(parts))
+    for name, (shade, hatch) in zip(order, _SHADES, strict=False):
+        if name not in parts or parts[name].isna().all():
+            continue
+        there = parts[name].notna().to_numpy() | (whole is not None)
+        widths = parts[name].fillna(0).to_numpy()
+        look: dict[str, Any] = {"color": shade, "hatch": hatch, "edgecolor": "white", "label": name}
+        bars = panel.barh(at[there], widths[there], _BAR, left[there], linewidth=0.6, **look)
+        left += widths
+        if whole is not None and panel.figure.axes == [panel]:  # in a figure of several they are too narrow
+            has_room = widths >= _LEAST_SHARE * whole["centre"].max()
+            shares = [f"{share:.0%}" for share in widths / whole["centre"]]
+            panel.bar_label(bars, np.where(has_room, shares, ""), label_type="center", **_SHARE)
+    if whole is not None:
+        marks: dict[str, Any] = {"fmt": "k|", "markersize": 9, "capsize": 2, "linewidth": 1}
+        panel.errorbar(whole["centre"], at, xerr=error_bars(whole), label=label, **marks)
+        panel.set_xlim(0, 1.08 * max(whole["centre"].max(), left.max()))
 
 
 def rows_of_names(panel: Axes, names: Sequence[str]) -> None:

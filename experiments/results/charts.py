@@ -212,8 +212,8 @@ class Chart:
         without: values of the series, or names, that are not drawn, such as baselines.
         fastest: whether the best names stand first, and the best series are drawn, by the largest case.
         peers: values of the series that are other codes, and look so.
-        whole: value of the series that is the whole of a bar, a mark with an interval; empty for bars whose
-            parts are not compared with a whole.
+        whole: value of the series that is the whole of a bar, a mark with an interval; empty if
+            the parts are not compared with a whole.
         gaps: whether a line is broken where it lacks a number that another line has.
         numbers: whether the value stands at each point, of a panel with one line.
         words: value of a column of names or of a series -> its name in the figure.
@@ -490,6 +490,18 @@ def _scaled(found: pd.DataFrame, rows: pd.DataFrame, scale: str, each: list[str]
         cases = cases.merge(rows.groupby(each, sort=False)[named].median().reset_index(), on=each, how="left")
     factor = np.asarray(cases.eval(scale, engine="python"))
     return found.assign(**{name: found[name] * factor for name in (VALUE, LOW, HIGH)})
+
+
+def rows_at(found: pd.DataFrame, at: Mapping[str, Any]) -> pd.DataFrame:
+    """Select rows by values of columns.
+
+    Args:
+        found: any rows.
+        at: column -> value.
+    """
+    for column, value in at.items():
+        found = found[found[column] == value]
+    return found
 
 
 def facts(chart: Chart, rows: pd.DataFrame, found: pd.DataFrame) -> dict[str, str]:

@@ -3,11 +3,13 @@
 import functools
 import sys
 
+import matplotlib.pyplot as plt
 import pytest
 from matplotlib.figure import Figure
 
 from experiments.core import provenance
-from experiments.drawing import solid
+from experiments.drawing import solid, style
+from experiments.drawing.charts import draw
 from experiments.drawing.style import saving
 from tests.processes import preloaded
 
@@ -80,3 +82,17 @@ def closed():
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture
+def drawn(monkeypatch, tmp_path):
+    """Draw the views of a table: name -> figure, open until the test ends."""
+
+    def figures_of(views, table) -> dict[str, Figure]:
+        found: dict[str, Figure] = {}
+        monkeypatch.setattr(style, "save", lambda figure, out, name, *_: found.update({name: figure}))
+        draw(views, table, tmp_path)
+        return found
+
+    yield figures_of
+    plt.close("all")

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from experiments import counters
-from experiments.drawing import style
 from experiments.drawing.charts import draw
 from experiments.processes.separate_run import all_rows
 from tests.experiments.runs import one, run
@@ -205,20 +204,12 @@ class TestCounters:
         with pytest.raises(ValueError, match=message):
             counters.Config(**fields)
 
-    def drawn(self, rows, out, monkeypatch):
-        """The only figure of a table."""
-        figures = {}
-        monkeypatch.setattr(style, "save", lambda figure, out, name, *_: figures.update({name: figure}))
-        draw(counters.VIEWS, rows, out)
-        (figure,) = figures.values()
-        return figure
-
-    def test_curves_stand_first_and_a_level_without_differences_is_left_out(self, tmp_path, monkeypatch):
+    def test_curves_stand_first_and_a_level_without_differences_is_left_out(self, drawn):
         ratio = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.1, 0.2])
         rows = judged(self.NAMES, ratio, [1, 1.1, 1.2, 1.3, 1.05, 9, 1.15], ratio**2)
         rows["round"] = rows["what"].map({"time": 0.0})
         same = rows[rows["what"] != "time"].assign(level="chip", hit_ratio=0.5)
-        figure = self.drawn(pd.concat([rows, same], ignore_index=True), tmp_path, monkeypatch)
+        (figure,) = drawn(counters.VIEWS, pd.concat([rows, same], ignore_index=True)).values()
         curves, times, first = figure.axes
         names = [tick.get_text() for tick in curves.get_yticklabels()]
         assert names == ["hilbert", "peano", "morton", "row", "zigzag", "lattice", "shuffled"]
@@ -232,17 +223,16 @@ class TestCounters:
         labels = [text.get_text() for text in first.get_legend().get_texts()]
         assert labels == ["time", "counted: -0.40", "lru: -0.40"]
 
-    def test_times_within_their_ranges_are_not_drawn_and_all_ends_are_in_the_frame(
-        self, tmp_path, monkeypatch
-    ):
+    def test_times_within_their_ranges_are_not_drawn_and_all_ends_are_in_the_frame(self, drawn):
         ratio, time = np.linspace(0.1, 0.7, 7), np.array([1.0, 1.1, 1.2, 1.3, 1.05, 9, 1.15])
         parts = [judged(self.NAMES, ratio, time * factor).assign(round=0.0) for factor in (1, 2)]
         rows = pd.concat([parts[0], parts[1].query("what == 'time'").assign(round=1.0)], ignore_index=True)
-        figure = self.drawn(rows, tmp_path, monkeypatch)
+        (figure,) = drawn(counters.VIEWS, rows).values()
         assert len(figure.axes) == 1
         assert (
             "times not drawn: those of all curves and scans are within their ranges" in figure.get_suptitle()
         )
         rows.loc[(rows["what"] == "time") & (rows["ordering"] == "row"), "time_ms"] *= 50
-        curves = self.drawn(rows, tmp_path, monkeypatch).axes[0]
+        (figure,) = drawn(counters.VIEWS, rows).values()
+        curves = figure.axes[0]
         assert curves.get_xlim()[0] < 1 < 120 < curves.get_xlim()[1]

@@ -8,7 +8,6 @@ import pytest
 
 import md
 from experiments import ladder
-from experiments.drawing import style
 from experiments.drawing.charts import draw
 from experiments.ladder import FIRST, RUNGS, Rung
 from experiments.measurement.correctness import TOLERANCE_OF_LARGEST
@@ -179,20 +178,13 @@ def test_gains_over_the_first_rung_and_over_the_nearest_one_that_was_measured():
     assert pd.isna(of_gas.loc[FIRST, "over"])
 
 
-def drawn(table: pd.DataFrame, out, monkeypatch) -> dict:
-    figures = {}
-    monkeypatch.setattr(style, "save", lambda figure, out, name, *_: figures.update({name: figure}))
-    draw(ladder.VIEWS, table, out)
-    return figures
-
-
 def rows_of(figure) -> list[str]:
     return [label.get_text() for label in figure.axes[0].get_yticklabels()]
 
 
 @pytest.mark.parametrize("times", [TIMES, GAS])
-def test_figures_have_a_row_for_each_rung_without_the_second_measurement(tmp_path, monkeypatch, times):
-    found = drawn(rows(times=times), tmp_path, monkeypatch)
+def test_figures_have_a_row_for_each_rung_without_the_second_measurement(tmp_path, drawn, times):
+    found = drawn(ladder.VIEWS, rows(times=times))
     names = [name for name in times if not name.endswith("again")]
     assert rows_of(found["ladder"]) == names
     assert len(found["ladder"].axes) == 2  # times, and gains over the first rung
@@ -201,8 +193,8 @@ def test_figures_have_a_row_for_each_rung_without_the_second_measurement(tmp_pat
     assert pd.read_csv(tmp_path / "summary.csv")["rung"].tolist() == names
 
 
-def test_a_gain_that_is_no_difference_is_hollow(tmp_path, monkeypatch):
-    (panel,) = drawn(rows(), tmp_path, monkeypatch)["gains"].axes
+def test_a_gain_that_is_no_difference_is_hollow(drawn):
+    (panel,) = drawn(ladder.VIEWS, rows())["gains"].axes
     (hollow,) = [line for line in panel.lines if line.get_markerfacecolor() == "white"]
     assert hollow.get_ydata().tolist() == [1]  # the row of the shared stack
     assert hollow.get_xdata() == pytest.approx([2 / 1.9])

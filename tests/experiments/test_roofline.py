@@ -10,7 +10,6 @@ import pytest
 
 import md
 from experiments import roofline
-from experiments.drawing import style
 from experiments.drawing.charts import draw
 from experiments.measurement import memory_bandwidth
 from experiments.measurement.correctness import WrongResultError
@@ -230,19 +229,12 @@ def test_the_summary_has_medians_over_runs_and_what_limits_them():
     assert pd.isna(one_case.loc["step", "limit"])
 
 
-def drawn(table: pd.DataFrame, out: Path, monkeypatch) -> dict:
-    figures = {}
-    monkeypatch.setattr(style, "save", lambda figure, out, name, rows: figures.setdefault(name, figure))
-    draw(roofline.VIEWS, table, out)
-    return figures
-
-
 def rows_of(panel) -> list[str]:
     return [label.get_text() for label in panel.get_yticklabels()]
 
 
-def test_floors_are_drawn_where_they_belong(monkeypatch, tmp_path):
-    found = drawn(counted_table(), tmp_path, monkeypatch)
+def test_floors_are_drawn_where_they_belong(drawn):
+    found = drawn(roofline.VIEWS, counted_table())
     assert set(found) == {f"{stem}_{n}" for stem in ("floors", "limits", "waits") for n in (131072, 2097152)}
     figure = found["floors_2097152"]
     title = figure.get_suptitle()
@@ -268,8 +260,8 @@ def test_floors_are_drawn_where_they_belong(monkeypatch, tmp_path):
     assert marks["floor: bytes it must move"][0] == pytest.approx(0.4 * bars[0])
 
 
-def test_shares_of_a_kernels_time_its_occupancy_and_its_time_are_dots(monkeypatch, tmp_path):
-    panels = drawn(counted_table(), tmp_path, monkeypatch)["limits_2097152"].axes
+def test_shares_of_a_kernels_time_its_occupancy_and_its_time_are_dots(drawn):
+    panels = drawn(roofline.VIEWS, counted_table())["limits_2097152"].axes
     shares, times = panels[0], panels[2]
     assert set(rows_of(shares)) == set(KERNELS)
     dots = {one.get_label(): one[0].get_xdata() for one in shares.containers}
@@ -282,8 +274,8 @@ def test_shares_of_a_kernels_time_its_occupancy_and_its_time_are_dots(monkeypatc
     assert time[0].get_xdata()[:2] == pytest.approx([315, 63])
 
 
-def test_waits_are_bars_without_the_instructions_that_are_issued(monkeypatch, tmp_path):
-    waits = drawn(counted_table(), tmp_path, monkeypatch)["waits_2097152"].axes[0]
+def test_waits_are_bars_without_the_instructions_that_are_issued(drawn):
+    waits = drawn(roofline.VIEWS, counted_table())["waits_2097152"].axes[0]
     ends = [bar.get_x() + bar.get_width() for bar in waits.patches if round(bar.get_y()) == 0]
     assert max(ends) == pytest.approx(1.05 * sum(4 / (place + 1) for place in range(6)))  # without `selected`
 
