@@ -229,7 +229,7 @@ def _named(airfoil: str) -> str:
 
 
 def _polar(table: pd.DataFrame) -> pd.DataFrame:
-    """Name the stream of each block, and add the coefficients of a plate whose discs rebound, or stop.
+    """Name the stream of each block, and add the coefficients of a plate from which discs rebound, or stop.
 
     Discs that lose their velocity along the normal push it as Newton says, those that rebound twice as much.
     """

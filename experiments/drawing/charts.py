@@ -388,10 +388,10 @@ def _is_same(found: pd.DataFrame) -> pd.Series:
     return found.get("difference", pd.Series("", index=found.index)) == gains.NO_DIFFERENCE
 
 
-def _bounds(chart: Chart) -> list[tuple[Points, dict[str, Any]]]:
-    """Return the bounds of a chart that has the axes of some of its points, and their looks."""
-    shown = [points for points in chart.bounds if chart.beside(points) == chart]
-    return [(points, _BOUND | {"linestyle": dash}) for points, dash in zip(shown, _DASHES, strict=False)]
+def _bounds(chart: Chart) -> Iterator[tuple[Points, dict[str, Any]]]:
+    """Yield the bounds of a chart and their looks."""
+    for points, dashes in zip(chart.bounds, _DASHES, strict=False):
+        yield points, _BOUND | {"linestyle": dashes}
 
 
 def _lines(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:

@@ -282,8 +282,10 @@ class Chart:
         return tuple(dict.fromkeys((*fields_of(self.name), *self.files)))
 
     def beside(self, points: Points) -> Chart:
-        """Return the chart with the axes of some of its points."""
-        return replace(self, names=points.at or self.names, values=points.values or self.values)
+        """Return the chart with the axes of some of its points, and the bounds that have the same axes."""
+        names, values = points.at or self.names, points.values or self.values
+        own = (one for one in self.bounds if (one.at or self.names, one.values or self.values) == (names, values))
+        return replace(self, names=names, values=values, bounds=tuple(own))
 
     @property
     def each(self) -> tuple[str, ...]:
