@@ -69,6 +69,7 @@ _MARKS = {"dram_us": "bytes it moved to and from memory", "floor_issue_us": "flo
           "floor_memory_us": "floor: bytes it must move"}  # fmt: skip
 _COUNTED = ["time_us", "launches", "cycle_steps", "limit", "occupancy_percent"]
 _COLUMNS = [*_KEYS, *_MARKS, "what", "step_us", *_COUNTED]
+_ISSUED = [limits.STALL + one for one in limits.WORKING]
 _LABELS = {"long_scoreboard": "memory or L2 (long scoreboard)", "short_scoreboard": "shared memory"}
 _LABELS |= {"wait": "fixed latency (wait)", "not_selected": "another warp was issued"}
 _LABELS |= {"lg_throttle": "queue of loads (lg throttle)", "mio_throttle": "queue of shared memory"}
@@ -269,9 +270,9 @@ def _floors(table: pd.DataFrame) -> pd.DataFrame:
 
 def _with_others(rows: pd.DataFrame) -> pd.DataFrame:
     """Replace names that take little of the step at every filling fraction by their sum, without floors."""
-    share = rows["step_us"] / rows.groupby("filling_fraction")["step_us"].transform("sum")
+    share: Any = rows["step_us"] / rows.groupby("filling_fraction")["step_us"].transform("sum")
     is_small = share.groupby(rows["name"]).transform("max") < SMALL
-    others = rows[is_small].groupby([*_CASE, "what", "device"], as_index=False)["step_us"].sum()
+    others: Any = rows[is_small].groupby([*_CASE, "what", "device"], as_index=False)["step_us"].sum()
     others["name"] = f"{rows[is_small]['name'].nunique()} {OTHERS}"
     return pd.concat([rows[~is_small], others], ignore_index=True) if is_small.any() else rows
 
@@ -279,7 +280,9 @@ def _with_others(rows: pd.DataFrame) -> pd.DataFrame:
 def _shares(table: pd.DataFrame) -> pd.DataFrame:
     """Return the shares of each kernel's time, its occupancy and its time in a step."""
     rows = _kernels(table)
-    numbers = {label: 100 * rows[column] / rows["time_us"] for column, label in _MARKS.items()}
+    numbers: dict[str, Any] = {
+        label: 100 * rows[column] / rows["time_us"] for column, label in _MARKS.items()
+    }
     return _one_below_another(rows, numbers | {OCCUPANCY: rows["occupancy_percent"], STEP: rows["step_us"]})
 
 
@@ -287,15 +290,12 @@ def _waits(table: pd.DataFrame) -> pd.DataFrame:
     """Return how long a warp of each kernel waits, in cycles an instruction, by the reason."""
     parts = [_one_below_another(_kernels(table.iloc[:0]), {})]
     for _, rows in _kernels(table).groupby(_FIGURE, sort=False):
-        waits = (
-            rows.filter(like=limits.STALL).fillna(0).rename(columns=lambda name: name[len(limits.STALL) :])
-        )
-        waits = waits.drop(columns=list(limits.WORKING), errors="ignore")
+        waits = rows.filter(like=limits.STALL).fillna(0).drop(columns=_ISSUED, errors="ignore")
+        waits = waits.rename(columns=lambda name: name.removeprefix(limits.STALL))
         total = waits.mul(rows["step_us"], axis=0).sum().sort_values(ascending=False, kind="stable")
         reasons = total.index[total > 0]
-        numbers: dict[str, Any] = {
-            _LABELS.get(one, one.replace("_", " ")): waits[one] for one in reasons[:MOST_REASONS]
-        }
+        largest = list(reasons[:MOST_REASONS])
+        numbers: dict[str, Any] = {_LABELS.get(one, one.replace("_", " ")): waits[one] for one in largest}
         if len(reasons) > MOST_REASONS:
             numbers["other reasons"] = waits[reasons].sum(axis=1) - sum(numbers.values())
         parts.append(_one_below_another(rows, numbers))

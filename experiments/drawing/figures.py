@@ -75,31 +75,6 @@ def panels_in_a_row(
     return figure, list(panels)
 
 
-def panels_in_a_column(
-    titles: Sequence[str], width: float, heights: Sequence[float], margin: float, **options: Any
-) -> tuple[Figure, list[Axes]]:
-    """Make a figure with a panel for each title, one below the other, with a common horizontal axis.
-
-    Args:
-        titles: of the panels.
-        width: of the figure, in inches.
-        heights: of the panels, in inches.
-        margin: height of the figure besides its panels, in inches; 0.3 more for each panel below the first.
-        options: of `plt.subplots`, such as `sharey`.
-
-    Returns:
-        The figure, and the panels from the top.
-    """
-    import matplotlib.pyplot as plt  # here, as in style
-
-    size = (width, sum(heights) + margin + 0.3 * (len(titles) - 1))
-    look: dict[str, Any] = {"sharex": True, "height_ratios": list(heights), "squeeze": False}
-    figure, panels = plt.subplots(len(titles), 1, figsize=size, **look | options)
-    for panel, title in zip(panels[:, 0], titles, strict=True):
-        panel.set_title(title, fontsize=9)
-    return figure, list(panels[:, 0])
-
-
 def titled(figure: Figure, title: str, out: Path, name: str, rows: pd.DataFrame | None = None) -> None:
     """Write a figure under a title, and close it.
 

@@ -291,6 +291,32 @@ def test_gains_are_over_the_copy_and_the_same_curve_of_each_package_by_the_time_
     assert len(pd.read_csv(tmp_path / "summary.csv")) == 6
 
 
+def test_figures_have_a_copy_beside_each_curve_and_gains_of_the_curves_of_a_package(drawn):
+    figures = drawn(
+        encode.VIEWS, table(TIMES | {("sfc", "peano"): [4.0, 4.0], ("memory", "copy"): [0.1, 0.1]})
+    )
+    (rates,) = figures["encode"].axes
+    names = [label.get_text() for label in rates.get_yticklabels()]
+    assert names == [
+        "hilbert",
+        "morton",
+        "hilbert, hilbertsfc",
+        "morton, hilbertsfc",
+        "hilbert, slow",
+        "peano",
+    ]
+    curves, copies = (one[0].get_xdata() for one in rates.containers)
+    assert curves[[0, 4]] == pytest.approx([1e3 / 2e3, 1e3 / 2e5])
+    assert copies == pytest.approx([10.0] * 6)
+    assert rates.get_xlim()[1] > 10.0
+    assert rates.get_xlabel() == "encoded, million points/s"
+    (gains,) = figures["gains"].axes
+    assert len(gains.get_yticklabels()) == 2  # no package has peano
+    drawn_gains = {one.get_label(): one[0].get_xdata() for one in gains.containers}
+    assert drawn_gains["hilbertsfc"] == pytest.approx([3, 1 / math.sqrt(1.1)])
+    assert drawn_gains["slow"] == pytest.approx([100])
+
+
 def test_each_size_dtype_and_direction_has_a_figure_and_none_has_gains_over_nothing(tmp_path):
     alone = {names: ms for names, ms in TIMES.items() if names[0] in ("sfc", "memory")}
     parts = [

@@ -184,13 +184,16 @@ def rows_of(figure) -> list[str]:
 
 @pytest.mark.parametrize("times", [TIMES, GAS])
 def test_figures_have_a_row_for_each_rung_without_the_second_measurement(tmp_path, drawn, times):
-    found = drawn(ladder.VIEWS, rows(times=times))
+    figures = drawn(ladder.VIEWS, rows(times=times))
     names = [name for name in times if not name.endswith("again")]
-    assert rows_of(found["ladder"]) == names
-    assert len(found["ladder"].axes) == 2  # times, and gains over the first rung
+    assert rows_of(figures["ladder"]) == names
+    assert len(figures["ladder"].axes) == 2  # times, and gains over the first rung
     over = ladder.compared_with(rows(times=times))
-    assert rows_of(found["gains"]) == [f"{name} / {over[name]}" for name in names[1:]]
+    assert rows_of(figures["gains"]) == [f"{name} / {over[name]}" for name in names[1:]]
     assert pd.read_csv(tmp_path / "summary.csv")["rung"].tolist() == names
+    found = ladder.summary(rows(times=times)).set_index("rung")["gain"]
+    (dots,) = figures["gains"].axes[0].containers
+    assert dots[0].get_xdata() == pytest.approx(found[names[1:]].tolist())
 
 
 def test_a_gain_that_is_no_difference_is_hollow(drawn):

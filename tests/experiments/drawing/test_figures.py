@@ -78,15 +78,6 @@ def test_intervals_up_to_a_factor_of_two_and_a_half_are_in_the_frame(panel):
     assert 7.4 < high < 9
 
 
-def test_panels_one_below_the_other_share_the_horizontal_axis():
-    figure, panels = figures.panels_in_a_column(["a", "b"], 5.0, [1.0, 2.0], 1.0)
-    assert [panel.get_title() for panel in panels] == ["a", "b"]
-    assert tuple(figure.get_size_inches()) == (5.0, 4.3)
-    panels[1].set_xlim(3, 4)
-    assert panels[0].get_xlim() == (3, 4)
-    plt.close(figure)
-
-
 def test_a_legend_of_several_panels_has_each_name_once():
     figure, panels = plt.subplots(1, 2)
     for panel, names in zip(panels, ("ab", "bc"), strict=True):
