@@ -21,10 +21,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from experiments.core import Axis, Settings, figures, main, save_table, style
+from experiments.core import Axis, Settings, figures, main, save_table
 from experiments.core.terminal import COARSE_GRID
-from experiments.drawing.film import WITHOUT, can_film, film
+from experiments.drawing.film import film_or_say
 from experiments.results.answers import Answer, rounded, rows_of
+from experiments.results.charts import FIRST, LINES, Chart, Marks, Points, Scale, Table
 from md.cavity import Cavity, Sides, Wall
 from md.cavity.scheme import SAFETY, largest_dt, spacing
 from md.cavity.validation.centre_lines import centre_lines, deviation
@@ -46,6 +47,8 @@ QUANTITIES = {
 }
 TOLERANCE = 2.0  # per cent, within which a value counts as true
 _CASE = ["scheme", "reynolds", "n"]
+_OF_A_FLOW = ("quantity", "value", "reference", "source", "at", "u_rms", "u_largest", "v_rms", "v_largest",
+              "dt", "time", "steps", "fault")  # fmt: skip
 _DRAWN, _FILMED = 64, 32  # most cells a side of a field, and of a picture of the film
 _ARROWS = 16  # along a side
 _RATE = 12.0  # pictures of the film a second
@@ -168,27 +171,15 @@ def _points(
             yield {"what": what, "x": float(place[i]), "y": float(place[j])} | values
 
 
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw errors, centre lines, the fields of each Reynolds number, and film the start; write the tables."""
-    table = table[table["repeat"] == table["repeat"].min()]
-    _report_faults(table[table["what"] == "fault"], out)
-    if not (table["what"] == "extreme").any():
-        return
-    found = summary(table)
-    save_table(found, out, "summary")
-    save_table(deviations(table), out, "deviations")
-    _draw_errors(found, out)
-    _draw_lines(table[table["what"] == "line"], out)
-    fields = table[table["what"] == "field"]
-    for reynolds, rows in fields.groupby("reynolds"):
-        _draw_fields(rows, out, f"flow_{reynolds}")
-    pictures = table[table["what"] == "film"]
-    if not pictures.empty:
-        _film(pictures, out / "film.mp4")
+def _first(table: pd.DataFrame) -> pd.DataFrame:
+    """Select the first repeat, with all columns also if no case has a steady state."""
+    columns = dict.fromkeys([*table, *_CASE, *_OF_A_FLOW])
+    return table[table["repeat"] == table["repeat"].min()].reindex(columns=list(columns))
 
 
-def _report_faults(faults: pd.DataFrame, out: Path) -> None:
+def _report_faults(table: pd.DataFrame, out: Path) -> None:
     """Print and save the cases that have no steady state, and why."""
+    faults = _first(table).query("what == 'fault'")
     if faults.empty:
         return
     save_table(faults[[*_CASE, "dt_factor", "fault"]], out, "faults")
@@ -201,7 +192,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     """List the extremes of each case beside their references.
 
     Args:
-        table: rows of one repeat.
+        table: rows of `measure`; those of the first repeat count.
 
     Returns:
         A row for each scheme, Reynolds number, n, time step and extreme. `error_percent` is (value -
@@ -210,6 +201,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
         convergence from this n and those with twice and four times the spacing; None without them, or if
         the values do not approach a limit from one side.
     """
+    table = _first(table)
     extremes = table[table["what"] == "extreme"]
     columns = [*_CASE, "dt_factor", "quantity", "value", "reference", "source"]
     found = extremes[columns].reset_index(drop=True)
@@ -230,7 +222,7 @@ def deviations(table: pd.DataFrame) -> pd.DataFrame:
     """List for each case how far its centre lines are from those of Ghia et al., and its net flow.
 
     Args:
-        table: rows of one repeat.
+        table: rows of `measure`; those of the first repeat count.
 
     Returns:
         A row for each scheme, Reynolds number, n and time step: root mean squares and largest magnitudes of
@@ -238,6 +230,7 @@ def deviations(table: pd.DataFrame) -> pd.DataFrame:
         of u over x = 0.5, 0 for a fluid that keeps its mass; None for a smaller time step.
     """
     columns = [*_CASE, "dt_factor", "u_rms", "u_largest", "v_rms", "v_largest", "dt", "time", "steps"]
+    table = _first(table)
     lines = table[(table["what"] == "line") & (table["quantity"] == "u")]
     flow: dict[Any, Any] = {
         (*key, 1.0): float(np.trapezoid(rows["value"], rows["at"])) for key, rows in lines.groupby(_CASE)
@@ -277,81 +270,36 @@ def largest_errors(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _draw_errors(found: pd.DataFrame, out: Path) -> None:
-    """Draw the magnitude of each error over n: a row of panels a Reynolds number, a column an extreme."""
-    reynolds = sorted(found["reynolds"].unique())
-    size = (2.1 * len(QUANTITIES) + 2.6, 2.0 * len(reynolds) + 1.0)
-    figure, grid = plt.subplots(
-        len(reynolds), len(QUANTITIES), figsize=size, sharex=True, sharey=True, squeeze=False
-    )
-    look = style.lines_in_turn(list(SCHEMES), "scheme")
-    for panels, number in zip(grid, reynolds, strict=True):
-        for panel, (quantity, title) in zip(panels, QUANTITIES.items(), strict=True):
-            own = found[(found["reynolds"] == number) & (found["quantity"] == quantity)]
-            for (scheme, factor), rows in own.groupby(["scheme", "dt_factor"], sort=False):
-                full = factor == found["dt_factor"].max()
-                panel.plot(
-                    rows["n"], rows["error_percent"].abs(), color=look["palette"][scheme],
-                    marker=look["markers"][scheme], markersize=5 if full else 9, linewidth=1.1 if full else 0,
-                    markerfacecolor=None if full else "none", label=SCHEMES[str(scheme)] if full else None,
-                )  # fmt: skip
-            panel.axhline(TOLERANCE, color="0.5", linewidth=0.8, linestyle=":", zorder=0)
-            panel.set(xscale="log", yscale="log")
-            panel.set_xticks(sorted(found["n"].unique()), [str(n) for n in sorted(found["n"].unique())])
-            panel.minorticks_off()
-            if number == reynolds[0]:
-                panel.set_title(title, fontsize=9)
-            if number == reynolds[-1]:
-                panel.set_xlabel("points a side")
-        panels[0].set_ylabel(f"Re {number}\n|error| (%)")
-    for panel in grid.flat:
-        panel.yaxis.set_major_formatter("{x:g}")
-    figures.legend_outside(grid[0, -1], None, grid.flat)
-    title = (
-        f"error of the steady flow against published values; dotted: {TOLERANCE:g} %; no point: not "
-        "measured, or no steady state"
-    )
-    if found["dt_factor"].nunique() > 1:
-        title += "; open markers: smaller time steps"
-    figures.titled(figure, title, out, "errors")
+def _errors(table: pd.DataFrame) -> pd.DataFrame:
+    """Name scheme and extreme of each row of `summary`, and say whether its time step is a smaller one."""
+    found = summary(table)
+    is_smaller = found["dt_factor"] < found["dt_factor"].max()
+    names = {name: found[name].map(words) for name, words in (("scheme", SCHEMES), ("quantity", QUANTITIES))}
+    return found.assign(repeat=0, is_smaller=is_smaller, **names)
 
 
-def _draw_lines(lines: pd.DataFrame, out: Path) -> None:
-    """Draw the velocities along the centre lines at the largest n of each scheme over published points."""
-    reynolds = sorted(lines["reynolds"].unique())
-    size = (3.2 * len(reynolds) + 2.8, 6.0)
-    figure, grid = plt.subplots(2, len(reynolds), figsize=size, squeeze=False, sharey="row")
-    look = style.lines_in_turn(list(SCHEMES), "scheme")
-    dashes = dict(zip(SCHEMES, ("-", "--", "-."), strict=True))
-    for column, number in zip(grid.T, reynolds, strict=True):
-        for panel, quantity, at in zip(column, "uv", "yx", strict=True):
-            own = lines[(lines["reynolds"] == number) & (lines["quantity"] == quantity)]
-            for scheme, rows in own.groupby("scheme", sort=False):
-                rows = rows[rows["n"] == rows["n"].max()]
-                label = f"{SCHEMES[str(scheme)]}, n = {rows['n'].iloc[0]}"
-                panel.plot(rows["at"], rows["value"], dashes[scheme], color=look["palette"][scheme],
-                           linewidth=1.3, label=label)  # fmt: skip
-            for sources, marker, name in (
-                (GHIA, "o", "Ghia et al. (1982)"),
-                (BOTELLA_PEYRET, "x", "Botella and Peyret (1998)"),
-            ):
-                if number in sources:
-                    _published(panel, sources[number], at, quantity, marker, name)
-            panel.axhline(0, color="0.85", linewidth=0.8, zorder=0)
-            panel.set(xlabel=f"{at} (sides)")
-        column[0].set_title(f"Re {number}", fontsize=9)
-    grid[0, 0].set_ylabel("u at x = 0.5 (lid's speed)")
-    grid[1, 0].set_ylabel("v at y = 0.5 (lid's speed)")
-    figures.legend_outside(grid[0, -1], None, grid.flat)
-    figures.titled(figure, "steady velocities along the centre lines", out, "centre_lines")
+def _lines(table: pd.DataFrame) -> pd.DataFrame:
+    """Select the velocities along the centre lines at the largest n of each scheme and Reynolds number."""
+    lines = _first(table).query("what == 'line'")
+    lines = lines[lines["n"] == lines.groupby(["scheme", "reynolds", "quantity"])["n"].transform("max")]
+    names = [f"{SCHEMES[scheme]}, n = {n}" for scheme, n in zip(lines["scheme"], lines["n"], strict=True)]
+    return lines.assign(flow=names)
 
 
-def _published(panel: plt.Axes, reference: Any, at: str, quantity: str, marker: str, name: str) -> None:
-    """Draw the points of a table; those that contradict their neighbours are left out."""
-    places, values = np.array(getattr(reference, at)), np.array(getattr(reference, quantity))
-    kept = ~np.isin(places, reference.doubtful) if quantity == "v" else np.ones(len(places), bool)
-    look: dict[str, Any] = {"color": "black", "markersize": 5, "linewidth": 0, "label": name, "zorder": 3}
-    panel.plot(places[kept], values[kept], marker, markerfacecolor="none", **look)
+def _published(sources: dict[int, Any], label: str) -> Marks:
+    """Return the points of published tables; those that contradict their neighbours are left out."""
+    parts = []
+    for number, reference in sources.items():
+        for quantity, at in zip("uv", "yx", strict=True):
+            columns = {"at": getattr(reference, at), "value": getattr(reference, quantity)}
+            rows = pd.DataFrame({"reynolds": number, "quantity": quantity} | columns)
+            parts.append(rows[~rows["at"].isin(reference.doubtful)] if quantity == "v" else rows)
+    return Marks(label, pd.concat(parts), "value")
+
+
+def _draw_flows(table: pd.DataFrame, out: Path) -> None:
+    for reynolds, rows in _first(table).query("what == 'field'").groupby("reynolds"):
+        _draw_fields(rows, out, f"flow_{reynolds}")
 
 
 def _draw_fields(rows: pd.DataFrame, out: Path, name: str) -> None:
@@ -399,10 +347,10 @@ def _grids(rows: pd.DataFrame) -> dict[str, np.ndarray]:
     }
 
 
-def _film(rows: pd.DataFrame, path: Path) -> None:
+def _film(table: pd.DataFrame, out: Path) -> None:
     """Film the start from rest: colours for the speed, arrows for the direction and speed."""
-    if not can_film():
-        print(WITHOUT, file=sys.stderr)
+    rows = _first(table).query("what == 'film'")
+    if rows.empty:
         return
     figure, panel = plt.subplots(figsize=(5.6, 4.8), dpi=100)
     between = max(1, rows["x"].nunique() // _ARROWS)
@@ -428,12 +376,38 @@ def _film(rows: pd.DataFrame, path: Path) -> None:
             panel.set_title(f"{title}, time {time:.1f} (sides over speed)", fontsize=9)
             yield
 
-    film(figure, pictures(), path, rate=_RATE)
+    film_or_say(figure, pictures(), out / "film.mp4", rate=_RATE)
+
+
+VIEWS = (
+    _report_faults,
+    Table("summary", summary),
+    Table("deviations", deviations),
+    Chart(
+        "errors", "At Re {reynolds} and {n} points a side {best} is off by {value} % ({quantity})", LINES,
+        Points("abs(error_percent)", "not is_smaller", FIRST), Scale("points a side", "n", log=10),
+        Scale("error (%)", log=10, line=TOLERANCE), "scheme", panels="quantity",
+        heading="Re {reynolds}, {quantity}", lines="reynolds", prepare=_errors,
+        hollow=Points("abs(error_percent)", "is_smaller", FIRST),
+        note=f"error of the steady flow against published values; line: {TOLERANCE:g} %; no point: not "
+        "measured, or no steady state; open markers: smaller time steps",
+    ),
+    Chart(
+        "centre_lines", "Steady velocities along the centre lines, at up to {n} points a side", LINES,
+        Points("value", statistic=FIRST), Scale("position (sides)", "at"),
+        Scale("velocity (lid's speed)", line=0), "flow", panels="reynolds",
+        heading="Re {reynolds}, {quantity}", lines="quantity", prepare=_lines,
+        words={"u": "u at x = 0.5 over y", "v": "v at y = 0.5 over x"},
+        marks=(_published(GHIA, "Ghia et al. (1982)"),
+               _published(BOTELLA_PEYRET, "Botella and Peyret (1998)")),
+    ),
+    _draw_flows,
+    _film,
+)  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:
     """Say which schemes come within the tolerance of published values, and which value is farthest off."""
-    table = table[table["repeat"] == table["repeat"].min()]
     if not (table["what"] == "extreme").any():
         return Answer(pd.DataFrame(), f"None of {table['case'].nunique()} cases has a steady state.")
     found = largest_errors(summary(table))
@@ -454,4 +428,4 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=COARSE_GRID, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=COARSE_GRID, minutes=MINUTES)

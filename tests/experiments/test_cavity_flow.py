@@ -67,7 +67,7 @@ def test_without_the_lids_pressure_the_flow_depends_on_the_time_step_and_is_draw
     for name in figures:
         (folder / name).unlink()
     with pytest.raises(SystemExit) as ended:
-        main(cavity_flow.Config, cavity_flow.measure, cavity_flow.draw, {}, ["--replot", str(folder)])
+        main(cavity_flow.Config, cavity_flow.measure, cavity_flow.VIEWS, {}, ["--replot", str(folder)])
     assert ended.value.code == 0
     assert {path.name for path in folder.glob("*.png")} == figures
 
