@@ -284,8 +284,9 @@ class Chart:
     def beside(self, points: Points) -> Chart:
         """Return the chart with the axes of some of its points, and the bounds that have the same axes."""
         names, values = points.at or self.names, points.values or self.values
-        own = (one for one in self.bounds if (one.at or self.names, one.values or self.values) == (names, values))
-        return replace(self, names=names, values=values, bounds=tuple(own))
+        of_bounds = [(one, one.at or self.names, one.values or self.values) for one in self.bounds]
+        own = tuple(one for one, *axes in of_bounds if axes == [names, values])
+        return replace(self, names=names, values=values, bounds=own)
 
     @property
     def each(self) -> tuple[str, ...]:
