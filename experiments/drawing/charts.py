@@ -70,6 +70,10 @@ _BAR_MARKS: tuple[dict[str, Any], ...] = (  # of bounds, in turn
 )
 _NO_SERIES = " "
 _NO_PARTS = f"no parts where they differ from the whole by over {reliability.MOST_APART:.0%}"
+_HOLLOW: dict[str, Any] = {"linestyle": "", "markersize": 9, "markerfacecolor": "none"}
+_SHAPES = ("s", "x", "o")  # of published values
+_FEW = 4  # whole numbers along a logarithmic axis that have a tick each
+_MOST_MARKERS = 100  # of a line; one with more points has none
 _ACROSS = 3  # panels with axes of their own in a line, if there are more than one more
 
 
@@ -407,6 +411,12 @@ def _lines(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
             _plain_lines(panel, found, x, look, chart.gaps)
         else:
             figures.lines(panel, found, x, VALUE, look, log=bool(chart.names.log))
+    if chart.hollow is not None:
+        others = rows_at(estimates(shared.rows, chart.hollow, chart.each), part.at)
+        others, look = _look(chart, others, shared, shared.series)
+        for name, own in others.groupby(look["hue"]):
+            form: dict[str, Any] = {"color": look["palette"][name], "marker": look["markers"][name]}
+            panel.plot(own[x], own[VALUE], **form, **_HOLLOW)
     for points, of_bound in _bounds(chart):
         series = [] if points.label else [chart.series]
         bound = rows_at(estimates(shared.rows, points, [*part.at, x, *series]), part.at).sort_values(x)
@@ -414,11 +424,11 @@ def _lines(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
             panel.plot(bound[x], bound[VALUE], label=points.label, **of_bound)
         for _, own in bound.groupby(series) if series else ():
             panel.plot(own[x], own[VALUE], **_FITTED, color=colours[str(own[chart.series].iloc[0])])
-    for marks in chart.marks:
+    for marks, shape in zip(chart.marks, _SHAPES, strict=False):
         if not marks.where or len(shared.rows.query(marks.where)) == len(shared.rows):
             at = part.at | {name: part.found[name].iloc[0] for name in (OVER,) if name in part.found}
             own = rows_at(marks.table, {name: value for name, value in at.items() if name in marks.table})
-            panel.plot(own[x], own[marks.value], label=marks.label, **_MARK)
+            panel.plot(own[x], own[marks.value], label=marks.label, **_MARK | {"marker": shape})
     if chart.numbers and len(shared.series) == 1:
         figures.values_at_points(panel, part.found, x, VALUE)
 
@@ -431,7 +441,9 @@ def _plain_lines(panel: Axes, found: pd.DataFrame, x: str, look: dict, gaps: boo
         if own.empty:
             continue
         own = own.reindex(every) if gaps else own
-        panel.plot(own.index, own[VALUE], label=str(name), **figures.line_options(look, name))
+        options = figures.line_options(look, name)
+        options |= {"marker": ""} if len(own) > _MOST_MARKERS else {}
+        panel.plot(own.index, own[VALUE], label=str(name), **options)
         if (own[HIGH] > own[LOW]).any():
             band: dict[str, Any] = {"color": look["palette"][name], "alpha": 0.18, "linewidth": 0}
             panel.fill_between(own.index, own[LOW], own[HIGH], **band)
@@ -515,11 +527,16 @@ def _name_axes(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
         return
     if chart.names.log:
         panel.set_xscale("log", base=chart.names.log)
-    if chart.names.log == 10:
+    numbers = part.found[chart.names.column]
+    is_whole = pd.api.types.is_integer_dtype(numbers)
+    if chart.names.log == 10 and is_whole and numbers.nunique() <= _FEW:
+        panel.set_xticks(sorted(set(numbers)), [f"{number:,}" for number in sorted(set(numbers))])
+        panel.minorticks_off()
+    elif chart.names.log == 10:
         figures.plain_log_ticks(panel, horizontal=True)
     elif not chart.names.log:
         panel.set_xlim(*chart.names.ends)
-        if pd.api.types.is_integer_dtype(part.found[chart.names.column]):
+        if is_whole:
             panel.locator_params("x", integer=True)
 
 
@@ -552,7 +569,7 @@ def _limit(panel: Axes, chart: Chart, part: Part, found: pd.DataFrame, panels: S
     if chart.form == BARS:
         return
     if not axis.log:
-        if axis.ends != (None, None):
+        if axis.ends != (None, None):  # or panels that share an axis were limited by the first
             (panel.set_xlim if across else panel.set_ylim)(*axis.ends)
     elif (found[VALUE] <= 0).any():  # a cache may hold all of a small system
         if (found[VALUE] > 0).any():
@@ -579,6 +596,7 @@ def _name_series(chart: Chart, panels: list[list[Axes]], shared: Names) -> None:
     if chart.form == LINES:
         for line in panels if chart.lines else panels[:1]:
             most = style.MOST_LINES + len(chart.bounds) + len(chart.marks)
+            most = 0 if len(chart.marks) > 1 else most  # a legend shows their shapes
             figures.name_lines(line[-1], chart.title_of_series or None, list(line), most=most)
     elif chart.series or chart.form == BARS or chart.bounds:
         figures.legend_outside(panels[0][-1], chart.title_of_series or None, every)

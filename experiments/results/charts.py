@@ -208,6 +208,7 @@ class Chart:
             floor of memory, or without a label of each series, such as a fit; at bars a mark for each name,
             of up to three bounds; at dots, of points with `each`, a mark for each name and series.
         marks: published values.
+        hollow: points of lines that have large hollow markers, such as a check with other steps.
         order: values of the series in their order, others are not drawn; empty for all, of which at most six.
         without: values of the series, or names, that are not drawn, such as baselines.
         fastest: whether the best names stand first, and the best series are drawn, by the largest case.
@@ -246,6 +247,7 @@ class Chart:
     most: int = 0
     bounds: tuple[Points, ...] = ()
     marks: tuple[Marks, ...] = ()
+    hollow: Points | None = None
     order: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     fastest: bool = False
