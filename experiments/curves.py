@@ -20,10 +20,11 @@ import numpy as np
 import pandas as pd
 
 import sfc
-from experiments.core import Axis, Settings, main, save_table, style, values
+from experiments.core import Axis, Settings, main, style, values
 from experiments.core.terminal import SMALL_BOXES
 from experiments.drawing import heat, layer, plane, solid, tubes, turtle
 from experiments.results.answers import Answer, listed, rounded
+from experiments.results.charts import Table
 from experiments.results.published_dilation import LIMITS, TOLERANCE, beside_published
 from sfc import locality
 
@@ -174,13 +175,8 @@ def _locality(ordering: sfc.Ordering, seed: int) -> dict:
     found |= _columns("edge_stretch", locality.edge_stretch(ordering, seed=seed), "_cells")
     fits = ordering.size >= PIECES
     cut = locality.partition_cut(ordering, PIECES, seed=seed) if fits else None
-    parts = {
-        "cut_faces": "cut",
-        "share": "share",
-        "surface": "surface",
-        "share_error": "error",
-        "exact": "exact",
-    }
+    parts = {"cut_faces": "cut", "share": "share", "surface": "surface", "share_error": "error",
+             "exact": "exact"}  # fmt: skip
     empty = {"exact": True}
     return found | {
         f"partition_cut_{PIECES}_{column}": getattr(cut, part) if cut else empty.get(column, math.nan)
@@ -197,31 +193,28 @@ def _columns(name: str, found: locality.Measure | None, unit: str = "") -> dict:
     }
 
 
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw each curve over its orders, each grammar, each sheet of orderings, the pancake, the heat maps."""
+def _draw_curves(table: pd.DataFrame, out: Path) -> None:
+    """Draw each curve over its orders, and each grammar; say which rows of the table are not drawn."""
     is_order = table["order"].notna()
     most = table["dim"].map(ORDER_CELLS).where(is_order, SHEET_CELLS).where(table["dim"] < 4, 0)
-    for row in table[table["cells"] > most].itertuples():
+    for row in _rows(table[table["cells"] > most]):
         print(f"measured, not drawn: {row.ordering}, size {row.size}, {row.cells:,} cells", file=sys.stderr)
-    orders = table[is_order & (table["cells"] <= most)]
-    for ordering, rows in orders.groupby("ordering", sort=False):
+    for ordering, rows in table[is_order & (table["cells"] <= most)].groupby("ordering", sort=False):
         style.save(_iterations(rows.sort_values("order")), out, str(ordering))
     for name in table.loc[table["dim"] == 2, "name"].unique():
         if name in sfc.curves(2) and (grammar := sfc.curve(name, 2).grammar):
             style.save(turtle.draw_grammar(f"{name}, 2D", *grammar), out, f"grammar_{name}-2d")
-    boxes = table[table["order"].isna() & table["dim"].isin((2, 3))]
-    for size, rows in boxes.groupby("size", sort=False):
+
+
+def _draw_boxes(table: pd.DataFrame, out: Path) -> None:
+    """Draw all orderings of each box, and the layers of the pancake where they are whole cubes."""
+    for size, rows in table[table["order"].isna() & table["dim"].isin((2, 3))].groupby("size", sort=False):
         if rows["cells"].iloc[0] <= SHEET_CELLS:
             style.save(_sheet(rows), out, f"orderings_{size}")
         for row in _rows(rows[rows["name"] == "pancake"]):
             if row.nz < min(row.nx, row.ny) and row.nx % row.nz == row.ny % row.nz == 0:
-                style.save(
-                    layer.draw_layer("pancake", _path(row), (row.nx, row.ny, row.nz)), out, f"pancake_{size}"
-                )
-    if table["order"].isna().any():
-        _draw_heat_maps(table[table["order"].isna()], out)
-    if set(LIMITS.values()) <= set(table):  # not in tables of earlier versions
-        save_table(beside_published(table), out, "dilation")
+                figure = layer.draw_layer("pancake", _path(row), (row.nx, row.ny, row.nz))
+                style.save(figure, out, f"pancake_{size}")
 
 
 def _rows(table: pd.DataFrame) -> Iterator[Any]:
@@ -293,8 +286,9 @@ def _draw(panel: plt.Axes, row: Any, inches: float) -> None:
         solid.draw_mesh(panel, tubes.path_mesh(path + 0.5, **fine), shape, inches=inches)
 
 
-def _draw_heat_maps(boxes: pd.DataFrame, out: Path) -> None:
-    """Draw the largest cube of each dimension in one figure, all other boxes in another; write the table."""
+def _draw_heat_maps(table: pd.DataFrame, out: Path) -> None:
+    """Draw the largest cube of each dimension in one figure, all other boxes in another."""
+    boxes = table[table["order"].isna()]
     sides = boxes[["nx", "ny", "nz", "nw"]].to_numpy()
     used = np.arange(4) < boxes["dim"].to_numpy()[:, None]
     is_cube = pd.Series(((sides == sides[:, :1]) | ~used).all(axis=1), index=boxes.index)
@@ -302,8 +296,6 @@ def _draw_heat_maps(boxes: pd.DataFrame, out: Path) -> None:
     for name, part in (("measures", boxes[is_cube & largest]), ("measures_boxes", boxes[~is_cube])):
         if len(part):
             style.save(_heat_maps([rows for _, rows in part.groupby(["dim", "cells", "size"])]), out, name)
-    keys = ["ordering", "size", "nx", "ny", "nz", "nw"]
-    save_table(boxes[[*keys, *COMPARED]], out, "measures")
 
 
 def _heat_maps(boxes: list[pd.DataFrame]) -> plt.Figure:
@@ -328,6 +320,21 @@ def _signs(rows: pd.DataFrame, column: str) -> list[str]:
     return ["" if exact else heat.BOUND if kind == "worst" else "≈" for exact in rows[f"{stem}_exact"]]
 
 
+def _measures(table: pd.DataFrame) -> pd.DataFrame:
+    keys = ["ordering", "size", "nx", "ny", "nz", "nw"]
+    return table.loc[table["order"].isna(), [*keys, *COMPARED]]
+
+
+def _dilation(table: pd.DataFrame) -> pd.DataFrame:
+    """Return dilations of limits beside published ones; nothing for tables of earlier versions."""
+    return beside_published(table) if set(LIMITS.values()) <= set(table) else pd.DataFrame()
+
+
+VIEWS = (
+    _draw_curves, _draw_boxes, _draw_heat_maps, Table("measures", _measures), Table("dilation", _dilation),
+)  # fmt: skip
+
+
 def answer(table: pd.DataFrame) -> Answer:
     """Name the best ordering by each mean, in the largest box, a cube and of 3D if there is one."""
     boxes = table[table["order"].isna()] if table["order"].isna().any() else table
@@ -343,4 +350,4 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=SMALL_BOXES, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=SMALL_BOXES, minutes=MINUTES)

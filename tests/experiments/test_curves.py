@@ -10,6 +10,7 @@ import pytest
 import sfc
 from experiments import curves
 from experiments.core import main
+from experiments.drawing.charts import draw
 from experiments.results.published_dilation import LIMITS
 
 AXES = ["--backend", "cpu", "--size", "1", "3", "15x10", "8x8x4", "2x2x2x2"]
@@ -17,7 +18,7 @@ AXES += ["--ordering", "hilbert-2d", "row-2d", "peano-2d", "pancake-3d", "random
 
 
 def run(tmp_path, *arguments) -> Path:
-    main(curves.Config, curves.measure, curves.draw, curves.QUICK, [*arguments, "--results", str(tmp_path)])
+    main(curves.Config, curves.measure, curves.VIEWS, curves.QUICK, [*arguments, "--results", str(tmp_path)])
     return next((tmp_path / "curves").iterdir())
 
 
@@ -124,7 +125,7 @@ def test_replot_draws_the_same_figures_again(tmp_path, with_contents):
     few = table[(table["ordering"] == "hilbert-2d") & table["order"].notna()]
     few.to_parquet(copy / "table.parquet")
     with pytest.raises(SystemExit) as stop:
-        main(curves.Config, curves.measure, curves.draw, curves.QUICK, ["--replot", str(copy)])
+        main(curves.Config, curves.measure, curves.VIEWS, curves.QUICK, ["--replot", str(copy)])
     assert stop.value.code == 0
     assert (copy / "hilbert-2d.png").read_bytes() == (folder / "hilbert-2d.png").read_bytes()
 
@@ -191,7 +192,7 @@ def test_a_sampled_worst_is_shown_as_a_bound_and_never_as_the_best(tmp_path, mon
     rows = list(curves.measure(curves.Config(ordering="row-2d", size="256x160")))
     table = pd.DataFrame([{"ordering": "row-2d", "size": "256x160", **row} for row in rows])
     assert not table["dilation_2_exact"].any()
-    curves.draw(table, tmp_path)
+    draw(curves.VIEWS, table, tmp_path)
     (figure,) = drawn
     weights = {text.get_text(): text.get_weight() for text in figure.axes[0].texts}
     bounds = {text for text in weights if text.startswith("≥")}
