@@ -24,9 +24,10 @@ from matplotlib.patheffects import Normal, Stroke
 
 import md
 import sfc
-from experiments.core import Axis, Settings, figures, main, save_table, style
+from experiments.core import Axis, Settings, figures, main, style
 from experiments.core.terminal import SMALL_SYSTEM
 from experiments.results.answers import Answer, percent, rounded
+from experiments.results.charts import Table
 
 RESTITUTION = 1.0  # an elastic gas, so that it does not freeze
 CONTACT_TIME, STEPS_A_CONTACT = 0.2, 20  # soft discs: several touch at any time
@@ -74,15 +75,10 @@ def measure(case: Config) -> Iterator[dict]:
         case.filling_fraction, box, TEMPERATURE, case.seed, "lattice", backend=case.backend
     )
     sim = md.Simulation(
-        state,
-        md.laws.SpringDashpot.from_restitution(RESTITUTION, CONTACT_TIME),
-        search="linked",
-        dt=CONTACT_TIME / STEPS_A_CONTACT,
-        walls=md.Walls(restitution=RESTITUTION),
-        reorder=md.Reorder(case.ordering, md.Never()),
-        backend=case.backend,
-        precision="float64",
-    )
+        state, md.laws.SpringDashpot.from_restitution(RESTITUTION, CONTACT_TIME), search="linked",
+        dt=CONTACT_TIME / STEPS_A_CONTACT, walls=md.Walls(restitution=RESTITUTION),
+        reorder=md.Reorder(case.ordering, md.Never()), backend=case.backend, precision="float64",
+    )  # fmt: skip
     sim.run(case.steps, phases=False)
     before, pairs = sim.state, sim.pairs()
     sim.reorder()
@@ -151,15 +147,17 @@ def hits_of(reads: np.ndarray, block: int) -> np.ndarray:
     return reads[:, 0] // block == reads[:, 1] // block
 
 
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw memory and reads, before and after; write the contacts and the summary."""
+def _draw(table: pd.DataFrame, out: Path) -> None:
+    """Draw memory and reads of the first gas of each order, before and after."""
     first = table[table["repeat"] == 0]
     for key, rows in first.groupby(["ordering"], sort=False):
-        style.save(_memory(rows), out, figures.file_name("memory", first, ["ordering"], key))
-        style.save(_reads(rows), out, figures.file_name("reads", first, ["ordering"], key))
+        for name, picture in (("memory", _memory), ("reads", _reads)):
+            style.save(picture(rows), out, figures.file_name(name, first, ["ordering"], key))
+
+
+def _contacts(table: pd.DataFrame) -> pd.DataFrame:
     pairs = [contacts_of(rows) for _, rows in table.groupby(_CASE, sort=False)]
-    save_table(pd.concat(pairs, ignore_index=True), out, "contacts")
-    save_table(_summaries(table), out, "summary")
+    return pd.concat(pairs, ignore_index=True)
 
 
 def _summaries(table: pd.DataFrame) -> pd.DataFrame:
@@ -298,6 +296,9 @@ def _thickness(rows: pd.DataFrame) -> float:
     return 0.08 * len(rows)
 
 
+VIEWS = (_draw, Table("contacts", _contacts), Table("summary", _summaries))
+
+
 def answer(table: pd.DataFrame) -> Answer:
     """Say how near in memory the particles are that touch, and which reads hit, before and after."""
     found = _summaries(table[table["repeat"] == 0])
@@ -324,4 +325,4 @@ def _change(found: pd.DataFrame, name: str, word: Callable[[float], str]) -> pd.
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=SMALL_SYSTEM, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=SMALL_SYSTEM, minutes=MINUTES)

@@ -9,6 +9,7 @@ import pytest
 import md
 import sfc
 from experiments import pictures
+from experiments.drawing.charts import draw
 from tests.experiments.runs import one, run
 
 pytestmark = pytest.mark.quick
@@ -96,7 +97,7 @@ def test_a_seed_gives_the_same_table_again():
 def test_a_gas_without_contacts_is_drawn(tmp_path):
     rows = pd.DataFrame(pictures.measure(one(pictures, steps=0))).assign(ordering="hilbert", repeat=0)
     assert pictures.contacts_of(rows).empty
-    pictures.draw(rows, tmp_path)
+    draw(pictures.VIEWS, rows, tmp_path)
     assert (tmp_path / "memory.png").exists()
 
 
