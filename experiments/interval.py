@@ -38,6 +38,7 @@ from experiments.measurement.step_times import sample_of_steps, whole_steps
 from experiments.prediction import wear
 from experiments.results.answers import Answer, estimate, one_run, percent, rows_of
 from experiments.results.baselines import SHUFFLED, again, is_again, reordered_every
+from experiments.results.charts import FILLED, FIRST, LINES, STAR, Chart, Layer, Points, Scale
 from md.laws import SpringDashpot
 from md.particles.capabilities import Capabilities
 from md.particles.system import System
@@ -46,7 +47,6 @@ from md.simulation import PRECISIONS
 
 CONTACT = 25.0  # steps
 FLAT = 1.01  # factor of the least time within which times count as equal to it
-MOST_BEYOND = 1.2  # top of an axis over its largest time
 DECAYED = 'Decayed("auto")'
 NEVER = 2**40  # steps
 _FEWEST_OPTIMA = 4  # that a figure compares with the prediction
@@ -364,19 +364,6 @@ def _time_over_best(gains: pd.DataFrame, schedule: str, name: str) -> dict[str, 
     return found | ({f"{name}_difference": own["difference"]} if "difference" in own else {})
 
 
-def draw(table: pd.DataFrame, out: Path) -> None:
-    """Draw the time of a step over the interval, and predicted over measured optima; write the tables."""
-    table = _with_schedules(table)
-    best = optima(table)
-    save_table(best, out, "summary")
-    save_table(_schedules(table), out, "schedules")
-    keys = ["n", "ordering", "search", "precision"]
-    for key, rows in table.groupby(keys, sort=False):
-        style.save(_over_interval(rows), out, figures.file_name("interval", table, keys, key), rows)
-    if len(best) >= _FEWEST_OPTIMA:
-        style.save(_predicted(best), out, "foreseen")
-
-
 def _with_schedules(table: pd.DataFrame) -> pd.DataFrame:
     """Add the columns that tables of before 2026-11-23 lack: `run`, `round` and `schedule`."""
     if "schedule" in table:
@@ -402,62 +389,31 @@ def _schedules(table: pd.DataFrame) -> pd.DataFrame:
     return found.merge(pd.concat(gains, ignore_index=True), on=[*_CASE, "schedule"], how="left")
 
 
-def _over_interval(rows: pd.DataFrame) -> plt.Figure:
-    fractions = sorted(rows["filling_fraction"].unique())
-    figure, panels = figures.panels_in_a_row([f"{phi:.0%} filled" for phi in fractions], 2.9)
-    speeds = sorted(rows["speed"].unique())
-    look = style.steps_in_turn([f"{speed:g}" for speed in speeds], "line")
-    rows = rows.assign(line=[f"{speed:g}" for speed in rows["speed"]])
-    for panel, phi in zip(panels, fractions, strict=True):
-        part = rows[rows["filling_fraction"] == phi]
-        fixed = part[(part["what"] == "interval") & ~part["schedule"].map(is_again)]
-        found = statistics.over_runs(fixed, ["line", "interval"], "time_ms")
-        figures.lines(panel, found, "interval", "time_ms", look, log=True)
-        tuned = statistics.over_runs(part[part["what"] == "auto"], ["line"], "time_ms")
-        shown = pd.concat([statistics.bounds(each, "time_ms") for each in (found, tuned)])
-        low, high = shown["centre"].min(), shown["centre"].max()
-        top = min(MOST_BEYOND * high, 1.01 * shown["high"].max())  # wide intervals may leave the frame
-        panel.set_ylim(0.95 * low, max(1.05 * high, top))
-        for speed, those in part.groupby("line"):
-            colour = look["palette"][speed]
-            for _, one in those.groupby("run"):
-                k, time = predicted_times(one)
-                panel.plot(k[4:], time[4:], "--", color=colour, linewidth=0.9, label=None)
-            _mark_auto(panel, those[those["what"] == "auto"], colour)
-        panel.set(xscale="log", xlabel="steps between reorders")
-        figures.plain_log_ticks(panel, horizontal=True)
-    panels[0].set_ylabel("time per step (ms)")
-    figures.name_lines(panels[-1], "speed (d per step)", panels)
-    first = rows.iloc[0]
-    title = f"{first['n']:,} particles, {first['search']}, {first['ordering']}, {first['precision']}"
-    signs = f"dashed: predicted from the wear of one interval; star: {DECAYED}"
-    figure.suptitle(f"{title}\n{statistics.caption(found)}; {signs}")
-    return figure
+def _with_models(table: pd.DataFrame) -> pd.DataFrame:
+    """Add rows of the times that the model predicts for each run, and name second measurements so."""
+    table = _with_schedules(table)
+    parts = [table.assign(what=table["what"].mask(table["schedule"].map(is_again), "again"))]
+    for key, rows in table.groupby([*_CASE, "run"], sort=False):
+        k, time = predicted_times(rows)
+        case: dict[str, Any] = dict(zip([*_CASE, "run"], key, strict=True))
+        model = {"what": "model", "interval": k[4:], "time_ms": time[4:], "round": 0}
+        parts.append(pd.DataFrame(case | model))
+    return pd.concat(parts, ignore_index=True)
 
 
-def _mark_auto(panel: plt.Axes, auto: pd.DataFrame, colour: str) -> None:
-    """Mark the self-tuned interval and its time by a star, unless it reordered too seldom."""
-    at = auto["interval"].median()
-    if np.isnan(at):
+def _write_optima(table: pd.DataFrame, out: Path) -> None:
+    """Write the tables, and draw predicted over measured optima."""
+    table = _with_schedules(table)
+    best = optima(table)
+    save_table(best, out, "summary")
+    save_table(_schedules(table), out, "schedules")
+    if len(best) < _FEWEST_OPTIMA:
         return
-    time = statistics.bounds(statistics.over_runs(auto, ["what"], "time_ms"), "time_ms")
-    look: dict[str, Any] = {
-        "color": colour,
-        "markersize": 11,
-        "markeredgecolor": "black",
-        "capsize": 2,
-        "elinewidth": 0.9,
-    }
-    panel.errorbar(at, time["centre"], yerr=figures.error_bars(time), fmt="*", **look)
-
-
-def _predicted(best: pd.DataFrame) -> plt.Figure:
     figure, panel = plt.subplots(figsize=(4.4, 3.6))
     best = best.assign(line=[f"{n:,}" for n in best["n"]])
     look = style.lines_in_turn(list(dict.fromkeys(best["line"])), "line")
     for name, rows in best.groupby("line", sort=False):
-        x = rows["interval_best"]
-        y = rows["interval_foreseen"]
+        x, y = rows["interval_best"], rows["interval_foreseen"]
         within = np.array([x - rows["interval_best_from"], rows["interval_best_to"] - x])
         runs = np.clip([y - rows["interval_foreseen_from"], rows["interval_foreseen_to"] - y], 0, None)
         panel.errorbar(
@@ -467,15 +423,34 @@ def _predicted(best: pd.DataFrame) -> plt.Figure:
     ends = np.array([best["interval_best_from"].min(), best["interval_best_to"].max()], float)
     panel.plot(ends, ends, color="0.6", linewidth=0.8, zorder=0)
     panel.fill_between(ends, ends / 2, 2 * ends, color="0.9", zorder=0, label="within a factor of two")
-    panel.set(
-        xscale="log", yscale="log", xlabel="best interval measured (steps)",
-        ylabel="interval predicted (steps)",
-    )  # fmt: skip
+    names = {"xlabel": "best interval measured (steps)", "ylabel": "interval predicted (steps)"}
+    panel.set(xscale="log", yscale="log", **names)
     for horizontal in (False, True):
         figures.plain_log_ticks(panel, horizontal)
     panel.legend(fontsize=7)
-    figure.suptitle("bars: within 1 % of the best time; range over runs", fontsize=9)
-    return figure
+    figures.titled(figure, "bars: within 1 % of the best time; range over runs", out, "foreseen")
+
+
+_FIXED = "what == 'interval'"
+VIEWS = (
+    Chart(
+        "interval",
+        "At {filling_fraction} filled, a reorder every {interval} steps takes {value} times as long as the "
+        "best interval (speed {best}), {of_worst} times (speed {worst})",
+        LINES,
+        (Points("time_ms", _FIXED, "over best", compared="interval", along="interval",
+                values=Scale("time over the best", line=1)),
+         Points("time_ms", _FIXED)),
+        Scale("steps between reorders", "interval", log=10), Scale("time per step (ms)"), "speed",
+        "speed (d per step)", panels="filling_fraction", heading=FILLED,
+        files=("n", "ordering", "search", "precision"), prepare=_with_models,
+        layers=(Layer(Points("time_ms", "what == 'model'", FIRST, each=("run",))),
+                Layer(Points("time_ms", "what == 'auto'", across="interval"), STAR)),
+        note="{n} particles, {search}, {ordering}, {precision}; dashed: predicted from the wear of one "
+        f"interval; star: {DECAYED}",
+    ),
+    _write_optima,
+)  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:
@@ -517,4 +492,4 @@ def _decayed(row: dict) -> str:
 
 
 if __name__ == "__main__":
-    main(Config, measure, draw, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FITS_CACHE, minutes=MINUTES)

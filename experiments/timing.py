@@ -470,7 +470,7 @@ BOX_VIEWS = (
         "interval", "At {filling_fraction} filled, a step with a reorder every {reorder_every} steps takes "
         "{value} times as long as with the best interval",
         LINES, (Points("time_ms", _ORDERS_OF_BOX, "sums over best", compared="reorder_every",
-                       along="reorder_every", values=Scale("time over that of the best interval", line=1)),
+                       along="reorder_every", values=Scale("time over the best", line=1)),
                 Points("time_ms", _ORDERS_OF_BOX)),
         names=Scale("steps between reorders", "reorder_every", log=10),
         values=Scale("time per step (ms)", ends=(0, None)), series="ordering", varying=("reorder_every",),

@@ -25,9 +25,10 @@ from experiments.results.tables import names_of, table_of
 from sfc import checks
 
 DOTS, LINES, BARS = "dots", "lines", "bars"
+DASHED, STAR = "dashed", "star"
 FORMS = (DOTS, LINES, BARS)
 GAIN, MEDIAN, MEAN, FIRST, MIDDLE, GIVEN = "gain", "median", "mean", "first", "middle", "given"
-VALUE, LOW, HIGH = "value", "value_low", "value_high"  # columns of `estimates`
+VALUE, LOW, HIGH, AT = "value", "value_low", "value_high", "at"  # columns of `estimates`
 OVER = "over"  # the column of baselines
 _WAYS = ("median", "mean", "max")
 _AVERAGES = {
@@ -160,6 +161,27 @@ class Marks:
 
 
 @dataclass(frozen=True)
+class Layer:
+    """Points that lie over the lines of a chart, in the colours of its series; in the panels of their axis.
+
+    Args:
+        points: what is computed; with `across` at that place, else over the column of the chart's `names`. A
+            line for each value of their columns `each`.
+        sign: "dashed", lines without points, such as those of a model; or "star", single points.
+
+    Raises:
+        ValueError: an unknown sign.
+    """
+
+    points: Points
+    sign: str = DASHED
+
+    def __post_init__(self) -> None:
+        """Check the sign."""
+        checks.word("sign", self.sign, (DASHED, STAR))
+
+
+@dataclass(frozen=True)
 class Select:
     """Choice of a reader of the page.
 
@@ -209,6 +231,7 @@ class Chart:
             of up to three bounds; at dots, of points with `each`, a mark for each name and series.
         marks: published values.
         hollow: points of lines that have large hollow markers, such as a check with other steps.
+        layers: points over the lines.
         order: values of the series in their order, others are not drawn; empty for all, of which at most six.
         without: values of the series, or names, that are not drawn, such as baselines.
         fastest: whether the best names stand first, and the best series are drawn, by the largest case.
@@ -248,6 +271,7 @@ class Chart:
     bounds: tuple[Points, ...] = ()
     marks: tuple[Marks, ...] = ()
     hollow: Points | None = None
+    layers: tuple[Layer, ...] = ()
     order: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     fastest: bool = False
@@ -284,11 +308,15 @@ class Chart:
         return tuple(dict.fromkeys((*fields_of(self.name), *self.files)))
 
     def beside(self, points: Points) -> Chart:
-        """Return the chart with the axes of some of its points, and the bounds that have the same axes."""
-        names, values = points.at or self.names, points.values or self.values
-        of_bounds = [(one, one.at or self.names, one.values or self.values) for one in self.bounds]
-        own = tuple(one for one, *axes in of_bounds if axes == [names, values])
-        return replace(self, names=names, values=values, bounds=own)
+        """Return the chart with the axes of some of its points, and what lies in the panels of these axes."""
+        axes = points.at or self.names, points.values or self.values
+
+        def has_axes(one: Points) -> bool:
+            return (one.at or self.names, one.values or self.values) == axes
+
+        bounds = tuple(filter(has_axes, self.bounds))
+        layers = tuple(layer for layer in self.layers if has_axes(layer.points))
+        return replace(self, names=axes[0], values=axes[1], bounds=bounds, layers=layers)
 
     @property
     def each(self) -> tuple[str, ...]:
@@ -399,8 +427,8 @@ def estimates(table: pd.DataFrame, points: Points, each: Sequence[str]) -> pd.Da
 
     Returns:
         Columns `each`, `value`, `value_low`, `value_high`, `runs`, `rounds`, and `of_gases`, whether the ends
-        are a range over gases; of gains also `over`, `noise_floor` and `difference`. A row for each point;
-        none if no baseline was measured.
+        are a range over gases; of gains also `over`, `noise_floor` and `difference`; with `across` also `at`,
+        the place. A row for each point; none if no baseline was measured.
 
     Raises:
         TypeError: no table.
@@ -428,6 +456,10 @@ def estimates(table: pd.DataFrame, points: Points, each: Sequence[str]) -> pd.Da
     else:
         cases = rows[~rows[by].map(is_again).any(axis=1)] if by else rows
         found = _averages(cases, points.form, by, is_of_gases)
+    if points.across:
+        numbers: Any = rows.eval(points.across, engine="python")
+        places = rows.assign(**{AT: numbers}).groupby(by)[AT].median()
+        found = found.merge(places.reset_index(), on=by, how="left")
     return _scaled(found, rows, points.scale, by).assign(of_gases=is_of_gases)
 
 

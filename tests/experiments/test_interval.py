@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from experiments import interval
+from experiments.drawing.charts import draw
 from tests.experiments.runs import run
 
 
@@ -80,7 +81,7 @@ class TestInterval:
         new = invented(2.0, 0.01)
         old = new[~new["schedule"].str.endswith("again", na=False)].drop(columns="schedule")
         old = pd.concat([old.assign(run=k) for k in (0, 1)])
-        interval.draw(old.rename(columns={"run": "repeat", "round": "sample"}), tmp_path)
+        draw(interval.VIEWS, old.rename(columns={"run": "repeat", "round": "sample"}), tmp_path)
         found = pd.read_csv(tmp_path / "summary.csv").loc[0]
         assert (found["interval_best"], found["interval_foreseen"], found["runs"]) == (20, 20, 1)
         schedules = pd.read_csv(tmp_path / "schedules.csv").set_index("schedule")
@@ -89,9 +90,9 @@ class TestInterval:
 
     def test_optima_are_compared_with_predictions_in_a_figure_if_there_are_four(self, tmp_path):
         cases = [invented(2.0, 0.01).assign(speed=speed) for speed in (0.001, 0.002, 0.004, 0.008)]
-        interval.draw(pd.concat(cases[:3]), tmp_path)
+        draw(interval.VIEWS, pd.concat(cases[:3]), tmp_path)
         assert not (tmp_path / "foreseen.png").exists()
-        interval.draw(pd.concat(cases), tmp_path)
+        draw(interval.VIEWS, pd.concat(cases), tmp_path)
         assert (tmp_path / "foreseen.png").exists()
 
     def test_a_run_has_every_interval_in_every_round(self, tmp_path):

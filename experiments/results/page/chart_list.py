@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from experiments import reorder_cost, timing
+from experiments import interval, reorder_cost, timing
 from experiments.measurement.shaken_box import BASELINES as OF_BOX
 from experiments.results.baselines import AGED, BASELINES, LATTICE, SHUFFLED
 from experiments.results.charts import DOTS, LINES, Chart, Points, Scale, Select, View
@@ -60,6 +60,7 @@ def each_on(runs: Mapping[str, str], value: str, each: tuple[str, ...], **fields
 # fmt: off
 _GAIN, _FORCE = (chart_of(timing.VIEWS, name) for name in ("gain_n", "foreseen_n"))
 _PARTS, _INTERVALS = (chart_of(timing.BOX_VIEWS, name) for name in ("gain", "interval"))
+_IN_CUBES = chart_of(interval.VIEWS, "interval")
 _IN_BOX = replace(_PARTS, points=replace(_PARTS.measures[0], where="part != 'reorder'"))  # no baseline has it
 WORTH = replace(
     _GAIN, name="worth", title="What an order is worth", series="over", title_of_series="over memory that is",
@@ -145,14 +146,10 @@ FORESEEN = replace(
     "foresee, if a hit takes a hundredth of a miss. Up: the measured one over shuffled memory.",
 )
 INTERVAL = replace(
-    _INTERVALS, name="interval", title="How often to reorder",
+    _IN_CUBES, name="interval", title="How often to reorder",
     points=(
-        *(point for run, where in (
-            ("interval/h200_three_runs", "what == 'interval'"), ("interval/h100", "what == 'interval'"),
-            ("interval/h200", f"what == 'interval' and not ({IN_THREE_RUNS})"),  # the first has these cases
-            ("interval/h200_8388608", "what == 'interval'"),
-        ) for point in each_on({run: where}, "time_ms", ("n", "filling_fraction", "speed", "interval"),
-                               statistic="over best", compared="interval", along="interval")),
+        *(on(_IN_CUBES, f"interval/{run}") for run in ("h200_three_runs", "h100", "h200_8388608")),
+        on(_IN_CUBES, "interval/h200", f"not ({IN_THREE_RUNS})"),  # the first run has these cases
         on(_INTERVALS, "speed_up/h100_interval", "ordering == 'pancake'", names={"reorder_every": "interval"},
            each=("filling_fraction", "reorder_every"),
            constants={"size": "10^6, shaken box", "speed": "that of the box"}),

@@ -11,11 +11,14 @@ from experiments.drawing.charts import draw, draw_chart, drawer
 from experiments.results.charts import (
     BARS,
     DOTS,
+    FIRST,
     GAINS,
     LINES,
     ORDERS,
     PARTICLES,
+    STAR,
     Chart,
+    Layer,
     Marks,
     Points,
     Scale,
@@ -227,3 +230,39 @@ def test_marks_may_be_of_a_baseline(table, drawn, tmp_path):
         [list(x.get_ydata()) for x in panel.lines if x.get_label() == "paper"] for panel in drawn["gain"].axes
     ]
     assert drawn_marks == [[[]], [[7.0, 8.0]]]
+
+
+def test_layers_lie_over_the_lines_in_the_colours_of_their_series(table, drawn, tmp_path):
+    rows = pd.concat([
+        table.assign(where=1.0),
+        table[table["ordering"] == "row"].assign(what="model", time_ms=lambda rows: 2 * rows["time_ms"]),
+        table[(table["ordering"] == "row") & (table["n"] == 1)].assign(what="best", where=3.0),
+        table[(table["ordering"] == "hilbert") & (table["n"] == 1)].assign(what="best", where=float("nan")),
+    ])  # fmt: skip
+    whole = Points("time_ms", "what == 'whole'")
+    model = Layer(Points("time_ms", "what == 'model'", FIRST, each=("run",)))
+    star = Layer(Points("time_ms", "what == 'best'", across="where"), STAR)
+    draw_chart(replace(COST, points=whole, layers=(model, star)), rows, tmp_path)
+    (panel,) = drawn["cost"].axes
+    dashed = [line for line in panel.lines if line.get_linestyle() == "--" and line.get_marker() == "None"]
+    assert [list(line.get_xdata()) for line in dashed] == [[1, 4], [1, 4]]  # of both runs
+    assert {line.get_color() for line in dashed} == {style.colour("row")}
+    assert [line.get_ydata()[0] for line in dashed] == pytest.approx([4.0, 4.4])
+    (marked,) = (one for one in panel.containers if one[0].get_marker() == "*")  # the other has no place
+    assert list(marked[0].get_xdata()) == [3.0]
+
+
+def test_panels_that_share_a_linear_axis_show_all_their_points(table, drawn, tmp_path):
+    linear = replace(COST, values=Scale("time (ms)", ends=(0, None)), panels="fused")
+    rows = table.assign(time_ms=table["time_ms"] * (1 + 9 * table["fused"]))
+    draw_chart(linear, rows, tmp_path)
+    for panel in drawn["cost"].axes:
+        assert panel.get_ylim()[1] > rows["time_ms"].max()
+
+
+def test_numbers_of_a_series_go_from_dark_to_light(table, drawn, tmp_path):
+    by_size = replace(
+        COST, points=Points("time_ms", "ordering == 'row'"), names=Scale("floor", "floor"), series="n"
+    )
+    draw_chart(by_size, table.iloc[::-1], tmp_path)
+    assert list(heights(drawn["cost"].axes[0])) == ["1", "4"]

@@ -1,8 +1,4 @@
-"""Draw a `Chart` as a figure: lines, rows of dots and bars, with intervals, in panels.
-
-`draw` draws all views of an experiment. The looks of names are those of `experiments.drawing.style`: memory
-orders by their families, numbers from dark to light, anything else in turn.
-"""
+"""Figures of a `Chart`: panels, axes, names and title. `draw` draws all views of an experiment."""
 
 from __future__ import annotations
 
@@ -10,12 +6,26 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from experiments.drawing import figures, style
+from experiments.drawing.charts.panel import (
+    DASHES,
+    DRAWN,
+    IS_BOUND,
+    IS_LAYER,
+    MARK,
+    NO_SERIES,
+    ORDERING,
+    Names,
+    Part,
+    is_same,
+    parts_of,
+    worded,
+)
 from experiments.results import gains, reliability
 from experiments.results.answers import fields_of, filled, word
 from experiments.results.baselines import AGED, BASELINES, aged, fresh, is_again
@@ -24,9 +34,7 @@ from experiments.results.charts import (
     DOTS,
     FIRST,
     GIVEN,
-    HIGH,
     LINES,
-    LOW,
     MEAN,
     MIDDLE,
     OVER,
@@ -51,64 +59,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Draw = Callable[[pd.DataFrame, Path], Any]
-_ORDERING = "ordering"  # the column of memory orders, which have fixed looks
 _WIDTH, _HEIGHT = 2.7, 2.9  # of a panel of lines, in inches
 _TITLE_LINES, _LINE, _LETTERS_AN_INCH = 3, 0.18, 14  # of a title with room above rows of dots; one more
 _LETTERS = 34  # of a line along such a panel
 _ROW, _STATE, _MARGIN = 0.21, 0.06, 0.65  # inches: of a row of dots, for each more state, around the rows
 _LEAST_ROWS = 5  # a figure of fewer rows of dots is as high, so that its title has room
 _LETTER, _SHORT, _ROOM = 0.065, 12, 2.0  # inches of a letter; letters, and inches, that fit beside panels
-_BOUND: dict[str, Any] = {"color": "#6B4F3A", "linestyle": ":", "linewidth": 1}
-_FITTED: dict[str, Any] = {"linestyle": ":", "linewidth": 2.2, "alpha": 0.7}
-_IS_BOUND = "bound"  # of lines of markers
-_DASHES = (":", "--", "-.")  # of bounds
-_MARK: dict[str, Any] = {"color": "#D00000", "marker": "s", "linestyle": "", "markerfacecolor": "none"}
-_BAR_MARKS: tuple[dict[str, Any], ...] = (  # of bounds, in turn
-    {"color": "black", "linestyle": "", "marker": "D", "markersize": 6, "markeredgecolor": "white"},
-    {"color": "black", "linestyle": "", "marker": "^", "markersize": 6, "markeredgecolor": "white"},
-    {"color": "black", "linestyle": "", "marker": "|", "markersize": 11, "markeredgewidth": 2},
-)
-_NO_SERIES = " "
 _NO_PARTS = f"no parts where they differ from the whole by over {reliability.MOST_APART:.0%}"
-_HOLLOW: dict[str, Any] = {"linestyle": "", "markersize": 9, "markerfacecolor": "none"}
-_SHAPES = ("s", "x", "o")  # of published values
 _FEW = 4  # whole numbers along a logarithmic axis that have a tick each
-_MOST_MARKERS = 100  # of a line; one with more points has none
 _ACROSS = 3  # panels with axes of their own in a line, if there are more than one more
-
-
-class Part(NamedTuple):
-    """Panel of a figure.
-
-    Attributes:
-        points: that it shows.
-        found: their `estimates` in this panel.
-        at: its values of the columns `lines` and `panels` of the chart.
-    """
-
-    points: Points
-    found: pd.DataFrame
-    at: dict[str, Any]
-
-
-class Names(NamedTuple):
-    """What the panels of a figure share.
-
-    Attributes:
-        rows: of the table.
-        names: of rows of dots or bars, from the top.
-        series: values that are drawn.
-        words: name -> its name in the figure.
-        note: on series that are not drawn.
-        is_beside: whether measures stand side by side, each with axes of its own.
-    """
-
-    rows: pd.DataFrame
-    names: list[Any]
-    series: list[Any]
-    words: Mapping[Any, str]
-    note: str
-    is_beside: bool
 
 
 def drawer(views: Draw | Sequence[View]) -> Draw:
@@ -213,7 +172,7 @@ def _figure(chart: Chart, rows: pd.DataFrame) -> Figure | None:
         if chart.form == DOTS:
             drawn = shared._replace(names=[name for name in shared.names if name in set(every[column])])
         for part, panel in zip(parts, line, strict=True):
-            _DRAWN[chart.form](panel, chart.beside(part.points), part, drawn)
+            DRAWN[chart.form](panel, chart.beside(part.points), part, drawn)
         for part, panel in zip(parts, line, strict=True):  # those of a line share an axis
             own = chart.beside(part.points)
             shown = (part.found, [panel]) if _has_own_axes(chart, shared) else (every, line)
@@ -281,16 +240,17 @@ def _names(chart: Chart, rows: pd.DataFrame, found: pd.DataFrame, is_beside: boo
     names = [] if chart.form == LINES else _in_order(chart, rows, found, chart.names.column, ())
     if chart.measures[0].pairs:
         names = [name for name in names if name in set(found[chart.names.column])]
-    every = _in_order(chart, rows, found, chart.series, chart.order) if chart.series else [_NO_SERIES]
+    every = _in_order(chart, rows, found, chart.series, chart.order) if chart.series else [NO_SERIES]
     every = [name for name in every if name not in chart.without]
     shown = [name for name in every if name in chart.order] if chart.order else every
-    if chart.series == _ORDERING:
+    if chart.series == ORDERING:
         shown = style.few(shown)
     most = set(shown[: style.MOST_LINES])
     series = [name for name in _known(found if chart.series == OVER else rows, chart.series) if name in most]
     series = [name for name in chart.order if name in most] if chart.order else series or shown
+    series = sorted(series) if all(map(checks.is_number, series)) else series
     others = "" if chart.order else ", ".join(str(name) for name in every if name not in most)
-    first = "one order of each family" if chart.series == _ORDERING else f"the first {style.MOST_LINES}"
+    first = "one order of each family" if chart.series == ORDERING else f"the first {style.MOST_LINES}"
     which = "the fastest" if chart.fastest else first
     note = f"{which}; in the table: {others}" if others else ""
     return Names(rows, names, series, words, note, is_beside)
@@ -333,7 +293,7 @@ def _panels(chart: Chart, grid: list[list[Part]], shared: Names) -> tuple[Figure
         for part, panel in zip(parts, line, strict=True):
             template = chart.heading or ", ".join(f"{{{name}}}" for name in part.at)
             if part.at and (number == 0 or chart.lines):
-                words = {name: _worded(shared, name, value) for name, value in part.at.items()}
+                words = {name: worded(shared, name, value) for name, value in part.at.items()}
                 panel.set_title(filled(template, words))
     return figure, panels
 
@@ -342,162 +302,9 @@ def _beside(chart: Chart, shared: Names) -> float:
     """Return the inches that long names, and those of a series of rows of dots, need beside the panels."""
     columns = {chart.names.column: shared.names}
     columns |= {chart.series: shared.series} if chart.form == DOTS and chart.series else {}
-    texts = [[_worded(shared, column, name) for name in names] for column, names in columns.items()]
+    texts = [[worded(shared, column, name) for name in names] for column, names in columns.items()]
     letters = [max((len(line) for text in of for line in text.split("\n")), default=0) for of in texts]
     return max(0.0, _LETTER * (letters[0] - _SHORT), _LETTER * sum(letters) - _ROOM)
-
-
-def _worded(shared: Names, column: str, value: Any) -> str:
-    """Return the text of a value in a figure."""
-    return shared.words.get(value, value if isinstance(value, str) else word(column, value))
-
-
-def _dots(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
-    """Draw a row of dots with intervals for each name."""
-    column = chart.names.column
-    names = shared.names
-    if not chart.series and column == _ORDERING:
-        figures.dots_by_order(panel, part.found, names, VALUE)
-    else:
-        rows, look = _look(chart, part.found, shared, shared.series)
-        rows = rows.assign(name=part.found[column], state=rows[look["hue"]])
-        look["hue_order"] = [name for name in look["hue_order"] if name in set(rows["state"])]
-        figures.dots_by_name(panel, rows, names, look, VALUE)
-    if part.points.pairs and not chart.series:
-        same = part.found[_is_same(part.found)]
-        hollow: dict[str, Any] = {
-            "color": style.TURNS[0],
-            "markersize": 4,
-            "markerfacecolor": "white",
-            "zorder": 3,
-        }
-        panel.plot(same[VALUE], [names.index(name) for name in same[column]], "o", **hollow)
-    for points, of_bound in _bounds(chart):
-        bound = rows_at(estimates(shared.rows, points, [*part.at]), part.at)
-        if points.each:
-            rows, look = _look(chart, bound, shared, shared.series)
-            look |= {"markers": dict.fromkeys(look["hue_order"], "|")}
-            rows, others = rows.assign(name=bound[column], state=rows[look["hue"]]), len(panel.containers)
-            figures.dots_by_name(panel, rows, names, look, VALUE)
-            for container in panel.containers[others:]:
-                container[0].set_gid(_IS_BOUND)
-            panel.plot([], [], "|", color="0.3", label=points.label)
-        for value in bound[VALUE] if not points.each else ():
-            panel.axvline(value, label=points.label, **of_bound)
-    panel.set_yticks(range(len(names)), [_worded(shared, column, name) for name in names])
-
-
-def _is_same(found: pd.DataFrame) -> pd.Series:
-    """Return which gains are no difference by their verdict."""
-    return found.get("difference", pd.Series("", index=found.index)) == gains.NO_DIFFERENCE
-
-
-def _bounds(chart: Chart) -> Iterator[tuple[Points, dict[str, Any]]]:
-    """Yield the bounds of a chart and their looks."""
-    for points, dashes in zip(chart.bounds, _DASHES, strict=False):
-        yield points, _BOUND | {"linestyle": dashes}
-
-
-def _lines(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
-    """Draw a line for each series: with intervals, a range over gases as a band, or without."""
-    x = chart.names.column
-    peers = [name for name in shared.series if name in chart.peers]
-    colours: dict[str, str] = {}
-    for series in ([name for name in shared.series if name not in peers], peers):
-        found, look = _look(chart, part.found, shared, series)
-        colours |= dict(zip(map(str, series), look["palette"].values(), strict=True))
-        has_ends = (found[LOW] < found[HIGH]).any() or not part.points.statistic
-        if (found["of_gases"].any() and part.points.form != MEAN) or not has_ends:
-            _plain_lines(panel, found, x, look, chart.gaps)
-        else:
-            figures.lines(panel, found, x, VALUE, look, log=bool(chart.names.log))
-    if chart.hollow is not None:
-        others = rows_at(estimates(shared.rows, chart.hollow, chart.each), part.at)
-        others, look = _look(chart, others, shared, shared.series)
-        for name, own in others.groupby(look["hue"]):
-            form: dict[str, Any] = {"color": look["palette"][name], "marker": look["markers"][name]}
-            panel.plot(own[x], own[VALUE], **form, **_HOLLOW)
-    for points, of_bound in _bounds(chart):
-        series = [] if points.label else [chart.series]
-        bound = rows_at(estimates(shared.rows, points, [*part.at, x, *series]), part.at).sort_values(x)
-        if points.label:
-            panel.plot(bound[x], bound[VALUE], label=points.label, **of_bound)
-        for _, own in bound.groupby(series) if series else ():
-            panel.plot(own[x], own[VALUE], **_FITTED, color=colours[str(own[chart.series].iloc[0])])
-    for marks, shape in zip(chart.marks, _SHAPES, strict=False):
-        if not marks.where or len(shared.rows.query(marks.where)) == len(shared.rows):
-            at = part.at | {name: part.found[name].iloc[0] for name in (OVER,) if name in part.found}
-            own = rows_at(marks.table, {name: value for name, value in at.items() if name in marks.table})
-            panel.plot(own[x], own[marks.value], label=marks.label, **_MARK | {"marker": shape})
-    if chart.numbers and len(shared.series) == 1:
-        figures.values_at_points(panel, part.found, x, VALUE)
-
-
-def _plain_lines(panel: Axes, found: pd.DataFrame, x: str, look: dict, gaps: bool) -> None:
-    """Draw a line for each series without intervals, with a band where it has a range."""
-    every = np.sort(found[x].unique())
-    for name in look["hue_order"]:
-        own = found[found[look["hue"]] == name].set_index(x)[[VALUE, LOW, HIGH]].sort_index()
-        if own.empty:
-            continue
-        own = own.reindex(every) if gaps else own
-        options = figures.line_options(look, name)
-        options |= {"marker": ""} if len(own) > _MOST_MARKERS else {}
-        panel.plot(own.index, own[VALUE], label=str(name), **options)
-        if (own[HIGH] > own[LOW]).any():
-            band: dict[str, Any] = {"color": look["palette"][name], "alpha": 0.18, "linewidth": 0}
-            panel.fill_between(own.index, own[LOW], own[HIGH], **band)
-
-
-def _bars(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
-    """Draw the parts of each name one behind the other, bounds as marks, and the whole with its interval."""
-    parts, whole, _ = _parts(chart, part.found, shared)
-    ends = whole.set_axis(["centre", "low", "high"], axis=1) if chart.whole else None
-    figures.stacked_bars(panel, parts, chart.order or shared.series, ends, chart.whole)
-    for points, marker in zip(chart.bounds, _BAR_MARKS, strict=False):
-        bound = rows_at(estimates(shared.rows, points, [*part.at, chart.names.column]), part.at)
-        if len(bound):
-            places = [shared.names.index(name) for name in bound[chart.names.column]]
-            panel.plot(bound[VALUE], places, label=points.label, **marker)
-    figures.rows_of_names(panel, [str(shared.words.get(name, name)) for name in shared.names])
-
-
-def _parts(chart: Chart, found: pd.DataFrame, shared: Names) -> tuple[pd.DataFrame, pd.DataFrame, bool]:
-    """Return the parts of each name, the whole with its ends, and whether parts were left out."""
-    by_name = found.set_index(chart.names.column)
-    whole = by_name[by_name[chart.series] == chart.whole][[VALUE, LOW, HIGH]].reindex(shared.names)
-    parts = by_name[by_name[chart.series].isin(shared.series)]
-    parts = parts.pivot(columns=chart.series, values=VALUE).reindex(shared.names)
-    if not chart.whole:
-        return parts, whole, False
-    agree = (parts.sum(axis=1) / whole[VALUE] - 1).abs() <= reliability.MOST_APART
-    others = ~agree.index.isin(BASELINES)  # all of them or none, or they could not be compared
-    agree &= agree[others].all() | ~others
-    return parts.where(agree, axis=0), whole, not agree.all()
-
-
-_DRAWN: dict[str, Callable[[Axes, Chart, Part, Names], None]] = {
-    DOTS: _dots,
-    LINES: _lines,
-    BARS: _bars,
-}
-
-
-def _look(chart: Chart, found: pd.DataFrame, shared: Names, series: Sequence) -> tuple[pd.DataFrame, dict]:
-    """Return points with the texts of a series, and the look of those: orders, numbers, or others in turn."""
-    column = chart.series or _NO_SERIES
-    if series and series[0] in chart.peers:
-        look = style.peers_in_turn(series, column)
-    elif column == _ORDERING:
-        look = style.lines(series)
-    else:
-        is_number = all(map(checks.is_number, series))
-        look = (style.steps_in_turn if is_number else style.lines_in_turn)(series, column)
-    texts = {name: _worded(shared, column, name) for name in series}
-    for key in ("palette", "markers", "dashes"):
-        look[key] = {text: look[key][name] for name, text in texts.items()}
-    look["hue_order"] = list(texts.values())
-    return found.assign(**{column: found[column].map(texts) if chart.series else _NO_SERIES}), look
 
 
 def _name_axes(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
@@ -546,9 +353,9 @@ def _floor(found: pd.DataFrame) -> float:
 
 def _ages(rows: pd.DataFrame, names: Sequence[str]) -> pd.Series:
     """Return the ages of some memory orders, if the rows have ages."""
-    if not {"age_steps", _ORDERING} <= set(rows):
+    if not {"age_steps", ORDERING} <= set(rows):
         return pd.Series(dtype=float)
-    return pd.to_numeric(rows.loc[rows[_ORDERING].isin(names), "age_steps"]).dropna()
+    return pd.to_numeric(rows.loc[rows[ORDERING].isin(names), "age_steps"]).dropna()
 
 
 def _memory(rows: pd.DataFrame, baseline: str) -> str:
@@ -584,8 +391,8 @@ def _limit(panel: Axes, chart: Chart, part: Part, found: pd.DataFrame, panels: S
 
 def _values_of(line: Any, across: bool) -> list[float]:
     """Return the values of a bound or of published marks, which are drawn besides what is found."""
-    is_bound = line.get_linestyle() in _DASHES or line.get_gid() == _IS_BOUND
-    if not is_bound and line.get_color() != _MARK["color"]:
+    is_bound = (line.get_linestyle() in DASHES and line.get_gid() != IS_LAYER) or line.get_gid() == IS_BOUND
+    if not is_bound and line.get_color() != MARK["color"]:
         return []
     return [float(value) for value in (line.get_xdata() if across else line.get_ydata())]
 
@@ -611,7 +418,7 @@ def _title(chart: Chart, measure: tuple, grid: Sequence[Sequence[Part]], shared:
     is_whole = points is not chart.otherwise and points is chart.measures[0]
     sentence = filled(chart.title, words) if is_whole else ""
     note = chart.note(shared.rows) if callable(chart.note) else filled(chart.note, words)
-    orders = [name for name in shared.rows.get(_ORDERING, pd.Series()).unique() if name not in BASELINES]
+    orders = [name for name in shared.rows.get(ORDERING, pd.Series()).unique() if name not in BASELINES]
     ages = _ages(selected(shared.rows, points), orders)
     if len(ages) and "reorder_every" not in shared.rows:  # which tells of later reorders
         note += f"; orders: {fresh(round(ages.max()))}"
@@ -619,9 +426,9 @@ def _title(chart: Chart, measure: tuple, grid: Sequence[Sequence[Part]], shared:
     about = _about(points, found, shared.rows) if has_interval else ""
     if any(np.isfinite(_floor(part.found)) for line in grid for part in line):
         about += "; grey: noise (one case measured twice)"
-    if points.pairs and not chart.series and _is_same(found).any():
+    if points.pairs and not chart.series and is_same(found).any():
         about += "; hollow: no difference"
-    if chart.form == BARS and any(_parts(chart, part.found, shared)[2] for line in grid for part in line):
+    if chart.form == BARS and any(parts_of(chart, part.found, shared)[2] for line in grid for part in line):
         about += f"; {_NO_PARTS}"
     return "\n".join(filter(None, [sentence, note.removeprefix("; "), about, shared.note]))
 
