@@ -312,8 +312,9 @@ def _beside_source(table: pd.DataFrame) -> pd.DataFrame:
     found = gains_of_source(table)
     found = found.assign(pair=found["name"] + " over " + found["over"], measured=found["precision"], hits="")
     there = found[found["source_gain"].notna()].drop_duplicates(["n", "pair"])
-    columns = {name: there["source_gain"] for name in found if str(name).startswith("gain")}
-    return pd.concat([found, there.assign(**columns, measured="[cavity]")], ignore_index=True)
+    columns: Any = {str(name): there["source_gain"] for name in found if str(name).startswith("gain")}
+    there = there.assign(**columns, measured="[cavity]")
+    return pd.concat([found, there], ignore_index=True)
 
 
 def _bandwidths(table: pd.DataFrame) -> str:

@@ -229,7 +229,7 @@ def _named(airfoil: str) -> str:
 
 
 def _polar(table: pd.DataFrame) -> pd.DataFrame:
-    """Name the stream of each block, and add the coefficients of a plate from which discs rebound, or stop.
+    """Name the stream of each block, and add the coefficients of a plate.
 
     Discs that lose their velocity along the normal push it as Newton says, those that rebound twice as much.
     """
@@ -306,7 +306,13 @@ def _film(table: pd.DataFrame, out: Path) -> None:
         return
     frames = frames[frames["case"] == frames["case"].max()]
     figure, shown = _map(frames[frames["frame"] == 0], frames)
-    film_or_say(figure, (shown.show(_grid(rows)) for _, rows in frames.groupby("frame")), out / "film.mp4")
+
+    def pictures() -> Iterator[None]:
+        for _, rows in frames.groupby("frame"):
+            shown.show(_grid(rows))
+            yield
+
+    film_or_say(figure, pictures(), out / "film.mp4")
 
 
 _LIFT, _DRAG = Scale("lift coefficient", line=0), Scale("drag coefficient", line=0)

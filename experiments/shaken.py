@@ -211,8 +211,8 @@ def _sections(table: pd.DataFrame, out: Path) -> None:
 def _pictures(shown: Discs, discs: pd.DataFrame) -> Iterator[None]:
     """Show the sections of a case one after the other."""
     for _, at in discs.groupby("time"):
-        columns = (at[name].to_numpy() for name in ("x_d", "z_d", "radius_d", "speed_over_walls"))
-        shown.show(*columns, lift=at["lift_d"].iloc[0])
+        x, z, radius, speed = (at[name].to_numpy() for name in ("x_d", "z_d", "radius_d", "speed_over_walls"))
+        shown.show(x, z, radius, speed, lift=at["lift_d"].iloc[0])
         yield
 
 

@@ -471,8 +471,9 @@ def selected(table: pd.DataFrame, points: Points) -> pd.DataFrame:
     """
     try:
         rows = table.query(points.where, engine="python") if points.where else table
+        numbers: Any
         if points.form == GIVEN:
-            numbers: Any = gains.bounds(rows, points.value)["centre"]
+            numbers = gains.bounds(rows, points.value)["centre"]
         elif (numbers := rows.get(points.value)) is None:
             numbers = rows.eval(points.value, engine="python")
         return rows.assign(value=numbers).dropna(subset=[VALUE])
