@@ -1,5 +1,6 @@
 """Estimate of a value or a gain: the number with its interval, its noise and its warnings."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,6 +10,31 @@ from experiments.results import reliability
 from experiments.results.selection import GAS, RUN
 
 CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Spread of the logarithms of runs: of one case, or pooled over several.
+
+    Args:
+        sd: standard deviation.
+        freedom: degrees of freedom, 1 or more.
+    """
+
+    sd: float
+    freedom: int
+
+
+def reach(spreads: Sequence[Spread], runs: int, of: int = 1) -> float:
+    """Return the half-width of Student's t interval (95 %) of a mean of logarithms: by the widest spread.
+
+    Args:
+        spreads: one or more.
+        runs: over which the mean is taken.
+        of: how many alternatives share the 5 %.
+    """
+    tail = (1 - CONFIDENCE) / 2 / of
+    return max(float(scipy.special.stdtrit(one.freedom, 1 - tail)) * one.sd for one in spreads) / runs**0.5
 
 
 @dataclass(frozen=True)
@@ -29,6 +55,7 @@ class Estimate:
         table_noise: the largest noise floor of all cases of the table; NaN for none.
         warnings: of exactly these rows and those of their baseline.
         cases: estimates of all cases, if this one was picked as the lowest or highest of them.
+        spreads: of its runs, and pooled over the cases of its table; empty for a range.
     """
 
     value: float
@@ -43,6 +70,7 @@ class Estimate:
     table_noise: float = float("nan")
     warnings: tuple[str, ...] = ()
     cases: tuple["Estimate", ...] = field(default=(), repr=False)
+    spreads: tuple[Spread, ...] = field(default=(), repr=False)
 
     def above(self, number: float, of: int = 1) -> bool:
         """Return whether the estimate is above a number, beyond its interval and the noise of its table.
@@ -75,9 +103,9 @@ class Estimate:
             return False
         end = self.low if sign > 0 else self.high
         if of > 1 and not self.is_range:
-            tails = (1 - CONFIDENCE) / 2 / np.array([1, of])
-            one, wide = scipy.special.stdtrit(self.runs - 1, 1 - tails)
-            end = self.value * (end / self.value) ** (wide / one)
+            spreads = self.spreads or (Spread(1.0, self.runs - 1),)
+            wider = reach(spreads, self.runs, of) / reach(spreads, self.runs)
+            end = self.value * (end / self.value) ** wider
         noise = self.table_noise if np.isfinite(self.table_noise) else 1.0
         return bool(sign * end > sign * number and sign * self.value > sign * number * noise**sign)
 

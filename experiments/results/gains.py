@@ -1,31 +1,31 @@
 """The engine of all results: rows of one or many runs -> selection -> value or gain with its interval.
 
-Contract. A statistic takes the rows of a group and those of its baseline, all of one run or gas, and returns
-the numbers of its rounds. A gain is the ratio of two samples of one round. The number of a run is the median
-over its rounds, because rounds of one process are not independent. Rows belong to runs (each a gas and a
-process of its own) or, if they are predictions or numbers of several gases, to gases; another column may hold
-values that are independent of each other, such as the scenes of one run. Of several runs the estimate is the
-mean of the logarithms with Student's t interval (95 %); of parts of a whole, which cannot exceed 1, that of
-log(x / (1 - x)); of several gases or scenes, and of runs with numbers not all above 0, the median and the
-range. One run or gas gives its median and the range of its rounds, and is called so.
+Contract. The number of a run is the median over its rounds, of a statistic of `reductions`, because rounds of
+one process are not independent. Rows belong to runs (each a gas and a process of its own) or, if they are
+predictions or numbers of several gases, to gases; another column may hold values that are independent of
+each other, such as the scenes of one run. Of several runs the estimate is the mean of the logarithms with
+Student's t interval (95 %), by the spread of its own runs or by that of all cases of the table (`pooling`),
+whichever is wider; of parts of a whole, which cannot exceed 1, that of log(x / (1 - x)); of several gases or
+scenes, and of runs with numbers not all above 0, the median and the range. One run or gas gives its median
+and the range of its rounds, and is called so.
 
 `estimates` serves charts, claims and sentences. `over_runs` and `gains` give the same estimates as the
-columns of a table. No other module computes a gain, an interval or a noise floor. A new statistic is one
-function here with the line `@statistic(...)` above it.
+columns of a table. No other module computes a gain, an interval or a noise floor.
 """
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy  # its `special` is loaded when first used
 
 from experiments.results import reliability
 from experiments.results.baselines import is_again, original
-from experiments.results.estimate import CONFIDENCE, Estimate
+from experiments.results.estimate import Estimate, Spread, reach
+from experiments.results.pooling import PARTS, alike, pool_of, pooled, siblings
+from experiments.results.reductions import STATISTICS, Rows, Statistic
 from experiments.results.selection import BROKEN, RUN, Runs
 from experiments.results.selection import windows_averaged as windows_averaged
 from experiments.results.selection import with_rounds as with_rounds
@@ -35,250 +35,8 @@ from experiments.results.tables import caption as caption
 from experiments.results.tables import named as named
 from sfc import checks
 
-HALF = 0.5
 NO_DIFFERENCE, FASTER, SLOWER = "no difference", "faster", "slower"
 LABELS = ("name", *reliability.NAMES)  # columns that name the cases compared
-PARTS = ("phase", "part", "what", "memory", "bytes_per_point")  # columns that tell rows of a case apart
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows of one run or gas, as arrays: a query has thousands of groups of few rows.
-
-    Args:
-        round: (rows,) numbers of rounds.
-        value: (rows,) values.
-        along: (rows,) second values; None if there are none.
-        number: (rows,) their numbers in the table.
-    """
-
-    round: np.ndarray
-    value: np.ndarray
-    along: np.ndarray | None
-    number: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.value)
-
-    def at(self, which: np.ndarray) -> "Rows":
-        """Return the rows of a mask, or of places."""
-        along = None if self.along is None else self.along[which]
-        return Rows(self.round[which], self.value[which], along, self.number[which])
-
-
-Reduce = Callable[[Rows, Rows], np.ndarray]
-
-
-@dataclass(frozen=True)
-class Statistic:
-    """Statistic of a query.
-
-    Args:
-        reduce: rows and rows of the baseline -> (rounds,) numbers.
-        has_baseline: whether the query needs `over`.
-        has_second: whether the query needs `along`.
-        is_part: whether its numbers are parts of a whole, between 0 and 1.
-    """
-
-    reduce: Reduce
-    has_baseline: bool = False
-    has_second: bool = False
-    is_part: bool = False
-
-
-STATISTICS: dict[str, Statistic] = {}
-
-
-def statistic(name: str, **needs: bool) -> Callable[[Reduce], Reduce]:
-    """Register a function as a statistic.
-
-    Args:
-        name: in claims and charts.
-        needs: fields of `Statistic`, such as `has_baseline=True`.
-    """
-
-    def register(reduce: Reduce) -> Reduce:
-        STATISTICS[name] = Statistic(reduce, **needs)
-        return reduce
-
-    return register
-
-
-def each_round(rows: Rows, over: Rows, take: Callable[[np.ndarray], float] = np.median) -> np.ndarray:
-    """Return the median, or another number, of each round."""
-    return _of_each(rows.round, rows.value, take)[1]
-
-
-for _name in ("median", "mean", "min", "max"):
-    statistic(_name)(functools.partial(each_round, take=getattr(np, _name)))
-
-
-@statistic("count")
-def count(rows: Rows, over: Rows) -> np.ndarray:
-    """Return the number of rows."""
-    return np.array([float(len(rows))])
-
-
-@statistic("gain", has_baseline=True)
-def gain(rows: Rows, over: Rows) -> np.ndarray:
-    """Return the baseline over the rows in each round that has both: the gain, if values are times."""
-    return _ratio(baseline=over, others=rows)
-
-
-@statistic("share", has_baseline=True)
-def share(rows: Rows, over: Rows) -> np.ndarray:
-    """Return the rows over the baseline in each round that has both: the inverse of the gain."""
-    return _ratio(baseline=rows, others=over)
-
-
-@statistic("gain of sums", has_baseline=True)
-def gain_of_sums(rows: Rows, over: Rows) -> np.ndarray:
-    """Return the sum of the baseline over that of the rows, over the rounds that both have.
-
-    It is the gain of a process of which each round has another part, such as the phases of a shake: a median
-    over rounds would drop the parts with the largest and the smallest gain.
-    """
-    return _ratio_of_sums(baseline=over, others=rows)
-
-
-@statistic("gain of medians", has_baseline=True)
-def gain_of_medians(rows: Rows, over: Rows) -> np.ndarray:
-    """Return the median of the baseline over that of the rows, which were not sampled in rounds."""
-    return np.array([np.median(over.value) / np.median(rows.value)])
-
-
-@statistic("part of sums", has_baseline=True, is_part=True)
-def part_of_sums(rows: Rows, over: Rows) -> np.ndarray:
-    """Return the part that the rows have of the sum of a baseline that contains them, over common rounds."""
-    return _ratio_of_sums(baseline=rows, others=over)
-
-
-@statistic("apart", has_baseline=True)
-def apart(rows: Rows, over: Rows) -> np.ndarray:
-    """Return the factor, at least 1, by which rows and baseline differ: that of the median over rounds."""
-    return np.exp(np.abs(np.log(np.median(_ratio(baseline=over, others=rows), keepdims=True))))
-
-
-@statistic("weighted mean", has_second=True)
-def weighted_mean(rows: Rows, over: Rows) -> np.ndarray:
-    """Return the mean of the values, weighted by `along`."""
-    return np.array([np.average(rows.value, weights=rows.along)])
-
-
-@statistic("slope", has_second=True)
-def slope(rows: Rows, over: Rows) -> np.ndarray:
-    """Return the slope of the straight line through the values over `along`, by least squares."""
-    if len(np.unique(_along(rows))) < 2:
-        raise ValueError(f"a slope of {len(rows)} row(s); allowed: rows of two values of `along` or more")
-    return np.array([np.polyfit(_along(rows), rows.value, 1)[0]])
-
-
-@statistic("half", has_second=True)
-def half(rows: Rows, over: Rows) -> np.ndarray:
-    """Return the first place `along` where the value is half of its first one.
-
-    It is interpolated over the logarithm of the place, because places of decays are spaced so.
-    """
-    along, values = _of_each(_along(rows), rows.value)
-    along, left = along.astype(float), values / values[0]
-    below = np.flatnonzero(left < HALF)
-    if not len(below):
-        raise ValueError(
-            f"{left[-1]:.2f} of the first value is left at the last place, {along[-1]:g}; allowed: a curve "
-            "that falls below a half; take longer rows, or `share` at a place"
-        )
-    k = int(below[0])
-    if along[k - 1] <= 0:
-        raise ValueError(
-            f"half of the first value is lost before place {along[k]:g}, the first above 0; allowed: a curve "
-            "that falls below a half later; take rows of earlier places"
-        )
-    at_half = np.interp(-HALF, -left[k - 1 : k + 1], np.log(along[k - 1 : k + 1]))
-    return np.array([np.exp(at_half)])
-
-
-@statistic("spread", has_second=True)
-def spread(rows: Rows, over: Rows) -> np.ndarray:
-    """Return the largest over the smallest of the medians of the groups `along`."""
-    medians = _of_each(_along(rows), rows.value)[1]
-    return np.array([medians.max() / medians.min()])
-
-
-@statistic("over best", has_baseline=True, has_second=True)
-def over_best(rows: Rows, over: Rows) -> np.ndarray:
-    """Return the rows over the best of the baseline in each round: the group `along` of the lowest median."""
-    places, medians = _of_each(_along(over), over.value)
-    return _ratio(baseline=rows, others=over.at(_along(over) == places[medians.argmin()]))
-
-
-@statistic("sums over best", has_baseline=True, has_second=True)
-def sums_over_best(rows: Rows, over: Rows) -> np.ndarray:
-    """Return the sum of the rows over that of the best of the baseline: the group `along` of the lowest mean.
-
-    It is "over best" of a process of which each round has another part, see "gain of sums".
-    """
-    places, means = _of_each(_along(over), over.value, np.mean)
-    return _ratio_of_sums(baseline=rows, others=over.at(_along(over) == places[means.argmin()]))
-
-
-@statistic("peak over mean", has_baseline=True)
-def peak_over_mean(rows: Rows, over: Rows) -> np.ndarray:
-    """Return the largest value of the rows over the mean of the baseline."""
-    return np.array([rows.value.max() / over.value.mean()])
-
-
-def _along(rows: Rows) -> np.ndarray:
-    assert rows.along is not None  # `estimates` requires it
-    return rows.along
-
-
-def _of_each(
-    keys: np.ndarray, values: np.ndarray, take: Callable[[np.ndarray], float] = np.median
-) -> tuple[np.ndarray, np.ndarray]:
-    """Reduce the values of each key: the keys, sorted, and their numbers."""
-    names, place = np.unique(keys, return_inverse=True)
-    if len(names) == len(keys):  # one value each
-        numbers = np.empty(len(names))
-        numbers[place] = values
-        return names, numbers
-    return names, np.array([take(values[place == k]) for k in range(len(names))], float)
-
-
-def _ratio(baseline: Rows, others: Rows) -> np.ndarray:
-    """Return baseline over others in each round that has both.
-
-    Raises:
-        ValueError: no round has both.
-    """
-    above, below = _in_common_rounds(baseline, others)
-    return above / below
-
-
-def _ratio_of_sums(baseline: Rows, others: Rows) -> np.ndarray:
-    """Return the sum of the baseline over that of the others, over the rounds that have both.
-
-    Raises:
-        ValueError: no round has both.
-    """
-    above, below = _in_common_rounds(baseline, others, np.sum)
-    return np.array([above.sum() / below.sum()])
-
-
-def _in_common_rounds(
-    first: Rows, second: Rows, take: Callable[[np.ndarray], float] = np.median
-) -> tuple[np.ndarray, np.ndarray]:
-    """Reduce the rows of each round that both have: (rounds,) numbers of each.
-
-    Raises:
-        ValueError: no round has both.
-    """
-    (up, above), (down, below) = (_of_each(rows.round, rows.value, take) for rows in (first, second))
-    _, ups, downs = np.intersect1d(up, down, assume_unique=True, return_indices=True)
-    if not len(ups):
-        raise checks.refuse_value(
-            "rounds", first.round.tolist(), f"rounds of the other rows, {second.round.tolist()}"
-        )
-    return above[ups], below[downs]
 
 
 def estimates(
@@ -325,7 +83,9 @@ def estimates(
     baselines: dict[tuple, dict[int, Rows]] = {}
     if kind.has_baseline:
         baselines = _groups(runs.selected("over", over, value, along, each, unit), shared)
-    found, floors = [], _floors_of(runs, value)
+    found, floors, pools = [], _floors_of(runs, value), {}
+    if (unit or runs.unit) == RUN and max(map(len, rows.values()), default=0) > 1:
+        pools = _pools(runs, value, statistic, *siblings(where, over, each, compared), along)
     for key, own in rows.items():
         base, case = baselines.get(tuple(key[k] for k in places), {}), _case(each, key)
         if kind.has_baseline and not base:
@@ -336,7 +96,8 @@ def estimates(
                 "baseline in each group"
             )
         try:
-            estimate = combined(reduced(own, base, kind), unit or runs.unit, kind.is_part)
+            pool = pools.get((_pool(_alike_of(runs), own, base), *pool_of(each, key))) if pools else None
+            estimate = combined(reduced(own, base, kind), unit or runs.unit, kind.is_part, pool=pool)
         except ValueError as error:
             raise ValueError(f"{statistic} of {runs.name}{case and f', {case}'}: {error}") from error
         used = np.concatenate([part.number for part in (*own.values(), *base.values())])
@@ -350,6 +111,66 @@ def estimates(
         )
         found.append((dict(zip(each, key, strict=True)), estimate))
     return found
+
+
+@functools.lru_cache(maxsize=512)
+def _pools(
+    runs: Runs,
+    value: str,
+    statistic: str,
+    where: str,
+    over: str,
+    each: tuple[str, ...],
+    labels: tuple[str, ...],
+    along: str,
+) -> dict[tuple, Spread]:
+    """Return the spread of each pool of cases, see `pooling.siblings`; none where a row has no number."""
+    kind, baselines = STATISTICS[statistic], {}
+    shared = [name for name in each if name not in labels]
+    try:
+        rows = _groups(runs.selected("where", where, value, along, each, ""), each)
+        if kind.has_baseline:
+            baselines = _groups(runs.selected("over", over, value, along, shared, ""), shared)
+    except ValueError:
+        return {}
+    cases = []
+    for key, own in rows.items():
+        named = dict(zip(each, key, strict=True))
+        base = baselines.get(tuple(named[name] for name in shared), {})
+        if kind.has_baseline and (
+            not base or any(is_again(named[name]) for name in labels) or _is(own, base)
+        ):
+            continue
+        try:
+            numbers = np.array([np.median(one) for one in reduced(own, base, kind)])
+        except ValueError:  # no common rounds
+            continue
+        pool = (_pool(_alike_of(runs), own, base), *pool_of(each, key))
+        cases.append((pool, _logs(numbers, kind.is_part)))
+    return pooled(cases)
+
+
+def _is(rows: Mapping[int, Rows], others: Mapping[int, Rows]) -> bool:
+    """Return whether two groups are the same rows: a baseline over itself."""
+    first, second = (np.concatenate([one.number for one in group.values()]) for group in (rows, others))
+    return np.array_equal(first, second)
+
+
+@functools.lru_cache(maxsize=64)
+def _alike_of(runs: Runs) -> np.ndarray:
+    return alike(runs.rows)
+
+
+def _pool(numbers: np.ndarray, *groups: Mapping[int, Rows]) -> tuple:
+    """Return the numbers, of `pooling.alike`, of the rows of a group and its baseline."""
+    used = np.concatenate([one.number for group in groups for one in group.values()])
+    return tuple(np.unique(numbers[used]).tolist())
+
+
+def _logs(numbers: np.ndarray, is_part: bool) -> np.ndarray:
+    """Return the logarithms of which the mean is taken: of parts, those of x / (1 - x)."""
+    with np.errstate(all="ignore"):
+        return np.log(numbers / (1 - numbers) if is_part else numbers)
 
 
 @functools.lru_cache(maxsize=256)
@@ -399,6 +220,7 @@ def combined(
     unit: str = RUN,
     is_part: bool = False,
     centres: Sequence[float] | None = None,
+    pool: Spread | None = None,
 ) -> Estimate:
     """Combine the numbers of runs or gases.
 
@@ -408,6 +230,7 @@ def combined(
         is_part: whether they are parts of a whole.
         centres: (runs,) number of each run, of rounds with several samples; None for the medians of the
             rounds.
+        pool: spread of all cases of the table; None for none.
 
     Raises:
         ValueError: a median that is no finite number, or of parts one that is not between 0 and 1.
@@ -419,16 +242,20 @@ def combined(
         raise checks.refuse_value(
             "parts", medians.tolist(), "numbers above 0 and below 1", "take a baseline that contains the rows"
         )
-    value, low, high, is_range = np.median(medians), np.min(medians), np.max(medians), True
+    value, low, high, spreads = np.median(medians), np.min(medians), np.max(medians), ()
     if len(medians) == 1:
         low, high = np.min(numbers[0]), np.max(numbers[0])
-    elif unit == RUN and is_part:
-        odds = np.array(interval(medians / (1 - medians)))
-        (value, low, high), is_range = odds / (1 + odds), False
-    elif unit == RUN and (medians > 0).all():
-        (value, low, high), is_range = interval(medians), False
+    elif unit == RUN and (is_part or (medians > 0).all()):
+        logs = _logs(medians, is_part)
+        own = Spread(float(logs.std(ddof=1)), len(logs) - 1)
+        spreads = (own, pool) if pool and own.sd > 0 else (own,)
+        around = reach(spreads, len(logs)) * np.array([0, -1, 1])
+        ends = np.exp(logs.mean() + around)
+        value, low, high = ends / (1 + ends) if is_part else ends
     rounds = min(map(len, numbers))
-    return Estimate(float(value), float(low), float(high), len(medians), unit, rounds, is_range)
+    return Estimate(
+        float(value), float(low), float(high), len(medians), unit, rounds, not spreads, spreads=spreads
+    )
 
 
 def interval(values: np.ndarray) -> tuple[float, float, float]:
@@ -448,8 +275,8 @@ def interval(values: np.ndarray) -> tuple[float, float, float]:
     mean = logs.mean()
     if len(logs) < 2:
         return float(np.exp(mean)), float("nan"), float("nan")
-    reach = scipy.special.stdtrit(len(logs) - 1, (1 + CONFIDENCE) / 2) * logs.std(ddof=1) / np.sqrt(len(logs))
-    return float(np.exp(mean)), float(np.exp(mean - reach)), float(np.exp(mean + reach))
+    half = reach([Spread(float(logs.std(ddof=1)), len(logs) - 1)], len(logs))
+    return float(np.exp(mean)), float(np.exp(mean - half)), float(np.exp(mean + half))
 
 
 def _groups(rows: pd.DataFrame, by: Sequence[str], dropna: bool = True) -> dict[tuple, dict[int, Rows]]:
@@ -538,7 +365,8 @@ def over_runs(table: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
     groups, kind = _groups(_sampled(table, by, value), by, dropna=False), STATISTICS["median"]
     numbers = {key: reduced(own, {}, kind) for key, own in groups.items()}
     centres = {key: [np.median(rows.value) for rows in own.values()] for key, own in groups.items()}
-    return _in_columns(numbers, by, value, centres)
+    pools = {key: (_pool(alike(table), own), *pool_of(by, key)) for key, own in groups.items()}
+    return _in_columns(numbers, by, value, pools, centres)
 
 
 def _sampled(table: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
@@ -552,6 +380,7 @@ def _in_columns(
     found: Mapping[tuple, Sequence[np.ndarray]],
     by: Sequence[str],
     value: str,
+    pools: Mapping[tuple, tuple],
     centres: Mapping[tuple, Sequence[float]] | None = None,
 ) -> pd.DataFrame:
     """Return the columns of `over_runs`.
@@ -560,6 +389,7 @@ def _in_columns(
         found: case -> numbers of the rounds of each of its runs.
         by: columns that identify a case.
         value: start of the names of columns.
+        pools: case -> its pool, see `pooling`.
         centres: case -> number of each of its runs; None for the medians of their rounds.
 
     Raises:
@@ -569,8 +399,13 @@ def _in_columns(
         raise ValueError("a case has rows without a run alone; allowed: a case with the number of a run")
     several, rows = any(len(numbers) > 1 for numbers in found.values()), []
     names = [value, f"{value}_low", f"{value}_high"] if several else [f"{value}_{end}" for end in ONE_RUN]
+    of_runs = {
+        key: np.array(centres[key] if centres else [np.median(one) for one in numbers], float)
+        for key, numbers in found.items()
+    }
+    spreads = pooled((pools[key], _logs(numbers, False)) for key, numbers in of_runs.items())
     for key, numbers in found.items():
-        one = combined(numbers, centres=centres[key] if centres else None)
+        one = combined(numbers, centres=of_runs[key].tolist(), pool=spreads.get(pools[key]))
         triple = (one.value, one.low, one.high)
         if several and one.runs == 1:
             triple = interval(np.array([one.value]))
@@ -612,9 +447,10 @@ def gains(
     if rows.empty:
         return pd.DataFrame(columns=[*by, label, "over", "runs", "rounds", "noise_floor"])
     baselines = _groups(over, by, dropna=False)
-    groups = _groups(rows, [*by, label], dropna=False).items()
+    groups, numbers = _groups(rows, [*by, label], dropna=False).items(), alike(table)
     of_rounds = {key: reduced(own, baselines[key[:-1]], STATISTICS["gain"]) for key, own in groups}
-    found = _in_columns(of_rounds, [*by, label], "gain")
+    pools = {key: (_pool(numbers, own, baselines[key[:-1]]), *pool_of(by, key)) for key, own in groups}
+    found = _in_columns(of_rounds, [*by, label], "gain", pools)
     floors = noise_floors(table, by, label, value)
     found = (
         found.merge(floors, on=by, how="left")

@@ -127,7 +127,7 @@ class Runs:
     def _places(self, condition: str, where: str) -> np.ndarray:
         """Return the numbers of the rows of a filter."""
         found = np.ones(len(self.rows), bool)
-        for part in _parts(condition):
+        for part in parts_of(condition):
             found &= self._numbers(part, where).to_numpy(bool)
         if not found.any():
             named = [str(name) for name in self.rows if str(name) in condition]
@@ -185,24 +185,16 @@ class Runs:
             raise ValueError(f"{field} = {missing} of {where}; allowed: columns {known}")
 
 
-def _is_simple(tree: Any, rows: pd.DataFrame) -> bool:
-    """Return whether a comparison is that of a column with a constant, which most parts of filters are."""
-    if not isinstance(tree, ast.Compare):
-        return False
-    (op, *more), right = tree.ops, tree.comparators[0]
-    is_pair = isinstance(tree.left, ast.Name) and isinstance(right, ast.Constant)
-    return is_pair and not more and type(op) in _COMPARE and getattr(tree.left, "id", None) in rows
-
-
-def _parts(condition: str) -> list[str]:
+@functools.lru_cache(maxsize=4096)
+def parts_of(condition: str) -> tuple[str, ...]:
     """Split a filter into those that all hold."""
     try:
         tree = ast.parse(condition, mode="eval").body
     except SyntaxError:  # the evaluation names the fault
-        return [condition] if condition else []
+        return (condition,) if condition else ()
     if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
-        return [ast.unparse(value) for value in tree.values]
-    return [condition]
+        return tuple(part for value in tree.values for part in parts_of(ast.unparse(value)))
+    return (condition,)
 
 
 def with_rounds(table: pd.DataFrame, by: list[str], runs: str | None = None) -> pd.DataFrame:

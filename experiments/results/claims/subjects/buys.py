@@ -117,7 +117,7 @@ CLAIMS = (
         figure="timing/h100/gain_n2097152_linked_float32_fused.png",
         confirmed_if=both("linked_?.above(1)", "5", "20", "40"),
         refuted_if=both("linked_?.below(1)", "5", "20", "40"),
-        sentence_if="""linked_5.low > 1.08 and linked_5.high < 1.095 and linked_20.low > 1.02 and
+        sentence_if="""linked_5.low > 1.08 and linked_5.high < 1.1 and linked_20.low > 1.02 and
         linked_20.high < 1.09 and linked_40.low > 1.015 and scattered.low > 1 and verlet_5.high < 1.03 and
         verlet_5.low > 0.97 and verlet_20.high < 1.03 and verlet_20.low > 0.97 and verlet_40.high < 1.03 and
         verlet_40.low > 0.97 and rows_5.low > 1 and rows_20.low > 1 and rows_40.low > 1 and small_5.low <

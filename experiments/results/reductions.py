@@ -1,0 +1,256 @@
+"""Statistics of the rounds of a run: what a query or a point takes of its rows and of those of its baseline.
+
+Contract. A statistic takes the rows of a group and those of its baseline, all of one run or gas, and returns
+the numbers of its rounds; a gain is the ratio of two samples of one round. A new statistic is one function
+with the line `@statistic(...)` above it.
+"""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfc import checks
+
+HALF = 0.5
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of one run or gas, as arrays: a query has thousands of groups of few rows.
+
+    Args:
+        round: (rows,) numbers of rounds.
+        value: (rows,) values.
+        along: (rows,) second values; None if there are none.
+        number: (rows,) their numbers in the table.
+    """
+
+    round: np.ndarray
+    value: np.ndarray
+    along: np.ndarray | None
+    number: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def at(self, which: np.ndarray) -> "Rows":
+        """Return the rows of a mask, or of places."""
+        along = None if self.along is None else self.along[which]
+        return Rows(self.round[which], self.value[which], along, self.number[which])
+
+
+Reduce = Callable[[Rows, Rows], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """Statistic of a query.
+
+    Args:
+        reduce: rows and rows of the baseline -> (rounds,) numbers.
+        has_baseline: whether the query needs `over`.
+        has_second: whether the query needs `along`.
+        is_part: whether its numbers are parts of a whole, between 0 and 1.
+    """
+
+    reduce: Reduce
+    has_baseline: bool = False
+    has_second: bool = False
+    is_part: bool = False
+
+
+STATISTICS: dict[str, Statistic] = {}
+
+
+def statistic(name: str, **needs: bool) -> Callable[[Reduce], Reduce]:
+    """Register a function as a statistic.
+
+    Args:
+        name: in claims and charts.
+        needs: fields of `Statistic`, such as `has_baseline=True`.
+    """
+
+    def register(reduce: Reduce) -> Reduce:
+        STATISTICS[name] = Statistic(reduce, **needs)
+        return reduce
+
+    return register
+
+
+def each_round(rows: Rows, over: Rows, take: Callable[[np.ndarray], float] = np.median) -> np.ndarray:
+    """Return the median, or another number, of each round."""
+    return _of_each(rows.round, rows.value, take)[1]
+
+
+for _name, _take in {"median": np.median, "mean": np.mean, "min": np.min, "max": np.max}.items():
+    statistic(_name)(functools.partial(each_round, take=_take))
+
+
+@statistic("count")
+def count(rows: Rows, over: Rows) -> np.ndarray:
+    """Return the number of rows."""
+    return np.array([float(len(rows))])
+
+
+@statistic("gain", has_baseline=True)
+def gain(rows: Rows, over: Rows) -> np.ndarray:
+    """Return the baseline over the rows in each round that has both: the gain, if values are times."""
+    return _ratio(baseline=over, others=rows)
+
+
+@statistic("share", has_baseline=True)
+def share(rows: Rows, over: Rows) -> np.ndarray:
+    """Return the rows over the baseline in each round that has both: the inverse of the gain."""
+    return _ratio(baseline=rows, others=over)
+
+
+@statistic("gain of sums", has_baseline=True)
+def gain_of_sums(rows: Rows, over: Rows) -> np.ndarray:
+    """Return the sum of the baseline over that of the rows, over the rounds that both have.
+
+    It is the gain of a process of which each round has another part, such as the phases of a shake: a median
+    over rounds would drop the parts with the largest and the smallest gain.
+    """
+    return _ratio_of_sums(baseline=over, others=rows)
+
+
+@statistic("gain of medians", has_baseline=True)
+def gain_of_medians(rows: Rows, over: Rows) -> np.ndarray:
+    """Return the median of the baseline over that of the rows, which were not sampled in rounds."""
+    return np.array([np.median(over.value) / np.median(rows.value)])
+
+
+@statistic("part of sums", has_baseline=True, is_part=True)
+def part_of_sums(rows: Rows, over: Rows) -> np.ndarray:
+    """Return the part that the rows have of the sum of a baseline that contains them, over common rounds."""
+    return _ratio_of_sums(baseline=rows, others=over)
+
+
+@statistic("apart", has_baseline=True)
+def apart(rows: Rows, over: Rows) -> np.ndarray:
+    """Return the factor, at least 1, by which rows and baseline differ: that of the median over rounds."""
+    return np.exp(np.abs(np.log(np.median(_ratio(baseline=over, others=rows), keepdims=True))))
+
+
+@statistic("weighted mean", has_second=True)
+def weighted_mean(rows: Rows, over: Rows) -> np.ndarray:
+    """Return the mean of the values, weighted by `along`."""
+    return np.array([np.average(rows.value, weights=rows.along)])
+
+
+@statistic("slope", has_second=True)
+def slope(rows: Rows, over: Rows) -> np.ndarray:
+    """Return the slope of the straight line through the values over `along`, by least squares."""
+    if len(np.unique(_along(rows))) < 2:
+        raise ValueError(f"a slope of {len(rows)} row(s); allowed: rows of two values of `along` or more")
+    return np.array([np.polyfit(_along(rows), rows.value, 1)[0]])
+
+
+@statistic("half", has_second=True)
+def half(rows: Rows, over: Rows) -> np.ndarray:
+    """Return the first place `along` where the value is half of its first one.
+
+    It is interpolated over the logarithm of the place, because places of decays are spaced so.
+    """
+    along, values = _of_each(_along(rows), rows.value)
+    along, left = along.astype(float), values / values[0]
+    below = np.flatnonzero(left < HALF)
+    if not len(below):
+        raise ValueError(
+            f"{left[-1]:.2f} of the first value is left at the last place, {along[-1]:g}; allowed: a curve "
+            "that falls below a half; take longer rows, or `share` at a place"
+        )
+    k = int(below[0])
+    if along[k - 1] <= 0:
+        raise ValueError(
+            f"half of the first value is lost before place {along[k]:g}, the first above 0; allowed: a curve "
+            "that falls below a half later; take rows of earlier places"
+        )
+    at_half = np.interp(-HALF, -left[k - 1 : k + 1], np.log(along[k - 1 : k + 1]))
+    return np.array([np.exp(at_half)])
+
+
+@statistic("spread", has_second=True)
+def spread(rows: Rows, over: Rows) -> np.ndarray:
+    """Return the largest over the smallest of the medians of the groups `along`."""
+    medians = _of_each(_along(rows), rows.value)[1]
+    return np.array([medians.max() / medians.min()])
+
+
+@statistic("over best", has_baseline=True, has_second=True)
+def over_best(rows: Rows, over: Rows) -> np.ndarray:
+    """Return the rows over the best of the baseline in each round: the group `along` of the lowest median."""
+    places, medians = _of_each(_along(over), over.value)
+    return _ratio(baseline=rows, others=over.at(_along(over) == places[medians.argmin()]))
+
+
+@statistic("sums over best", has_baseline=True, has_second=True)
+def sums_over_best(rows: Rows, over: Rows) -> np.ndarray:
+    """Return the sum of the rows over that of the best of the baseline: the group `along` of the lowest mean.
+
+    It is "over best" of a process of which each round has another part, see "gain of sums".
+    """
+    places, means = _of_each(_along(over), over.value, np.mean)
+    return _ratio_of_sums(baseline=rows, others=over.at(_along(over) == places[means.argmin()]))
+
+
+@statistic("peak over mean", has_baseline=True)
+def peak_over_mean(rows: Rows, over: Rows) -> np.ndarray:
+    """Return the largest value of the rows over the mean of the baseline."""
+    return np.array([rows.value.max() / over.value.mean()])
+
+
+def _along(rows: Rows) -> np.ndarray:
+    assert rows.along is not None  # `estimates` requires it
+    return rows.along
+
+
+def _of_each(
+    keys: np.ndarray, values: np.ndarray, take: Callable[[np.ndarray], float] = np.median
+) -> tuple[np.ndarray, np.ndarray]:
+    """Reduce the values of each key: the keys, sorted, and their numbers."""
+    names, place = np.unique(keys, return_inverse=True)
+    if len(names) == len(keys):  # one value each
+        numbers = np.empty(len(names))
+        numbers[place] = values
+        return names, numbers
+    return names, np.array([take(values[place == k]) for k in range(len(names))], float)
+
+
+def _ratio(baseline: Rows, others: Rows) -> np.ndarray:
+    """Return baseline over others in each round that has both.
+
+    Raises:
+        ValueError: no round has both.
+    """
+    above, below = _in_common_rounds(baseline, others)
+    return above / below
+
+
+def _ratio_of_sums(baseline: Rows, others: Rows) -> np.ndarray:
+    """Return the sum of the baseline over that of the others, over the rounds that have both.
+
+    Raises:
+        ValueError: no round has both.
+    """
+    above, below = _in_common_rounds(baseline, others, np.sum)
+    return np.array([above.sum() / below.sum()])
+
+
+def _in_common_rounds(
+    first: Rows, second: Rows, take: Callable[[np.ndarray], float] = np.median
+) -> tuple[np.ndarray, np.ndarray]:
+    """Reduce the rows of each round that both have: (rounds,) numbers of each.
+
+    Raises:
+        ValueError: no round has both.
+    """
+    (up, above), (down, below) = (_of_each(rows.round, rows.value, take) for rows in (first, second))
+    _, ups, downs = np.intersect1d(up, down, assume_unique=True, return_indices=True)
+    if not len(ups):
+        raise checks.refuse_value(
+            "rounds", first.round.tolist(), f"rounds of the other rows, {second.round.tolist()}"
+        )
+    return above[ups], below[downs]
