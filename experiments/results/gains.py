@@ -242,7 +242,8 @@ def combined(
         raise checks.refuse_value(
             "parts", medians.tolist(), "numbers above 0 and below 1", "take a baseline that contains the rows"
         )
-    value, low, high, spreads = np.median(medians), np.min(medians), np.max(medians), ()
+    value, low, high = np.median(medians), np.min(medians), np.max(medians)
+    spreads: tuple[Spread, ...] = ()
     if len(medians) == 1:
         low, high = np.min(numbers[0]), np.max(numbers[0])
     elif unit == RUN and (is_part or (medians > 0).all()):

@@ -84,8 +84,8 @@ def each_round(rows: Rows, over: Rows, take: Callable[[np.ndarray], float] = np.
     return _of_each(rows.round, rows.value, take)[1]
 
 
-for _name, _take in {"median": np.median, "mean": np.mean, "min": np.min, "max": np.max}.items():
-    statistic(_name)(functools.partial(each_round, take=_take))
+for _name in ("median", "mean", "min", "max"):
+    statistic(_name)(functools.partial(each_round, take=getattr(np, _name)))
 
 
 @statistic("count")
