@@ -59,13 +59,18 @@ def siblings(where: str, over: str, each: Sequence[str], compared: str) -> Sibli
         for part in own
         if (name := _chosen(part)) and name not in FIXED and (part in common or name in labels)
     ]
-    columns = dict.fromkeys((*each, *map(_chosen, free)))
+    columns = sorted({*each, *map(_chosen, free)})  # so that like queries have one pool
     return Siblings(
-        " and ".join(part for part in own if part not in free),
-        " and ".join(part for part in base if part not in free),
+        _joined(part for part in own if part not in free),
+        _joined(part for part in base if part not in free),
         tuple(columns),
         tuple(name for name in columns if name in labels),
     )
+
+
+def _joined(parts: Iterable[str]) -> str:
+    """Join parts of a filter that all hold; one may be alternatives joined by `or`."""
+    return " and ".join(f"({part})" for part in sorted(parts))
 
 
 def pooled(cases: Iterable[tuple[Any, np.ndarray]]) -> dict[Any, Spread]:
@@ -120,7 +125,8 @@ def pool_of(columns: Sequence[str], key: Sequence[Any]) -> tuple:
         columns: that identify a case.
         key: their values.
     """
-    return tuple(value for name, value in zip(columns, key, strict=False) if name in FIXED)
+    shared = {name: value for name, value in zip(columns, key, strict=False) if name in FIXED}
+    return tuple(shared[name] for name in sorted(shared))
 
 
 def _chosen(part: str) -> str:
