@@ -185,6 +185,15 @@ class Runs:
             raise ValueError(f"{field} = {missing} of {where}; allowed: columns {known}")
 
 
+def _is_simple(tree: Any, rows: pd.DataFrame) -> bool:
+    """Return whether a comparison is that of a column with a constant, which most parts of filters are."""
+    if not isinstance(tree, ast.Compare):
+        return False
+    (op, *more), right = tree.ops, tree.comparators[0]
+    is_pair = isinstance(tree.left, ast.Name) and isinstance(right, ast.Constant)
+    return is_pair and not more and type(op) in _COMPARE and getattr(tree.left, "id", None) in rows
+
+
 @functools.lru_cache(maxsize=4096)
 def parts_of(condition: str) -> tuple[str, ...]:
     """Split a filter into those that all hold."""

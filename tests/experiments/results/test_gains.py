@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from experiments.drawing.charts import panel as panel_of_a_chart
+from experiments.drawing import figures as panel_of_a_chart
 from experiments.results import baselines, gains, reliability
 from experiments.results.baselines import again
 from experiments.results.selection import RUN
