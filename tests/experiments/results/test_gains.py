@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from experiments.drawing import figures as panel_of_a_chart
+from experiments.drawing import figures
 from experiments.results import baselines, gains, reliability
 from experiments.results.baselines import again
 from experiments.results.selection import RUN
@@ -211,7 +211,7 @@ def test_a_column_that_is_missing_is_named(call, message):
         lambda: reliability.warned(TABLE, quick=1),
         lambda: reliability.lines({}),
         lambda: reliability.footer(None),
-        lambda: panel_of_a_chart.lines(None, TABLE, "n", "time_ms", look=[]),
+        lambda: figures.lines(None, TABLE, "n", "time_ms", look=[]),
         lambda: baselines.aged(2.5),
         lambda: baselines.reordered_every("3"),
         lambda: baselines.again(None),
@@ -230,10 +230,10 @@ def test_names_and_looks_that_are_none_are_refused():
         with pytest.raises(ValueError, match=rf"steps = {steps}; allowed: an integer of at least "):
             name(steps)
     with pytest.raises(ValueError, match=r"look has no hue_order, palette, .*; allowed: a dict of "):
-        panel_of_a_chart.lines(None, TABLE, "n", "time_ms", {"hue": "ordering"})
-    look = dict.fromkeys(panel_of_a_chart.LOOK, "ordering")
+        figures.lines(None, TABLE, "n", "time_ms", {"hue": "ordering"})
+    look = dict.fromkeys(figures.LOOK, "ordering")
     with pytest.raises(ValueError, match="summary has no column 'x'; allowed: a table with x, ordering"):
-        panel_of_a_chart.lines(None, TABLE, "x", "time_ms", look)
+        figures.lines(None, TABLE, "x", "time_ms", look)
 
 
 def test_tables_of_before_have_their_samples_for_rounds():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3] / "experiments"
-ENGINE = tuple(
+ENGINE = tuple(f"results/{name}.py" for name in ("gains", "reductions", "pooling", "estimate"))
     f"results/{name}.py" for name in ("gains", "reductions", "pooling", "estimate")
 )  # the numbers, and one of them with its interval
 INTERVALS = {"stdtrit", "t", "sem", "gmean", "bootstrap", "norm", "ttest_ind", "ttest_rel"}  # of scipy
