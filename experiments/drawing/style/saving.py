@@ -35,7 +35,7 @@ SETTINGS: dict[str, Any] = {
     "figure.titlesize": 9,
     "legend.frameon": False,
 }
-COLOURS = 128  # of a PNG; a figure has a dozen and their shades
+COLOURS = 256  # of a PNG; a figure has a dozen and their shades
 _FOOTER_SIZE, _LETTERS_AN_INCH = 6, 20  # points, and how many letters of that size
 _TITLE_LETTERS_AN_INCH = 14
 _LINE, _MARGIN = 1.3 * _FOOTER_SIZE / 72, 0.04  # inches
@@ -209,7 +209,7 @@ def _write_png(figure: plt.Figure, file: IO[bytes], about: dict[str, Any]) -> No
         found: Image.Image = picture
         if picture.getchannel("A").getextrema() == (255, 255):
             found = picture.convert("RGB").quantize(
-                COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+                COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE
             )
         texts = PngInfo()
         for name, text in getattr(picture, "text", {}).items():
