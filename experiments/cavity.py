@@ -25,12 +25,13 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, main, statistics, values
+from experiments.core import Axis, TimedSettings, main, values
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_error
 from experiments.measurement.memory_bandwidth import copy_bandwidth
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.prediction.cache_models import MODELS, check_models, predicted
+from experiments.results import gains
 from experiments.results.answers import Answer, compared, headline
 from experiments.results.baselines import again
 from experiments.results.charts import DOTS, GIVEN, Chart, Points, Preparation, Scale, Summary, Table
@@ -276,7 +277,7 @@ def gains_of_source(table: pd.DataFrame) -> pd.DataFrame:
         table: with columns `run`, `round` and `name`.
 
     Returns:
-        Rows of `statistics.gains_over` with the column `source_gain` (NaN where the source gives none).
+        Rows of `gains.gains_over` with the column `source_gain` (NaN where the source gives none).
     """
     found = _gains_over(table, _OVER)
     at = zip(found["name"], found["n"], strict=True)
@@ -299,7 +300,7 @@ def _gains_over(table: pd.DataFrame, over: Mapping[str, str | None]) -> pd.DataF
     found = []
     for other, on_device in zip(TWICE, (True, False), strict=True):
         own = {name: base for name, base in over.items() if on_device == _is_on_device(name, base)}
-        found.append(statistics.gains_over(table[table["name"] != again(other)], CAVITY, "name", own))
+        found.append(gains.gains_over(table[table["name"] != again(other)], CAVITY, "name", own))
     return pd.concat([part for part in found if len(part)] or found[:1], ignore_index=True)
 
 

@@ -31,7 +31,7 @@ from scipy import stats
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, main, save_table, statistics
+from experiments.core import Axis, TimedSettings, main, save_table
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces
 from experiments.measurement.hardware_caches import Cache, caches, working_set
@@ -40,6 +40,7 @@ from experiments.measurement.profiler_target import Job, gas, ordered
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phases_of
 from experiments.prediction.cache_models import MODELS
+from experiments.results import gains
 from experiments.results.answers import Answer, headline, percent, rounded, rows_of
 from experiments.results.baselines import BASELINES, LATTICE, again, is_again, original
 from experiments.results.charts import DOTS, FIRST, GAINS, Chart, Points, Scale, Summary
@@ -266,7 +267,7 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
 
 def _gases(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table with rounds; repeats of older runs have different gases."""
-    return statistics.with_rounds(table, _BY, runs="repeat")
+    return gains.with_rounds(table, _BY, runs="repeat")
 
 
 def _among(names: list[str]) -> dict[str, list[str]]:
@@ -311,7 +312,7 @@ def _shown(table: pd.DataFrame) -> pd.DataFrame:
     """Return rows of times and misses of each gas, see `_shown_of`."""
     ranks = correlations(_gases(table))
     parts = []
-    for key, rows in statistics.with_rounds(table, _BY).groupby(_KEYS, sort=False):
+    for key, rows in gains.with_rounds(table, _BY).groupby(_KEYS, sort=False):
         parts.append(_shown_of(rows, ranks[(ranks[_KEYS] == list(key)).all(axis=1)]))
     return pd.concat(parts, ignore_index=True)
 
@@ -334,8 +335,8 @@ def _shown_of(rows: pd.DataFrame, ranks: pd.DataFrame) -> pd.DataFrame:
     timed = timed[~timed["ordering"].map(is_again)].drop(columns=["warning", "level"], errors="ignore")
     if timed["round"].isna().any():  # of a kernel: the profiler's times, one after the other
         timed = timed.assign(round=timed.groupby(["ordering", "run"]).cumcount())
-    found = statistics.over_runs(timed, ["ordering"], "time_ms").set_index("ordering")
-    ends = statistics.bounds(found, "time_ms").sort_values("centre")
+    found = gains.over_runs(timed, ["ordering"], "time_ms").set_index("ordering")
+    ends = gains.bounds(found, "time_ms").sort_values("centre")
     order = sorted(ends.index, key=lambda name: name in NO_CURVE)
     curves = ends[~ends.index.isin(NO_CURVE)]
     known = rows[rows["what"].isin([COUNTED, "predicted"])]

@@ -33,12 +33,13 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, main, save_table, statistics, values
+from experiments.core import Axis, TimedSettings, main, save_table, values
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_decoded, check_keys, check_same_curve
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.peers import ENCODERS, Encoder
+from experiments.results import gains
 from experiments.results.answers import (
     Answer,
     estimate,
@@ -282,12 +283,12 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     """
     case = [*_CASE, "bytes_per_point"]
     keys = [*case, "encoder", *_NAMES]
-    found = statistics.over_runs(table, keys, RATE)
+    found = gains.over_runs(table, keys, RATE)
     found = found.merge(table.groupby(keys, sort=False)[_MEDIANS].median().reset_index(), on=keys)
-    copied = statistics.gains(table, case, "encoder", COPY, "ns_per_point")
-    found = found.merge(statistics.named(copied, COPY), on=[*case, "encoder"], how="left")
-    for name, gains in gains_over_packages(table).groupby("peer", sort=False):
-        over = statistics.named(gains.drop(columns=["peer", "side"]), str(name)).assign(package=OURS)
+    copied = gains.gains(table, case, "encoder", COPY, "ns_per_point")
+    found = found.merge(gains.named(copied, COPY), on=[*case, "encoder"], how="left")
+    for name, ratios in gains_over_packages(table).groupby("peer", sort=False):
+        over = gains.named(ratios.drop(columns=["peer", "side"]), str(name)).assign(package=OURS)
         found = found.merge(over, on=[*_CASE, *_NAMES], how="left")
     return found[~found["encoder"].map(is_again)]
 
@@ -299,10 +300,10 @@ def gains_over_packages(table: pd.DataFrame) -> pd.DataFrame:
         table: of rows of `measure`, with the columns of their cases.
 
     Returns:
-        Rows of `statistics.gains`, with the package in the column `peer`; no rows if none was measured.
+        Rows of `gains.gains`, with the package in the column `peer`; no rows if none was measured.
     """
     keys = [*_CASE, "curve", "peer"]
-    return statistics.gains(_beside_packages(table), keys, "side", THEIRS, "ns_per_point")
+    return gains.gains(_beside_packages(table), keys, "side", THEIRS, "ns_per_point")
 
 
 def _beside_packages(table: pd.DataFrame) -> pd.DataFrame:
@@ -321,8 +322,8 @@ def _beside_packages(table: pd.DataFrame) -> pd.DataFrame:
 def _beside_copies(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of curves with the rate of a copy of the same bytes, and the unit of their figure."""
     keys = [*_CASE, "bytes_per_point"]
-    copies = statistics.over_runs(table[table["encoder"] == COPY], keys, RATE)
-    copies = copies[keys].assign(copied=statistics.bounds(copies, RATE)["centre"])
+    copies = gains.over_runs(table[table["encoder"] == COPY], keys, RATE)
+    copies = copies[keys].assign(copied=gains.bounds(copies, RATE)["centre"])
     rows = table[table["package"] != MEMORY].merge(copies, on=keys, how="left")
     is_large = rows.groupby(_FIGURE)[RATE].transform("max") > LARGE
     unit = np.where(is_large, "$10^9$ points/s", "million points/s")
@@ -361,8 +362,8 @@ def answer(table: pd.DataFrame) -> Answer:
     """Compare the fastest curves with a copy of the same bytes, and Hilbert's with other packages."""
     rows = headline(table, *_FIGURE)
     rows = rows[rows["dim"] == (3 if 3 in set(rows["dim"]) else rows["dim"].max())]
-    found = statistics.over_runs(rows[~rows["encoder"].map(is_again)], ["encoder", "bits"], RATE)
-    found = found.assign(centre=statistics.bounds(found, RATE)["centre"])
+    found = gains.over_runs(rows[~rows["encoder"].map(is_again)], ["encoder", "bits"], RATE)
+    found = found.assign(centre=gains.bounds(found, RATE)["centre"])
     found = found.sort_values("centre", ascending=False, kind="stable")
     scale, unit = (1e3, "billion") if found["centre"].max() > LARGE else (1.0, "million")
 

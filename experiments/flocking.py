@@ -29,7 +29,7 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, main, save_table, statistics, values
+from experiments.core import Axis, TimedSettings, main, save_table, values
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_flight
 from experiments.measurement.hardware_caches import working_set
@@ -38,6 +38,7 @@ from experiments.measurement.step_times import whole_steps
 from experiments.peers.numpy_flock import numpy_flock_step
 from experiments.prediction.cache_models import MODELS, check_models, predicted
 from experiments.prediction.flocks import MAX_SPEED, RULES, STARTS, Aging, Flock, places, structure
+from experiments.results import gains
 from experiments.results.answers import Answer, compared, headline, largest_gain, pair_in_words, quoted
 from experiments.results.baselines import SHUFFLED, again, is_again
 from experiments.results.charts import DOTS, Chart, Points, Scale, Summary, View
@@ -368,12 +369,12 @@ def _peer(
 
 def rungs(table: pd.DataFrame) -> pd.DataFrame:
     """Compute the gain of each rung of B1 over the one before, in each flock."""
-    return statistics.gains_over(table, FLOCK, "name", BEFORE)
+    return gains.gains_over(table, FLOCK, "name", BEFORE)
 
 
 def memory_gains(table: pd.DataFrame) -> pd.DataFrame:
     """Compute the gain of each search in sorted memory over the same search in shuffled memory."""
-    return statistics.gains_over(table, FLOCK, "name", _in_shuffled(table))
+    return gains.gains_over(table, FLOCK, "name", _in_shuffled(table))
 
 
 def _in_shuffled(table: pd.DataFrame) -> dict[str, str]:
@@ -383,14 +384,14 @@ def _in_shuffled(table: pd.DataFrame) -> dict[str, str]:
 def over_peer(table: pd.DataFrame, peer: str) -> pd.DataFrame:
     """Compute the gain of each search over a peer in the peer's faster memory, in each flock."""
     names = list(table.loc[table["search"] == peer, "name"].unique())
-    return statistics.gains_over_fastest(table, FLOCK, "name", names)
+    return gains.gains_over_fastest(table, FLOCK, "name", names)
 
 
 def _over_peers(table: pd.DataFrame) -> list[str]:
     """Compare the fastest search of each flock with the faster memory of each peer in words."""
     lines, text = [], "{n:,} boids, {precision}, {state}: {name} {centre:.3g} ({low:.3g} to {high:.3g})"
-    for gains in (over_peer(table, peer) for peer in PEERS.values()):
-        shown = with_state(gains.join(statistics.bounds(gains, "gain")))
+    for ratios in (over_peer(table, peer) for peer in PEERS.values()):
+        shown = with_state(ratios.join(gains.bounds(ratios, "gain")))
         for _, rows in shown.groupby(["n", "precision", "state"], sort=False):
             best = rows.iloc[int(rows["centre"].to_numpy().argmax())]
             lines.append(f"{text.format(**best)} times as fast as {best['over']} (target: {TARGET})")
@@ -431,9 +432,9 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     """Average over runs each search in each memory order: its time, structure and gain over the peers."""
     found = SUMMARY.table(table)
     for flag, peer in PEERS.items():
-        gains = over_peer(table, peer)
-        if not gains.empty:
-            found = found.merge(statistics.named(gains, flag), on=[*FLOCK, "name"], how="left")
+        ratios = over_peer(table, peer)
+        if not ratios.empty:
+            found = found.merge(gains.named(ratios, flag), on=[*FLOCK, "name"], how="left")
     return found
 
 
@@ -447,13 +448,13 @@ def _shown(table: pd.DataFrame) -> pd.DataFrame:
     return rows.iloc[np.argsort(pd.factorize(search)[0], kind="stable")]
 
 
-def _compared(gains: Callable[[pd.DataFrame], pd.DataFrame], table: pd.DataFrame) -> pd.DataFrame:
+def _compared(ratios: Callable[[pd.DataFrame], pd.DataFrame], table: pd.DataFrame) -> pd.DataFrame:
     """Return what a figure of gains shows, which is none of a single dot, with lines on what is left out."""
     rows, note = comparable(table)
     old, young = rows[rows["name"].str.endswith("steps old")], ""
     if len(old) and set(rows["age"]) - set(old["age"]):
         young = "no mark where a flock is younger than the order"
-    dots = gains(rows)["precision"].value_counts()
+    dots = ratios(rows)["precision"].value_counts()
     return _shown(rows[rows["precision"].map(dots) > 1]).assign(left_out=note, young=young)
 
 

@@ -29,13 +29,14 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, figures, main, save_table, statistics, style
+from experiments.core import Axis, TimedSettings, figures, main, save_table, style
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import sample_of_steps, whole_steps
 from experiments.prediction import wear
+from experiments.results import gains
 from experiments.results.answers import Answer, estimate, one_run, percent, rows_of
 from experiments.results.baselines import SHUFFLED, again, is_again, reordered_every
 from experiments.results.charts import FILLED, FIRST, LINES, STAR, Chart, Layer, Points, Scale
@@ -281,15 +282,15 @@ def over_best(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         rows: of one case; columns run, round, what, schedule, interval, time_ms.
 
     Returns:
-        Rows of `statistics.over_runs`, by the interval, and of `statistics.gains`.
+        Rows of `gains.over_runs`, by the interval, and of `gains.gains`.
     """
     compared = rows[rows["what"].isin(["interval", "auto"])]
     fixed = compared[(compared["what"] == "interval") & ~compared["schedule"].map(is_again)]
-    times = statistics.over_runs(fixed, ["interval"], "time_ms")
+    times = gains.over_runs(fixed, ["interval"], "time_ms")
     times = times.astype({"interval": int}).sort_values("interval", ignore_index=True)
-    times["centre"] = statistics.bounds(times, "time_ms")["centre"]
+    times["centre"] = gains.bounds(times, "time_ms")["centre"]
     best = reordered_every(int(times["interval"].to_numpy()[times["centre"].argmin()]))
-    return times, statistics.gains(compared, [], "schedule", best)
+    return times, gains.gains(compared, [], "schedule", best)
 
 
 def optima(table: pd.DataFrame) -> pd.DataFrame:
@@ -302,10 +303,10 @@ def optima(table: pd.DataFrame) -> pd.DataFrame:
     """
     found = []
     for key, rows in table.groupby(_CASE, sort=False):
-        times, gains = over_best(rows)
+        times, ratios = over_best(rows)
         fixed = times.set_index("interval")["centre"]
         auto = rows[rows["what"] == "auto"]
-        time_auto = statistics.bounds(statistics.over_runs(auto, ["what"], "time_ms"), "time_ms")["centre"]
+        time_auto = gains.bounds(gains.over_runs(auto, ["what"], "time_ms"), "time_ms")["centre"]
         flat = fixed[fixed <= FLAT * fixed.min()].index
         k, model = predicted_times(rows)
         chosen = int(k[model.argmin()])
@@ -332,9 +333,9 @@ def optima(table: pd.DataFrame) -> pd.DataFrame:
                 "interval_auto": auto["interval"].median(),
                 "time_ms_auto": time_auto.iloc[0],
             }
-            | _time_over_best(gains, DECAYED, "auto_over_best")
-            | _time_over_best(gains, reordered_every(fixed.index[-1]), "longest_over_best")
-            | {"noise_floor": gains["noise_floor"].max()}
+            | _time_over_best(ratios, DECAYED, "auto_over_best")
+            | _time_over_best(ratios, reordered_every(fixed.index[-1]), "longest_over_best")
+            | {"noise_floor": ratios["noise_floor"].max()}
         )
     return pd.DataFrame(found)
 
@@ -351,11 +352,11 @@ def _linear_wear(rows: pd.DataFrame, best: int) -> dict[str, float]:
     return found
 
 
-def _time_over_best(gains: pd.DataFrame, schedule: str, name: str) -> dict[str, float | str]:
+def _time_over_best(ratios: pd.DataFrame, schedule: str, name: str) -> dict[str, float | str]:
     """Return the columns of a trigger: its time over that at the best interval; 1 for the best itself."""
-    (own,) = gains[gains["schedule"] == schedule].to_dict("records") or [{}]
+    (own,) = ratios[ratios["schedule"] == schedule].to_dict("records") or [{}]
     if not own:
-        return {name if "gain" in gains else f"{name}_median_of_rounds": 1.0}
+        return {name if "gain" in ratios else f"{name}_median_of_rounds": 1.0}
     found, other = {}, {"_low": "_high", "_high": "_low", "_lowest_round": "_highest_round"}
     other["_highest_round"] = "_lowest_round"
     for column in (str(column) for column in own if str(column).startswith("gain")):
@@ -379,14 +380,14 @@ def _with_schedules(table: pd.DataFrame) -> pd.DataFrame:
 def _schedules(table: pd.DataFrame) -> pd.DataFrame:
     """List each trigger of each case: the time of a step, and the gain over the best interval."""
     compared = table[table["what"].isin(["interval", "auto"])]
-    times = statistics.over_runs(compared, [*_CASE, "schedule"], "time_ms")
-    gains = []
+    times = gains.over_runs(compared, [*_CASE, "schedule"], "time_ms")
+    ratios = []
     for key, rows in table.groupby(_CASE, sort=False):
         case: dict[str, Any] = {name: value for name, value in zip(_CASE, key, strict=True)}
         one = over_best(rows)[1].drop(columns=["runs", "rounds"])
-        gains.append(one.assign(**case))
+        ratios.append(one.assign(**case))
     found = times[~times["schedule"].map(is_again)]
-    return found.merge(pd.concat(gains, ignore_index=True), on=[*_CASE, "schedule"], how="left")
+    return found.merge(pd.concat(ratios, ignore_index=True), on=[*_CASE, "schedule"], how="left")
 
 
 def _with_models(table: pd.DataFrame) -> pd.DataFrame:

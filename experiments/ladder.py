@@ -38,12 +38,13 @@ import numpy as np
 import pandas as pd
 
 import md
-from experiments.core import Axis, TimedSettings, main, save_table, statistics
+from experiments.core import Axis, TimedSettings, main, save_table
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces_over_largest, check_states
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phase_columns, sample_of_steps
+from experiments.results import gains
 from experiments.results.answers import Answer, quoted, steps
 from experiments.results.baselines import again, original
 from experiments.results.charts import DOTS, GAINS, Chart, Points, Scale
@@ -282,9 +283,9 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     Args:
         table: of rows of `measure`.
     """
-    table = statistics.with_rounds(table, CASE)
-    found = _with_median(statistics.over_runs(table, CASE, "time_ms"), table, "crowded_share")
-    found = statistics.beside_gains(found, table, ["n"], "rung", compared_with(table))
+    table = gains.with_rounds(table, CASE)
+    found = _with_median(gains.over_runs(table, CASE, "time_ms"), table, "crowded_share")
+    found = gains.beside_gains(found, table, ["n"], "rung", compared_with(table))
     return _with_median(found, table, "steps_per_build")
 
 
@@ -322,7 +323,7 @@ VIEWS = (
 
 def answer(table: pd.DataFrame) -> Answer:
     """Compare the fastest rungs with the first one, and name the largest single step, at the largest size."""
-    table = statistics.with_rounds(table, CASE)
+    table = gains.with_rounds(table, CASE)
     return steps(table, "rung", compared_with(table), _WHAT[scene_of(table)])
 
 

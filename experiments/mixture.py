@@ -20,12 +20,13 @@ from typing import Any, ClassVar
 import pandas as pd
 
 import md
-from experiments.core import Axis, TimedSettings, main, statistics
+from experiments.core import Axis, TimedSettings, main
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_pairs
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import whole_steps
+from experiments.results import gains
 from experiments.results.answers import Answer, compared, headline, percent
 from experiments.results.baselines import again, original
 from experiments.results.charts import GAINS, LINES, MIDDLE, Chart, Points, Scale, Summary
@@ -178,7 +179,7 @@ VIEWS = (
 
 def answer(table: pd.DataFrame) -> Answer:
     """Compare the fastest searches with the first one on a grid, over the axis that varies."""
-    rows = statistics.with_rounds(_with_room(table), _CASE)
+    rows = gains.with_rounds(_with_room(table), _CASE)
     axis = "room" if rows["widest"].nunique() == 1 < rows["room"].nunique() else "widest"
     rows = headline(rows, next(name for name in AXES if name != axis))
     rows = rows.sort_values(axis, ascending=False, kind="stable")

@@ -22,11 +22,12 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, main, statistics
+from experiments.core import Axis, TimedSettings, main
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_order
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
+from experiments.results import gains
 from experiments.results.answers import Answer, compared, headline
 from experiments.results.baselines import AGED, FRESH, SHUFFLED, again, aged_by, original
 from experiments.results.charts import LINES, PARTICLES, Chart, Points, Scale, Summary
@@ -185,7 +186,7 @@ VIEWS = (
 
 def answer(table: pd.DataFrame) -> Answer:
     """Compare the places of a reorder, in the memory that a run reorders, at the largest size."""
-    rows = headline(statistics.with_rounds(table, [*_KEYS, "place"]), "ordering", "precision", "n")
+    rows = headline(gains.with_rounds(table, [*_KEYS, "place"]), "ordering", "precision", "n")
     usual = [name for name in (AGED, *MEMORY) if name in set(rows["memory"])]
     rows = rows.sort_values("memory", key=lambda names: names.map(usual.index), kind="stable")
     at = rows[rows["memory"] == usual[0]]

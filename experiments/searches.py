@@ -27,13 +27,14 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, main, statistics, values
+from experiments.core import Axis, TimedSettings, main, values
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import WrongResultError, check_pairs, check_states
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import whole_steps
 from experiments.peers import PEERS, Peer, PeerError, Sample
+from experiments.results import gains
 from experiments.results.answers import Answer, compared, headline, percent, quoted, ranked, rounded
 from experiments.results.baselines import again, aged, is_again, original
 from experiments.results.charts import (
@@ -397,7 +398,7 @@ VIEWS = (
 
 def answer(table: pd.DataFrame) -> Answer:
     """Compare the fastest searches with `linked`, and with what the memory allows, at the largest size."""
-    rows = headline(_named(statistics.with_rounds(table, _CASE)), "precision")
+    rows = headline(_named(gains.with_rounds(table, _CASE)), "precision")
     rows = rows[rows["filling_fraction"] == rows["filling_fraction"].iloc[0]]
     rows = rows.sort_values("n", ascending=False, kind="stable")
     n, phi, precision = (rows[name].iloc[0] for name in ("n", "filling_fraction", "precision"))

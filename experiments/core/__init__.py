@@ -1,7 +1,7 @@
 """Settings, command line, sweep, executors, record and provenance of every experiment.
 
 An experiment is a Config (a frozen dataclass that extends `Settings`), a function `measure(case)` that yields
-the rows of one case, `VIEWS` (charts, summaries, and functions of a table and a folder; or one such
+the rows of one case, `VIEWS` (charts, summaries, tables, and functions of a table and a folder; or one such
 function), a function `answer(table)` that says in words what it shows, and
 `main(Config, measure, VIEWS, quick=..., answer=..., quick_limit=..., minutes=...)`.
 """

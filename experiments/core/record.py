@@ -5,8 +5,8 @@ and for the last rows of each case, with a CRC-32. A transaction adds one such r
 or on a full disk, the row is complete or absent. The measuring process holds the exclusive lock of the
 database, so that no other process resumes the run. At the end the rows become `table.parquet` and
 `table.csv`, and the database is deleted: it holds nothing else, and takes more room. `provenance.json` holds
-the origin of the table, and the CRC-32 of `table.parquet`; while that table is replaced, those of the old and
-of the new one. `error.txt` is the traceback of a failed attempt, until the run is complete.
+the origin of the table, and the CRC-32 of `table.parquet` (older runs may have two). `error.txt` is the
+traceback of a failed attempt, until the run is complete.
 
 Older code kept the rows of an unfinished run in `rows.jsonl`, which is read and never written.
 """
@@ -282,7 +282,8 @@ def read_table(run: Path) -> pd.DataFrame:
 def _read_file(path: Path) -> _Cases:
     """Read a database; in spite of its lock, if a process that measures holds that.
 
-    A file that changes while it is read without the lock seems to be damaged. Then it is read once more.
+    A file that changes while it is read without the lock seems to be damaged. Then it is read again, up to 20
+    times.
     """
     for access in ("mode=rw", *["immutable=1"] * 20):
         try:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.drawing import style
-from experiments.results import gains as statistics
+from experiments.results import gains
 from experiments.results.tables import table_of
 from sfc import checks
 
@@ -160,7 +160,7 @@ def error_bars(ends: pd.DataFrame) -> np.ndarray:
     """Return the lengths of error bars, (2, rows): from the centre down to `low`, and up to `high`.
 
     Args:
-        ends: rows of `statistics.bounds`.
+        ends: rows of `gains.bounds`.
     """
     return np.clip([ends["centre"] - ends["low"], ends["high"] - ends["centre"]], 0, None)
 
@@ -178,7 +178,7 @@ def lines(
 
     Args:
         panel: where.
-        summary: rows of `statistics.over_runs` or `gains`, with the column `x` and the one that `look` names.
+        summary: rows of `gains.over_runs` or `gains`, with the column `x` and the one that `look` names.
         x: column of the horizontal axis.
         value: the averaged column.
         look: of `style.lines` and its like: hue, hue_order, palette, markers.
@@ -194,7 +194,7 @@ def lines(
     if missing:
         raise ValueError(f"look has no {', '.join(missing)}; allowed: a dict of style.lines, with {LOOK}")
     table_of("summary", summary, [x, look["hue"]])
-    ends = statistics.bounds(summary, value).mul(scale, axis=0)
+    ends = gains.bounds(summary, value).mul(scale, axis=0)
     every = np.sort(summary[x].unique())
     for place, name in enumerate(look["hue_order"]):
         rows = summary[summary[look["hue"]] == name].sort_values(x)
@@ -222,11 +222,11 @@ def values_at_points(panel: Axes, summary: pd.DataFrame, x: str, value: str) -> 
 
     Args:
         panel: where.
-        summary: rows of `statistics.over_runs` or `gains`, of one line.
+        summary: rows of `gains.over_runs` or `gains`, of one line.
         x: column of the horizontal axis.
         value: the averaged column.
     """
-    points = statistics.bounds(summary, value).assign(x=summary[x]).sort_values("x")
+    points = gains.bounds(summary, value).assign(x=summary[x]).sort_values("x")
     falls = points["centre"].diff() < 0
     near = points["x"].diff() < _NEAR * np.ptp(points["x"])
     for at, centre, is_lower, is_near in zip(points["x"], points["centre"], falls, near, strict=True):
@@ -291,13 +291,13 @@ def whole_centres_on_log(
 
     Args:
         panel: where.
-        summary: rows of `statistics.over_runs` or `gains`, of all panels that share the axis.
+        summary: rows of `gains.over_runs` or `gains`, of all panels that share the axis.
         value: the averaged column.
         scale: factor of the values, for each row or for all.
         others: other values that the axis must hold.
         horizontal: whether it is the horizontal axis.
     """
-    _log_frame(panel, statistics.bounds(summary, value).mul(scale, axis=0), horizontal, others)
+    _log_frame(panel, gains.bounds(summary, value).mul(scale, axis=0), horizontal, others)
     plain_log_ticks(panel, horizontal)
 
 
@@ -310,12 +310,12 @@ def gain_axis(
 
     Args:
         panel: where.
-        summary: rows of `statistics.gains`, of all panels that share the axis.
+        summary: rows of `gains.gains`, of all panels that share the axis.
         others: other gains that the axis must hold.
         horizontal: whether it is the horizontal axis.
     """
     floor = summary["noise_floor"].max() if "noise_floor" in summary else np.nan
-    ends = statistics.bounds(summary, "gain")
+    ends = gains.bounds(summary, "gain")
     _log_frame(panel, ends, horizontal, [1.0, floor, 1 / floor, *others])
     plain_log_ticks(panel, horizontal)
 
@@ -344,7 +344,7 @@ def noise_band(panel: Axes, summary: pd.DataFrame, horizontal: bool = False) -> 
 
     Args:
         panel: where.
-        summary: rows of `statistics.gains`.
+        summary: rows of `gains.gains`.
         horizontal: whether the horizontal axis is the one of gains.
     """
     (panel.axvline if horizontal else panel.axhline)(1, color="0.6", linewidth=0.8, zorder=0.5)
@@ -359,7 +359,7 @@ def noise_by_name(panel: Axes, summary: pd.DataFrame, names: list[str]) -> None:
 
     Args:
         panel: where.
-        summary: rows of `statistics.gains`, with a column `name`.
+        summary: rows of `gains.gains`, with a column `name`.
         names: of the rows of dots.
     """
     panel.axvline(1, color="0.6", linewidth=0.8, zorder=0.5)
@@ -376,13 +376,13 @@ def dots_by_name(
 
     Args:
         panel: where.
-        rows: of `statistics.over_runs` or `statistics.gains`, with columns `name` and `state`.
+        rows: of `gains.over_runs` or `gains.gains`, with columns `name` and `state`.
         names: of the rows of dots.
         look: of the states, as `style.lines_in_turn` returns it.
         value: column along the horizontal axis.
         scale: factor of the values.
     """
-    ends = statistics.bounds(rows, value) * scale
+    ends = gains.bounds(rows, value) * scale
     for place, state in enumerate(look["hue_order"]):
         own = rows[rows["state"] == state]
         at = ends.loc[own.index]
@@ -402,12 +402,12 @@ def dots_by_order(
 
     Args:
         panel: where.
-        rows: of `statistics.over_runs` or `statistics.gains`, at most one for each order.
+        rows: of `gains.over_runs` or `gains.gains`, at most one for each order.
         names: of the orders, from the top; one without a row has no dot.
         value: column along the horizontal axis.
         label: column with the orders.
     """
-    ends = statistics.bounds(rows, value)
+    ends = gains.bounds(rows, value)
     for place, name in enumerate(names):
         at = ends[(rows[label] == name).to_numpy()]
         look: dict[str, Any] = {"color": style.colour(name), "marker": style.marker(name), "linestyle": ""}
@@ -462,7 +462,7 @@ def plain_log_axis(panel: Axes, rows: pd.DataFrame, value: str, scale: float, la
 
     Args:
         panel: where.
-        rows: of `statistics.over_runs` or `statistics.gains`.
+        rows: of `gains.over_runs` or `gains.gains`.
         value: column along the axis.
         scale: factor of the values.
         label: of the axis.

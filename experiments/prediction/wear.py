@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.prediction.half_life import crossing, with_range
-from experiments.results import gains as statistics
+from experiments.results import gains
 from experiments.results.tables import table_of
 
 CASE = ["n", "filling_fraction", "speed", "ordering", "search", "precision"]
@@ -37,7 +37,7 @@ def measured_curves(table: pd.DataFrame) -> pd.DataFrame:
     Returns:
         A curve for each run; for each round if there is one run.
     """
-    ages = statistics.with_rounds(table[table["what"] == "age"], [*CASE, "age"])
+    ages = gains.with_rounds(table[table["what"] == "age"], [*CASE, "age"])
     repeat = "run" if ages["run"].nunique() > 1 else "round"
     found = ages.groupby([*CASE, repeat, "age"], sort=False)["time_ms"].median().rename("cost").reset_index()
     shuffled = table[table["what"] == "shuffled"]

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.results import gains as statistics
+from experiments.results import gains
 from experiments.results.baselines import is_again
 from experiments.results.tables import table_of
 from sfc import checks
 
 ONE_RUN = " One run: ranges are of its rounds."
 MOST = 3  # columns of a table, so that intervals fit a line
-_MIDDLE_AND_ENDS = tuple(f"_{name}" for name in statistics.ONE_RUN)
+_MIDDLE_AND_ENDS = tuple(f"_{name}" for name in gains.ONE_RUN)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def estimate(row: Mapping, value: str, show: Callable[[float], str] = rounded, n
     """Format a value with its interval over runs, or with the range of one run's rounds.
 
     Args:
-        row: of `statistics.over_runs` or `statistics.gains`.
+        row: of `gains.over_runs` or `gains.gains`.
         value: its column.
         show: format of a number.
         note: follows the interval, such as "slower".
@@ -142,7 +142,7 @@ def estimate(row: Mapping, value: str, show: Callable[[float], str] = rounded, n
 
 
 def bounds(row: Mapping, value: str) -> tuple[float, float, float]:
-    """Return centre, lower and upper end of a value in a row of `statistics.over_runs`; NaN for no ends."""
+    """Return centre, lower and upper end of a value in a row of `gains.over_runs`; NaN for no ends."""
     names = ("", "_low", "_high") if math.isfinite(row.get(value, math.nan)) else _MIDDLE_AND_ENDS
     centre, low, high = (float(row.get(value + name, math.nan)) for name in names)
     return centre, low, high
@@ -196,34 +196,34 @@ def ranked(rows: pd.DataFrame, label: str, value: str = "time_ms") -> list[str]:
         label: the column that names the cases.
         value: the column of times.
     """
-    found = statistics.over_runs(rows[~rows[label].map(is_again)], [label], value)
-    centres = found.assign(centre=statistics.bounds(found, value)["centre"]).sort_values("centre")
+    found = gains.over_runs(rows[~rows[label].map(is_again)], [label], value)
+    centres = found.assign(centre=gains.bounds(found, value)["centre"]).sort_values("centre")
     return list(centres[label])
 
 
 def gains_of(rows: pd.DataFrame, label: str, over: str, value: str = "time_ms") -> dict[str, dict]:
-    """Return name of a case -> its row of `statistics.gains`, of rows that are compared with each other."""
-    return {row[label]: row for row in statistics.gains(rows, [], label, over, value).to_dict("records")}
+    """Return name of a case -> its row of `gains.gains`, of rows that are compared with each other."""
+    return {row[label]: row for row in gains.gains(rows, [], label, over, value).to_dict("records")}
 
 
-def largest_gain(gains: pd.DataFrame) -> dict[str, Any]:
-    """Return the row of `statistics.gains` with the largest gain."""
-    centres = statistics.bounds(gains, "gain")["centre"].to_numpy()
-    rows: list[Any] = gains.to_dict("records")
+def largest_gain(ratios: pd.DataFrame) -> dict[str, Any]:
+    """Return the row of `gains.gains` with the largest gain."""
+    centres = gains.bounds(ratios, "gain")["centre"].to_numpy()
+    rows: list[Any] = ratios.to_dict("records")
     return rows[int(centres.argmax())]
 
 
 def gain_in_words(row: Mapping) -> str:
     """Format a gain, with its verdict if it is not faster: "0.90 (0.85 to 0.95, slower)"."""
     verdict = row.get("difference", "")
-    return estimate(row, "gain", note="" if verdict == statistics.FASTER else verdict)
+    return estimate(row, "gain", note="" if verdict == gains.FASTER else verdict)
 
 
 def pair_in_words(row: Mapping, name: str, other: str) -> str:
     """Compare a case with another: "row over hilbert 1.02 (0.98 to 1.05): no difference".
 
     Args:
-        row: of `statistics.gains` over the other.
+        row: of `gains.gains` over the other.
         name: of the case.
         other: name of the other.
     """
@@ -264,7 +264,7 @@ def compare(
     names = ranked(rows, label, value)
     measured = [name for name in baselines if name in names]
     cases = [name for name in names if name not in measured]
-    found = statistics.over_runs(rows[rows[label].isin(names)], [label], value)
+    found = gains.over_runs(rows[rows[label].isin(names)], [label], value)
     times = {row[label]: f"{estimate(row, value)} ms" for row in found.to_dict("records")}
     if not cases:
         every = listed(f"{quoted(name)} takes {times[name]}" for name in names)
@@ -272,11 +272,11 @@ def compare(
         return f"{'; '.join(filter(None, parts))}.{one_run(rows)}"
     best = first if first in cases else cases[0]
     second = next((name for name in cases if name != best), None)
-    gains = gains_of(rows, label, measured[0], value) if measured else {}
-    if best in gains:
-        parts = [f"{where}, {quoted(best)} is {gain_in_words(gains[best])} times as fast as "]
+    ratios = gains_of(rows, label, measured[0], value) if measured else {}
+    if best in ratios:
+        parts = [f"{where}, {quoted(best)} is {gain_in_words(ratios[best])} times as fast as "]
         parts[0] += quoted(measured[0]) + kind
-        parts[0] += f", {quoted(second)} {gain_in_words(gains[second])}" if second in gains else ""
+        parts[0] += f", {quoted(second)} {gain_in_words(ratios[second])}" if second in ratios else ""
     else:
         parts = [f"{where}, {quoted(best)} takes {times[best]}"]
         parts[0] += f", {quoted(second)} {times[second]}" if second else ""
@@ -311,7 +311,7 @@ def steps(table: pd.DataFrame, label: str, over: Mapping[str, str | None], what:
         ValueError: a column that is missing.
     """
     rows = table.sort_values("n", ascending=False, kind="stable")
-    found, more = statistics.gains_over(headline(rows, "n"), ["n"], label, over), ""
+    found, more = gains.gains_over(headline(rows, "n"), ["n"], label, over), ""
     if not found.empty:
         largest = largest_gain(found)
         names = quoted(largest[label]), quoted(largest["over"])
@@ -372,20 +372,20 @@ def compared(
     names = sorted(ranked(at, label, value), key=lambda name: name != first)
     measured = [name for name in baselines if name in names]
     places, several = {name: place for place, name in enumerate(names)}, rows[column].nunique() > 1
-    found = statistics.gains(rows, [column], label, measured[0], value) if measured else pd.DataFrame()
+    found = gains.gains(rows, [column], label, measured[0], value) if measured else pd.DataFrame()
     if several and not found.empty:
         found = found.sort_values(label, key=lambda cases: cases.map(places), kind="stable")
         title = f"gain over {measured[0]}"
         table = grid(found, label, column, lambda row: estimate(row, "gain"), title, heading)
     else:
         shown = rows[rows[label].isin(names)]
-        times = statistics.over_runs(shown, [column, label], value)
+        times = gains.over_runs(shown, [column, label], value)
         times = times.sort_values(label, key=lambda cases: cases.map(places), kind="stable")
         title, head = ("time (ms)", heading) if several else (label, lambda _: "time (ms)")
         table = grid(times, label, column, lambda row: estimate(row, value), title, head)
         for name in measured if not several else ():
-            gains = {case: estimate(row, "gain") for case, row in gains_of(at, label, name, value).items()}
-            table[f"gain over {name}"] = pd.Series(gains)
+            ratios = {case: estimate(row, "gain") for case, row in gains_of(at, label, name, value).items()}
+            table[f"gain over {name}"] = pd.Series(ratios)
     return Answer(table, compare(at, label, baselines, where, first, kind, more, value))
 
 
@@ -426,7 +426,7 @@ class Comparison:
         """
         given = self.prepare(table) if self.prepare else table_of("table", table)
         rows = given.query(self.rows, engine="python") if self.rows else given
-        rows = statistics.with_rounds(rows, list(dict.fromkeys((*self.fixed, self.column, self.label))))
+        rows = gains.with_rounds(rows, list(dict.fromkeys((*self.fixed, self.column, self.label))))
         rows = headline(rows, *self.fixed)
         first = {str(name): word(str(name), rows[name].iloc[0]) for name in rows}
         baselines = self.baselines(rows) if callable(self.baselines) else self.baselines

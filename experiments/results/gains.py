@@ -421,8 +421,8 @@ def gains(
     """Compute the gains of all cases over a baseline, and compare them with noise.
 
     Args:
-        table: of `ratios`. If a case is measured twice, under its name and `<name> again`, the difference of
-            the two is the noise floor of all.
+        table: columns `by`, `label`, `run`, `round` and `value`. If a case is measured twice, under its name
+            and `<name> again`, the difference of the two is the noise floor of all.
         by: columns within which cases are compared.
         label: the column that names the cases compared.
         baseline: the case in the numerator.
@@ -477,7 +477,7 @@ def gains_over(
     """Compute the gain of each named case over the one that it is compared with.
 
     Args:
-        table: of `ratios`.
+        table: columns `by`, `label`, `run`, `round` and `value`.
         by: columns within which cases are compared.
         label: the column that names the cases compared.
         over: name of a case -> name of the case in the numerator; None for none.
@@ -506,7 +506,7 @@ def gains_over_fastest(
     """Compute the gains over the fastest of some cases in each group, by the median of its times.
 
     Args:
-        table: of `ratios`.
+        table: columns `by`, `label`, `run`, `round` and `value`.
         by: columns within which cases are compared.
         label: the column that names the cases compared.
         names: of the cases of which the fastest is the numerator; they get no gains.
@@ -535,7 +535,7 @@ def beside_gains(
 
     Args:
         summary: rows of `over_runs`, by `by` and `label`.
-        table: of `ratios`.
+        table: columns `by`, `label`, `run`, `round` and `value`.
         by: columns within which cases are compared.
         label: the column that names the cases compared.
         over: of `gains_over`.
@@ -562,7 +562,7 @@ def noise_floors(table: pd.DataFrame, by: list[str], label: str, value: str = "t
     """Compute the noise floor of each group: the factor, at least 1, between a case and its repetition.
 
     Args:
-        table: of `ratios`.
+        table: columns `by`, `label`, `run`, `round` and `value`.
         by: columns of a group.
         label: the column that names the cases.
         value: the column of times.

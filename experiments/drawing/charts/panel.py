@@ -167,10 +167,10 @@ def _lines(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
             form: dict[str, Any] = {"color": look["palette"][name], "marker": look["markers"][name]}
             panel.plot(own[x], own[VALUE], **form, **_HOLLOW)
     for points, of_bound in _bounds(chart):
-        series = [] if points.label else [chart.series]
+        series = [chart.series] if chart.series and not points.label else []
         bound = rows_at(estimates(shared.rows, points, [*part.at, x, *series]), part.at).sort_values(x)
-        if points.label:
-            panel.plot(bound[x], bound[VALUE], label=points.label, **of_bound)
+        if not series:
+            panel.plot(bound[x], bound[VALUE], label=points.label or None, **of_bound)
         for _, own in bound.groupby(series) if series else ():
             panel.plot(own[x], own[VALUE], **_FITTED, color=colours[str(own[chart.series].iloc[0])])
     for layer in chart.layers:

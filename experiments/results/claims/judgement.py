@@ -2,7 +2,7 @@
 
 Contract. A rule is a Python expression of the answers of a claim's queries, by their names, such as
 `gain.above(1) and share.value < 0.5`: it is shown to the reader as it is evaluated. Times are compared by
-`above` and `below`, which count the noise of their table, see `gains.Estimate`; `of` is the number of
+`above` and `below`, which count the noise of their table, see `estimate.Estimate`; `of` is the number of
 alternatives that `or` joins.
 """
 

@@ -1,7 +1,7 @@
 """All charts of the page, in its order: charts of experiments, on rows of kept runs.
 
-A new chart of the page is an entry here and its id in `sections`: the chart of an experiment, the kept runs,
-the choices of a reader and the caption. What no experiment draws has its points here.
+A new chart of the page is an entry here, in `CHARTS`, and its id in `sections`: the chart of an experiment,
+the kept runs, the choices of a reader and the caption. What no experiment draws has its points here.
 """
 
 from collections.abc import Mapping, Sequence

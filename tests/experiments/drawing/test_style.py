@@ -244,6 +244,6 @@ def test_a_png_has_few_colours_that_are_near_and_loses_no_line(as_published, tmp
     assert np.array_equal(after[:, 215:], before[:, 215:])  # the line and the paper
     assert np.array_equal(after, before) == (kind != "many colours")
     if kind == "many colours":
-        assert 64 < colours <= 128
+        assert 64 < colours <= style.saving.COLOURS
         assert np.abs(after - before).mean() < 8
         assert (tmp_path / "few.png").stat().st_size < 0.6 * (tmp_path / "whole.png").stat().st_size

@@ -10,8 +10,6 @@ import pytest
 
 ROOT = Path(__file__).parents[3] / "experiments"
 ENGINE = tuple(f"results/{name}.py" for name in ("gains", "reductions", "pooling", "estimate"))
-    f"results/{name}.py" for name in ("gains", "reductions", "pooling", "estimate")
-)  # the numbers, and one of them with its interval
 INTERVALS = {"stdtrit", "t", "sem", "gmean", "bootstrap", "norm", "ttest_ind", "ttest_rel"}  # of scipy
 TIME = re.compile(r"(\b|_)(ms|us|ns|time|times)(_|$)|^(centre|gain|cost)$")  # names and columns of times
 COUNTS = {

@@ -1,6 +1,6 @@
 """Claims of the sources, a file for each subject; a file has the name of its section of the page.
 
-A claim is added to `CLAIMS` of its file, and to no other: terminal, table, page and tests collect it.
+A claim is added to `CLAIMS` of its file: terminal, table and page collect it.
 
     Claim(
         "L9", "confirmed", "A tree of 2 million discs is built in 1 ms.",
