@@ -374,7 +374,9 @@ def _look_of_patch(artist: Patch) -> dict[str, Any]:
 def _text(artist: Text, axes: Axes) -> Mark:
     recorded: dict[str, Any] = {}
     if isinstance(artist, Annotation):
-        recorded = {"of": list(artist.xy) if artist.xycoords == "data" else str(artist.xycoords)}
+        system = artist.xycoords  # of labels of bars a function, whose text holds its address
+        shown = getattr(system, "__name__", str(system))
+        recorded = {"of": list(artist.xy) if system == "data" else shown}
         if artist.anncoords == "data":
             recorded["at"] = list(artist.xyann)
     elif (space := _space(artist.get_transform(), axes)) != "paper":

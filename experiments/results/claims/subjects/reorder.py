@@ -58,7 +58,7 @@ CLAIMS = (
         sentence="Not on Hopper, even without copies.",
         here="device over the host's sort {sort_least} to {sort_most.value}",
         figure="reorder_cost/h200/cost.png",
-        confirmed_if="sort_most.below(1)",
+        confirmed_if="sort_most.below(1) and sort_least.below(1)",
         refuted_if="sort_least.above(1)",
         queries={
             "host_least": lowest(HOST, "n", "memory"), "host_most": highest(HOST, "n", "memory"),
