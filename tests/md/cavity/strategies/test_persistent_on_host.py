@@ -138,6 +138,11 @@ def test_the_tiles_cover_the_cavity_with_overlapping_halos(shape):
     assert shared_bytes(plan.tile, 8) <= 227 * 1024
 
 
+@pytest.mark.parametrize(("shape", "blocks"), [((66, 66), 1), ((67, 66), 3), ((66, 67), 4)])
+def test_a_cavity_that_just_fits_a_block_has_one(shape, blocks):
+    assert plan_for(shape, 132, 227 * 1024).blocks == blocks
+
+
 def test_a_cavity_too_large_for_the_device_is_refused():
     device = EmulatedCuda(4)
     message = r"allowed: up to 4 tiles of 72 x 112 points .*; take strategy='cuda'"
