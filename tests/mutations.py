@@ -31,7 +31,7 @@ MUTATIONS = [
     ),
     Mutation(
         "one of the 27 cells around a particle is left out",
-        "md/search/linked.py",
+        "md/search/grid/linked.py",
         "                if x < 0:\n",
         "                if x < 0 or (x < home[0] and row == neighbour_rows(g, home)[0]):\n",
         "tests/md/search/test_contract.py::TestEverySearchInItsDimsAndPrecisions::test_pairs_and_forces_are_those_of_the_definition",

@@ -1,7 +1,7 @@
 """Abstract backend: arrays, kernels, sorts and timers of one kind of device.
 
-Contract. A stem is one module (`md.search.linked`) with its kernels: Numba functions in `linked.py`, CUDA
-functions of the same names and parameters in `linked.cu`. `backend.kernels(stem)` returns an object with
+Contract. A stem is one module (`md.search.grid.linked`) with its kernels: Numba functions in its .py, CUDA
+functions of the same names and parameters in its .cu. `backend.kernels(stem)` returns an object with
 those functions as attributes; the first parameter of each is the number of work items. Strategies call
 kernels only through that object, so that their code is the same on each backend.
 """

@@ -7,13 +7,14 @@ from md.search.base import Search, SearchConfig
 from md.search.bvh.lbvh import Lbvh
 from md.search.bvh.reflexive import Reflexive
 from md.search.bvh.wide_bvh import WideBvh
-from md.search.coherent import Coherent
-from md.search.linked import Linked
-from md.search.naive import Naive
-from md.search.rebuild import DisplacementBound, EveryStep, EverySteps, RebuildPolicy, StepPlan
-from md.search.scattered import Scattered
-from md.search.tensor import Tensor
-from md.search.tiles import Tiles
+from md.search.grid.coherent import Coherent
+from md.search.grid.linked import Linked
+from md.search.grid.naive import Naive
+from md.search.grid.scattered import Scattered
+from md.search.grid.tensor import Tensor
+from md.search.grid.tiles import Tiles
+from md.search.lists.displacement_bound import DisplacementBound
+from md.search.policy import EveryStep, EverySteps, RebuildPolicy, StepPlan
 from md.search.verlet import Verlet
 from md.search.verlet_tree import VerletTree
 

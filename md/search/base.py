@@ -11,7 +11,7 @@ particle, the number of threads comes before `n`. On a device `build` and `force
 neither wait nor allocate, so that steps can be captured (`md.simulation.graph_capture`); otherwise the
 `Capabilities` of the search must not contain `capturable`. Those of a fusable search are made by
 `Backend.kernels` and `Backend.fill` only: other work on the device would be missing where the launches are
-made again. The search's `policy` (`md.search.rebuild`) decides when `build` runs. All searches find the same
+made again. The search's `policy` (`md.search.policy`) decides when `build` runs. All searches find the same
 pairs; they differ in what they read and where it is in memory.
 """
 
@@ -34,7 +34,7 @@ from md.particles.capabilities import Capabilities
 from md.particles.cell_grid import CellGrid
 from md.particles.system import System
 from md.search.partners import CollectPartners
-from md.search.rebuild import EveryStep, RebuildPolicy
+from md.search.policy import EveryStep, RebuildPolicy
 from sfc.cache import AccessStream
 
 
@@ -328,6 +328,6 @@ class Search(ABC):
             module = type(self).__module__
             raise TypeError(
                 f"{type(self).__name__} has no kernel `force` in its module {module}; allowed: a function "
-                "under `sfc.compile.kernel` in the file of the class, as in md/search/naive.py"
+                "under `sfc.compile.kernel` in the file of the class, as in md/search/grid/naive.py"
             ) from error
         force(p.n, p.pos, vel, *work, *self.structure(), self.grid.record, parameters, out)

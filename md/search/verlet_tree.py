@@ -1,6 +1,6 @@
 """Neighbour lists that are made from a tree instead of cells.
 
-Partners are found by a descent in a wide bounding volume hierarchy (`md.search.lists.tree_listing`); the
+Partners are found by a descent in a wide bounding volume hierarchy (`md.search.tree_listing`); the
 lists are used and rebuilt as those made from cells (`md.search.lists.list_search`). A tree needs no cells: it
 serves clusters of any density, and particles of very unequal radii, of which the small ones then have short
 lists. Lists from trees: Howard and others, Comput. Phys. Commun. 203 (2016) 45; Comput. Mater. Sci. 164
@@ -16,7 +16,7 @@ from md.particles.system import System
 from md.search.bvh.curve_keys import halving
 from md.search.lists.list_search import ListConfig
 from md.search.lists.lister import Lister
-from md.search.lists.tree_listing import TreeLister
+from md.search.tree_listing import TreeLister
 from sfc import Curve
 
 

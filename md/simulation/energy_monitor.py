@@ -24,7 +24,7 @@ from md.particles.state import pair_distances, pair_sizes
 from md.particles.system import StatusCopy, System
 from md.search import Reflexive, Scattered, SearchConfig
 from md.search.bvh.base import TreeConfig
-from md.search.rebuild import MANY_STEPS
+from md.search.policy import MANY_STEPS
 from md.search.verlet_tree import VerletTree
 from md.simulation.caller import levels_to_caller
 from sfc.compile import in_parts, kernel

@@ -19,7 +19,7 @@ from md.errors import ListOverflow, NonFiniteState, ParticleEscaped, SimulationF
 from md.io.atomic_write import write_atomically
 from md.particles.box import FARTHEST, Box
 from md.particles.system import StatusCopy, System
-from md.search.rebuild import RebuildPolicy
+from md.search.policy import RebuildPolicy
 from md.simulation.energy_monitor import EnergyMonitor
 
 STEPS = 2**31  # a fault word counts steps modulo this

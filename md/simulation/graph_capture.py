@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from md.particles.system import System
 from md.search.base import Search
-from md.search.rebuild import StepPlan
+from md.search.policy import StepPlan
 
 MOST_KEPT = 100  # graphs, or parts of steps
 PATIENCE = 4  # times that steps that are not fused are taken in short pieces before they are one graph

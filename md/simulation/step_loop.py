@@ -19,7 +19,7 @@ from md.io.interrupt import defer_sigint
 from md.particles.system import System
 from md.reorder.reorder import ActiveReorder
 from md.search.base import Search
-from md.search.rebuild import StepPlan
+from md.search.policy import StepPlan
 from md.simulation.fault_monitor import FaultMonitor, FaultSample
 from md.simulation.forces import Forces
 from md.simulation.graph_capture import CapturedSteps, PreparedParts

@@ -191,7 +191,7 @@ def test_figures_of_a_precision_hold_its_own_flocks_and_peers(tmp_path, monkeypa
 
 
 def test_a_search_without_tensor_cores_is_left_out_and_named(monkeypatch, capsys):
-    monkeypatch.setattr(md.search.scattered.ScatteredSearch, "uses_tensor_cores", False, raising=False)
+    monkeypatch.setattr(md.search.grid.scattered.ScatteredSearch, "uses_tensor_cores", False, raising=False)
     (first, *_) = all_rows(flocking.measure(case(search=("scattered", "coherent"))))
     assert first["search"].startswith("coherent")
     assert "scattered, shuffled is left out" in capsys.readouterr().err

@@ -17,7 +17,7 @@ from md.reorder import TRIGGERS
 from md.reorder import register as register_trigger
 from md.search import SEARCHES
 from md.search import register as register_search
-from md.search.scattered import ScatteredSearch, force  # noqa: F401 - the kernel of `OwnSearch`
+from md.search.grid.scattered import ScatteredSearch, force  # noqa: F401 - the kernel of `OwnSearch`
 
 GAS, DT = md.scenes.shared_gas(125, 0.2), md.scenes.SHARED_DT
 

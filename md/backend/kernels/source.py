@@ -1,6 +1,6 @@
 """Assembly of the CUDA source of a kernel as one string, so that an edited header is never missed by a cache.
 
-Contract. The source of kernel `force` of stem `md.search.linked` consists of, in this order:
+Contract. The source of kernel `force` of stem `md.search.grid.linked` consists of, in this order:
 
 - the definitions of this case: `real`, DIM, the layout, the constants;
 - one struct for each parameter of a capitalised type, made from the argument of the call, with `HAS_GRID`

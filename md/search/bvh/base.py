@@ -14,7 +14,7 @@ from md.particles.system import System
 from md.search.base import Search, SearchConfig
 from md.search.bvh.curve_keys import halving
 from md.search.bvh.tree import Tree
-from md.search.rebuild import EverySteps
+from md.search.policy import EverySteps
 from sfc import Curve
 
 REBUILD_EVERY = 16  # steps

@@ -1,6 +1,6 @@
 // Boxes of a wide bounding volume hierarchy as kernels read them; see wide_boxes.py, where numbers and names are the same.
 
-#include "md/search/lists/byte_coordinates.cuh"
+#include "md/particles/byte_coordinates.cuh"
 
 #define LEAF 8
 #define LEAVES_BITS 4

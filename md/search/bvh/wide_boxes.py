@@ -21,8 +21,8 @@ from md.backend import Backend
 from md.backend.base import Array
 from md.backend.prelude import nearest
 from md.particles.cell_grid import CellGrid
+from md.particles.units import units_of
 from md.search.bvh.curve_keys import WORK
-from md.search.lists.listing import units_of
 from sfc.compile import callee, in_parts, inlined, kernel
 
 LEAF, LEAVES, NODES = 8, 16, 32  # particles of a leaf, leaves of a node of level 1, nodes of a node above
@@ -95,7 +95,7 @@ class WideBoxes:
     Attributes:
         levels: record of `levels_of`.
         eps: spacing of numbers at 1, of the precision.
-        units: record of `md.search.lists.listing.units_of` for the reach.
+        units: record of `md.particles.units.units_of` for the reach.
         turn: number of the arrays in use: 0, or 0 and 1 in turn after `alternate`.
     """
 

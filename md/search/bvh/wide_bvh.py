@@ -40,7 +40,7 @@ from md.search.bvh.wide_boxes import (
     near_particles,
     reaches_of,
 )
-from md.search.rebuild import EverySteps
+from md.search.policy import EverySteps
 from sfc import Curve
 from sfc.compile import kernel
 

@@ -2,7 +2,7 @@
 // thread on each of its particles. All threads of the block reach each barrier.
 
 #include "md/search/bvh/wide_boxes.cuh"
-#include "md/search/lists/byte_coordinates.cuh"
+#include "md/particles/byte_coordinates.cuh"
 
 #define MOST_NODES 256  // nodes within reach of a block on a level, or leaves
 #define MOST_NEAR 64    // leaves within reach of a leaf

@@ -1,6 +1,6 @@
 // Neighbour lists; see list_search.py.
 
-#include "md/search/lists/fours.cuh"
+#include "md/search/fours.cuh"
 #include "md/backend/warp.cuh"
 
 extern "C" __global__ void farthest(int n, const real* pos, const real* reference_pos, Grid grid, double* most) {

@@ -42,12 +42,12 @@ from md.particles.system import System
 from md.search.base import Search, SearchConfig
 from md.search.bvh.reflexive import Reflexive
 from md.search.lists.blocks import BLOCK, BlockLists, Bound, force_of_blocks, steps_of_blocks
+from md.search.lists.displacement_bound import DisplacementBound
 from md.search.lists.lister import Lister, Lists
 from md.search.lists.pruned_lists import FOUR, PrunedLists
 from md.search.lists.skin import Skin, checked, checked_inner
 from md.search.lists.step_costs import FEW
 from md.search.partners import CollectPartners
-from md.search.rebuild import DisplacementBound
 from sfc import Curve
 from sfc.compile import kernel
 

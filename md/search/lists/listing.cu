@@ -1,8 +1,8 @@
 // Neighbour lists of a device, made from the particles in the cells around each; see listing.py.
 
 #include "md/particles/cells_around.cuh"
-#include "md/search/lists/byte_coordinates.cuh"
-#include "md/search/lists/fours.cuh"
+#include "md/particles/byte_coordinates.cuh"
+#include "md/search/fours.cuh"
 
 // Stores the bytes of the particles in the order of their cells.
 extern "C" __global__ void store_bytes(int n, const real* pos, const int* order, Units units, int* bytes) {

@@ -32,6 +32,7 @@ from md.backend.prelude import (
 from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
 from md.particles.cell_sort import CellSort
+from md.particles.units import distance_error, units_of
 from md.search.lists.blocks import BLOCK
 from md.search.lists.lister import Lister, Lists
 from sfc import Curve
@@ -40,38 +41,7 @@ from sfc.compile import in_parts, kernel
 FEW = 2**9  # particles for which threads of the CPU are not worth their start
 WIDTH = 8  # numbers written at once
 at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
-UNITS = 80  # of the reach: an offset of two cells, up to 1.08 reaches wide, is more than a reach modulo 256
 EXCESS = 1.15  # largest ratio, to the reach, of distances that are listed without a test of the positions
-
-
-def units_of(grid: CellGrid, reach: float, units: int = UNITS) -> np.ndarray:
-    """Make the record of the units of byte coordinates.
-
-    Args:
-        grid: cells of the box.
-        reach: distance in d up to which partners are listed, at most half a periodic axis.
-        units: of the reach, about. More of them resolve distances better; with fewer, distant particles
-            rarely have equal bytes.
-
-    Returns:
-        (1,) record with `per_unit`, units per d along each axis, and `most`, the largest sum of squares of
-        the differences of the bytes of two particles within reach.
-    """
-    box = grid.box
-    per_unit = []
-    for length, periodic in zip(box.lengths, box.periodic, strict=True):
-        rounds = max(1, math.floor(length * units / (256 * reach)))  # of 256 units along a periodic axis
-        per_unit.append(256 * rounds / length if periodic else units / reach)
-    longest = reach * max(per_unit) * (1 + 1e-5)  # in units, with the rounding of the test by positions
-    wrong = _wrong(box.dim)
-    most = (longest + wrong) ** 2 + (4 - box.dim)  # bytes of no axis are 0 or -1
-    dtype = np.dtype([("per_unit", np.float64, (box.dim,)), ("most", np.int32)], align=True)
-    return np.array([(per_unit, math.ceil(most))], dtype)
-
-
-def _wrong(dim: int) -> float:
-    """Return how wrong a distance by bytes may be, in units: each less than 1, and 1 more with a borrow."""
-    return math.sqrt(1 + 4 * (dim - 1))
 
 
 def farthest(grid: CellGrid, units: np.ndarray) -> float:
@@ -80,7 +50,7 @@ def farthest(grid: CellGrid, units: np.ndarray) -> float:
     Both are inside the box: beyond an open side a cell has no end. It is infinite if the cells are so wide
     that an offset of two of them may be near modulo 256.
     """
-    passing, per_unit = math.sqrt(units["most"][0]) + _wrong(grid.box.dim), units["per_unit"][0]
+    passing, per_unit = math.sqrt(units["most"][0]) + distance_error(grid.box.dim), units["per_unit"][0]
     widest = 2 * per_unit / grid.record["per_side"][0]  # offsets of two cells, in units
     return passing / per_unit.min() if (widest < 256 - passing).all() else math.inf
 

@@ -1,7 +1,7 @@
 // Pruned lists; see pruned_lists.py, and fours.cuh for rows of fours, which these lists have too. They have no pool: one that
 // has too many entries for the rows, or for shared memory while it is made, is a four that begins with NO_LIST.
 
-#include "md/search/lists/fours.cuh"
+#include "md/search/fours.cuh"
 
 // A fused step that takes the partners from the lists of the build, and stores those closer than the square root of reach2.
 extern "C" __global__ void BLOCKS(6) force_and_prune(int n, const real* pos, const velocity* vel, const int* partners, int rows,

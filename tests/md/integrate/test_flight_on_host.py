@@ -110,7 +110,7 @@ def ran(tmp_path, run: md.Simulation, call: str, kernel: str, stem: str, out: st
 class TestFusedSteps:
     def found(self, tmp_path, run, options, **names):
         driven, out = (DRIVEN, "driven_flight") if options else ("", "flight")
-        return ran(tmp_path, run, FUSED, "force", "md.search.naive", out, DRIVEN=driven, **names)
+        return ran(tmp_path, run, FUSED, "force", "md.search.grid.naive", out, DRIVEN=driven, **names)
 
     def test_move_the_flock_as_the_cpu_does(self, options, tmp_path):
         run = flock(fused=True, **options)

@@ -445,7 +445,7 @@ def test_the_cuda_source_of_a_law_holds_its_file_and_what_that_includes(tmp_path
             sources.append(code)
             return SimpleNamespace(get_function=lambda name: lambda *call: None)
 
-        launcher = Launcher("md.search.naive", law, "aos4", compiled)
+        launcher = Launcher("md.search.grid.naive", law, "aos4", compiled)
         launcher.force(7, rows, rows, none, grid.record, kernel_law(law, np.float32), rows)
         del sys.modules["hertz_on_device"]
     assert sources[0] != sources[1]

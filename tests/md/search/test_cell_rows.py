@@ -254,7 +254,7 @@ int main() {
 
 
 def test_the_rows_of_a_device_hold_every_pair_once():
-    source = source_of("md.search.scattered", "force_rows", 3, np.float32, "aos4", "collect", "counts")
+    source = source_of("md.search.grid.scattered", "force_rows", 3, np.float32, "aos4", "collect", "counts")
     rows = printed_around(source, ON_HOST)
     assert len(rows) == 48
     assert all(wrong == 0 and pairs > 1000 for wrong, pairs in rows)

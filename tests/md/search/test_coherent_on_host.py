@@ -103,7 +103,7 @@ class Particles:
         """(n, dim) forces between all pairs, on the CPU."""
         out, none = np.zeros_like(self.pos), np.empty(0, np.int32)
         law = kernel_law(LAW, self.grid.precision)
-        CPU.kernels("md.search.naive", LAW).force(
+        CPU.kernels("md.search.grid.naive", LAW).force(
             self.n, self.pos, self.vel, none, self.grid.record, law, out
         )
         return out
@@ -126,7 +126,7 @@ class Particles:
             self.fold(law, law, counts)
             return
         structure = self.sort.start, self.sort.table, self.grid.record
-        CPU.kernels("md.search.coherent", law).force(self.n, self.pos, self.vel, *structure, law, counts)
+        CPU.kernels("md.search.grid.coherent", law).force(self.n, self.pos, self.vel, *structure, law, counts)
 
     def is_at_periodic_side(self) -> np.ndarray:
         """(n,) whether a cell around that of a particle is beyond a periodic side."""

@@ -9,8 +9,8 @@ import md
 from md.integrate.fused import KickDrift
 from md.laws.pair import kernel_law
 from md.search.displacement_guard import unguarded
+from md.search.lists.displacement_bound import DisplacementBound
 from md.search.lists.list_search import ListSearch
-from md.search.rebuild import DisplacementBound
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 
 CUBE = md.Box((10.0, 10.0, 10.0))
@@ -52,7 +52,7 @@ class Lone:
         )  # fmt: skip
         turn = self.steps % 2
         out = KickDrift(new_pos, new_vel, self.id, self.dt, self.dt, self.fault, self.clock, turn, *guard)
-        self.device.kernels("md.search.naive", self.law).force(
+        self.device.kernels("md.search.grid.naive", self.law).force(
             1, self.pos, vel, self.work, self.grid.record, kernel_law(self.law, np.float32), out
         )
         before, after = (float(self.device.download(a)[0, 0]) for a in (self.pos, new_pos))

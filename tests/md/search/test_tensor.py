@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import md
-from md.search.tensor import CAPACITIES
+from md.search.grid.tensor import CAPACITIES
 from tests.tiers import by_default, full
 
 LAW = md.laws.Boids()

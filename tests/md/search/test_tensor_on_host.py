@@ -11,7 +11,7 @@ import md
 from md.backend.kernels.launcher import _struct, functor_of
 from md.backend.kernels.source import STORE, assemble, struct_of_dtype
 from md.laws.pair import kernel_law
-from md.search.tensor import PARTS
+from md.search.grid.tensor import PARTS
 from tests.on_host.build import built
 from tests.tiers import full
 
@@ -65,7 +65,7 @@ def compiled(dim: int, windows: np.ndarray, law: md.laws.Boids) -> Path:
         "Out": _struct(np.empty(0, np.float32)),
     }
     source = assemble(
-        "md.search.tensor", "force", dim, np.dtype(np.float32), "aos4", structs, [functor_of(law), STORE]
+        "md.search.grid.tensor", "force", dim, np.dtype(np.float32), "aos4", structs, [functor_of(law), STORE]
     )
     emulated = '#line 1 "md/backend/tensor_cores.cuh"'
     source, found = re.subn(rf"{re.escape(emulated)}.*?(?=#line)", "", source, flags=re.DOTALL)

@@ -105,5 +105,5 @@ def test_a_width_out_of_range_is_refused(width):
 
 @pytest.mark.parametrize("name", ["LANES", "WIDEST"])
 def test_both_backends_have_the_same_limits(name):
-    text = file_of("md.search.tiles", ".cu").read_text()
+    text = file_of("md.search.grid.tiles", ".cu").read_text()
     assert int(re.search(rf"#define {name} (\d+)", text)[1]) == getattr(tiles, name)

@@ -10,8 +10,9 @@ from md.integrate.fused import KickDrift
 from md.laws.pair import kernel_law
 from md.particles.cell_grid import CellGrid
 from md.particles.cell_sort import CellSort
+from md.particles.units import units_of
 from md.search.displacement_guard import unguarded
-from md.search.lists.listing import ListBuilder, NeededRoom, farthest, units_of
+from md.search.lists.listing import ListBuilder, NeededRoom, farthest
 from md.search.lists.pruned_lists import MOST_KEPT, PrunedLists
 from tests import tiers
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
@@ -207,7 +208,7 @@ def test_a_boid_is_not_its_own_neighbour(device, case):
     grid = lists.grid.record
     kernels = device.kernels("md.search.lists.list_search", BOIDS)
     kernels.force(lists.n, *lists.rows, none, none, lists.partners, 1, grid, law, found)
-    device.kernels("md.search.naive", BOIDS).force(lists.n, *lists.rows, none, grid, law, expected)
+    device.kernels("md.search.grid.naive", BOIDS).force(lists.n, *lists.rows, none, grid, law, expected)
     assert np.abs(expected.host).max() > 0.01
     np.testing.assert_allclose(found.host, expected.host, atol=1e-4 * np.abs(expected.host).max())
 

@@ -12,7 +12,7 @@ from md.integrate import INTEGRATORS
 from md.laws import LAWS
 from md.laws.pair import kernel_law
 from md.reorder import TRIGGERS
-from md.search.scattered import ScatteredSearch, force  # noqa: F401 - the kernel of `OwnSearch`
+from md.search.grid.scattered import ScatteredSearch, force  # noqa: F401 - the kernel of `OwnSearch`
 from md.simulation import config as choices
 
 LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT

@@ -7,7 +7,7 @@ import pytest
 
 import md
 from md.search.bvh.reflexive import Reflexive
-from md.search.rebuild import StepPlan
+from md.search.policy import StepPlan
 from md.simulation.graph_capture import MOST_KEPT, PATIENCE, CapturedSteps, PreparedParts
 from tests.md.search.test_contract import LAW
 

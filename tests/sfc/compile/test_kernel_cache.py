@@ -31,11 +31,11 @@ print(json.dumps([md.__file__, found, sorted(counts.compiled), sorted(counts.fou
 """
 FORCES = {"naive": [-25.0, 25.0], "linked": [-25.0, 25.0]}
 KERNELS = [
-    "md.search.linked.force",
-    "md.search.linked.link",
-    "md.search.naive.force",
+    "md.search.grid.linked.force",
+    "md.search.grid.linked.link",
+    "md.search.grid.naive.force",
 ]
-ONE = {"naive": [-25.0, 25.0]}, ["md.search.naive.force"]  # search alone: its forces and its kernel
+ONE = {"naive": [-25.0, 25.0]}, ["md.search.grid.naive.force"]  # search alone: its forces and its kernel
 
 
 class Checkout:
@@ -100,16 +100,16 @@ LOOP = "    for item in numba.prange(n):\n"
 
 
 UNREACHED = [
-    ("md/search/linked.py", LOOP, f"    # all\n{LOOP}"),
-    ("md/search/linked.py", "folded over the lists of", "summed over the lists of"),
+    ("md/search/grid/linked.py", LOOP, f"    # all\n{LOOP}"),
+    ("md/search/grid/linked.py", "folded over the lists of", "summed over the lists of"),
     ("md/backend/prelude.py", "the inner product of two vectors", "the scalar product of two vectors"),
     (
         "md/simulation/simulation.py",
         "first, last, taken, ms = ",
         "one = 1\n        first, last, taken, ms = ",
     ),
-    ("md/search/rebuild.py", "MANY_STEPS = 2**30", "MANY_STEPS = 2**29"),
-    ("md/search/linked.py", "backend.fill(self._head, -1)", "backend.fill(self._head, 1 - 2)"),
+    ("md/search/policy.py", "MANY_STEPS = 2**30", "MANY_STEPS = 2**29"),
+    ("md/search/grid/linked.py", "backend.fill(self._head, -1)", "backend.fill(self._head, 1 - 2)"),
     ("md/observe/observation.py", "def _ratio(", "def _more():\n    return 2\n\n\ndef _ratio("),
     ("md/scenes/maxwell.py", "import numpy as np\n", "import numpy as np\n\nMORE = 3\n"),
 ]
@@ -124,10 +124,10 @@ def test_edits_that_no_kernel_can_reach_compile_nothing_in_another_checkout(chec
 
 @pytest.mark.nightly
 def test_an_edit_of_one_search_compiles_its_own_kernels_alone(checkout):
-    checkout.edit("md/search/naive.py", "            if j != i:\n", "            if i != j:\n")
+    checkout.edit("md/search/grid/naive.py", "            if j != i:\n", "            if i != j:\n")
     forces, compiled, found, _ = checkout.run()
     assert forces == FORCES
-    assert compiled == ["md.search.naive.force"]
+    assert compiled == ["md.search.grid.naive.force"]
     assert found == [name for name in KERNELS if name not in compiled]
 
 
@@ -189,9 +189,9 @@ def test_two_processes_that_compile_at_once_leave_whole_kernels_and_nothing_else
 @pytest.mark.nightly
 def test_damaged_kernels_are_compiled_again(checkout):
     damages = {
-        "md.search.naive.force": lambda data: data[:-100],
-        "md.search.linked.force": lambda data: data[:-9] + b"?" + data[-8:],
-        "md.search.linked.link": lambda data: b"",
+        "md.search.grid.naive.force": lambda data: data[:-100],
+        "md.search.grid.linked.force": lambda data: data[:-9] + b"?" + data[-8:],
+        "md.search.grid.linked.link": lambda data: b"",
     }
     for name, damaged in damages.items():
         (path,) = checkout.cache.rglob(f"{name}/*.kernel")

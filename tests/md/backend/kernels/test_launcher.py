@@ -62,7 +62,7 @@ def test_a_law_that_wraps_another_is_passed_with_its_parameters(precision, real,
     grid = CellGrid(md.Box((5, 5, 5)), wrapped.cutoff, precision, Cpu())
     rows = on_device(np.zeros((7, 3), precision), 16)
     no_order = on_device(np.empty(0, np.int32), 0)
-    launcher = Launcher("md.search.naive", measure, "aos4", compiled)
+    launcher = Launcher("md.search.grid.naive", measure, "aos4", compiled)
     launcher.force(7, rows, rows, no_order, grid.record, kernel_law(measure, precision), rows)
 
     ((_, _, values),) = calls

@@ -30,12 +30,12 @@ from md.laws.pair import PairLaw, kernel_law
 from md.laws.polydisperse import ScaledLaw
 from md.observe.pair_tally import TallyParameters
 from md.particles.cell_grid import CellGrid, record_dtype
+from md.particles.units import units_of
 from md.scenes.shared import RECORD as GAS
 from md.search import SEARCHES
 from md.search.bvh.contact_list import ContactList
 from md.search.bvh.wide_boxes import LEVELS
 from md.search.lists.list_search import ListConfig
-from md.search.lists.listing import units_of
 from md.search.partners import CollectPartners
 from md.search.sorted_copy import ScatterOutput
 from tests.nvrtc import compile_cubin, compiled, local_bytes
@@ -53,9 +53,9 @@ SORTS = (
     "md.backend.sorting.counting",
     "md.backend.sorting.radix",
 )  # several kernels on a device, one on the CPU
-TENSOR = "md.search.tensor"  # on a device only, for laws with windows in float32
+TENSOR = "md.search.grid.tensor"  # on a device only, for laws with windows in float32
 PRUNED, LISTING, CELLS = "md.search.lists.pruned_lists", "md.search.lists.listing", "md.particles.cell_sort"
-TREE_LISTING = "md.search.lists.tree_listing"
+TREE_LISTING = "md.search.tree_listing"
 ON_DEVICE = {  # on a device only
     (PRUNED, "force"),
     (PRUNED, "force_and_prune"),
@@ -340,24 +340,24 @@ def test_laws_read_every_parameter_they_are_given():
 
 
 def test_line_numbers_of_an_error_are_those_of_the_file(tmp_path):
-    stem = "md.search.linked"
+    stem = "md.search.grid.linked"
     text = file_of(stem, ".cu").read_text()
     line = next(k for k, line in enumerate(text.splitlines(), 1) if "finish(" in line)
     whole = source_of(stem, "force", 3, np.float32, "aos4", "spring_dashpot", "store")
     broken = whole.replace("    finish(out, grid", "    wrong(out, grid")
-    with pytest.raises(AssertionError, match=rf"md/search/linked\.cu\({line}\)"):
+    with pytest.raises(AssertionError, match=rf"md/search/grid/linked\.cu\({line}\)"):
         compile_cubin(broken)
 
 
 def test_leaving_kernels_out_keeps_the_line_numbers():
-    text = file_of("md.search.linked", ".cu").read_text()
+    text = file_of("md.search.grid.linked", ".cu").read_text()
     alone = keep_kernel(text, "force")
     assert alone.count("\n") == text.count("\n")
     assert list(parameters(alone)) == ["force"]
 
 
 def test_an_edited_header_is_in_the_source(monkeypatch):
-    before = source_of("md.search.naive", "force", 3, np.float32, "aos4", "spring_dashpot", "store")
+    before = source_of("md.search.grid.naive", "force", 3, np.float32, "aos4", "spring_dashpot", "store")
     read = Path.read_text
     monkeypatch.setattr(
         Path,
@@ -365,7 +365,7 @@ def test_an_edited_header_is_in_the_source(monkeypatch):
         lambda p, *a, **k: read(p, *a, **k) + ("// edited\n" if p.name == "rows.cuh" else ""),
     )
     assert source_of(
-        "md.search.naive", "force", 3, np.float32, "aos4", "spring_dashpot", "store"
+        "md.search.grid.naive", "force", 3, np.float32, "aos4", "spring_dashpot", "store"
     ) == before.replace('#line 1 "md/backend/prelude.cuh"', '// edited\n#line 1 "md/backend/prelude.cuh"')
 
 
@@ -389,7 +389,7 @@ def test_a_constant_of_both_backends_is_the_same(module, name, header):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_layout_is_a_definition_of_the_source(layout):
     assert f"#define LAYOUT_{layout.upper()}\n" in source_of(
-        "md.search.naive", "force", 2, np.float32, layout, "spring_dashpot", "store"
+        "md.search.grid.naive", "force", 2, np.float32, layout, "spring_dashpot", "store"
     )
 
 
@@ -401,9 +401,9 @@ def test_the_layout_is_a_definition_of_the_source(layout):
             ("md.search.lists.pruned_lists", "force_and_prune", "fused"),
             ("md.search.lists.pruned_lists", "force", "fused"),
             ("md.search.lists.list_search", "fastest", "store"),
-            ("md.search.coherent", "force", "fused"),
-            ("md.search.coherent", "force_rows", "fused"),
-            ("md.search.tiles", "force", "fused"),
+            ("md.search.grid.coherent", "force", "fused"),
+            ("md.search.grid.coherent", "force_rows", "fused"),
+            ("md.search.grid.tiles", "force", "fused"),
             ("md.particles.arrays", "gather", "store"),
             ("md.simulation.energy_monitor", "motion", "store"),
         ],

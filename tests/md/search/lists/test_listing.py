@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import md
 from md.particles.cell_grid import CellGrid
 from md.particles.cell_sort import CellSort
-from md.search.lists.listing import ListBuilder, NeededRoom, farthest, units_of
+from md.particles.units import units_of
+from md.search.lists.listing import ListBuilder, NeededRoom, farthest
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
 from tests.tiers import full
 

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from md.search.rebuild import DisplacementBound, StepPlan
+from md.search.lists.displacement_bound import DisplacementBound
+from md.search.policy import StepPlan
 from tests.md.search.test_displacement_guard import CUBE, Words
 
 

@@ -7,7 +7,7 @@ import md
 from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
 from md.search.lists.lister import mean_power
-from md.search.lists.tree_listing import TreeLister
+from md.search.tree_listing import TreeLister
 
 CPU = md.backend.get("cpu")
 RANDOM = np.random.default_rng(8)

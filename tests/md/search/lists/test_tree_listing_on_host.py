@@ -8,7 +8,7 @@ import pytest
 import md
 from md.particles.cell_grid import CellGrid
 from md.search.lists.lister import Lists
-from md.search.lists.tree_listing import TreeLister
+from md.search.tree_listing import TreeLister
 from tests import tiers
 from tests.md.cavity.strategies.emulated_cuda import HostArray
 from tests.md.search.bvh.test_wide_bvh_on_host import Device, rows

@@ -2,7 +2,7 @@
 
 #include "md/particles/cell_rows.cuh"
 #include "md/particles/cells_around.cuh"
-#include "md/search/lists/fours.cuh"
+#include "md/search/fours.cuh"
 
 #define THREADS 128  // of a block of `force`
 #define MOST_RANGES 12  // that a thread lists before it visits their particles

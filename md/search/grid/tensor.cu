@@ -6,7 +6,7 @@
 // product of the masks and the staged numbers gives the sums. A mask between 0 and 1 is of a pair too close to a radius for
 // half precision. Then a count, or a sum of integer weights, is no integer, and the particle is summed again in float32.
 
-#include "md/search/tensor.cuh"
+#include "md/search/grid/tensor.cuh"
 
 // Sum over the lanes of a warp.
 __device__ __forceinline__ float of_warp(float x) {

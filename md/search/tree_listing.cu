@@ -4,7 +4,7 @@
 
 #include "md/search/bvh/wide_reach.cuh"
 #include "md/search/bvh/wide_traversal.cuh"
-#include "md/search/lists/fours.cuh"
+#include "md/search/fours.cuh"
 
 // Searches for the partners of a particle alone, and writes its list: one with too many for shared memory, or in a crowd.
 // Records are passed by value: of one whose address is taken, every thread of the kernel would store a copy.
