@@ -47,7 +47,7 @@ REGISTRIES = (
 )  # fmt: skip
 FOUNDATION_OF = {  # strategies that extend another
     "md.laws.friction": {"md.laws.spring_dashpot"},
-    "md.search.tensor": {"md.search.coherent"},
+    "md.search.grid.tensor": {"md.search.grid.coherent"},
     "md.cavity.strategies.tiled": {"md.cavity.strategies.cuda"},
     "md.cavity.strategies.spectral": {"md.cavity.strategies.reference"},
 }
@@ -360,7 +360,7 @@ def wrong_files(root: Path) -> list[str]:
 
 
 def test_every_module_is_found():
-    assert {"sfc.automaton.curve", "md", "md.search.linked", "experiments.core"} <= set(sources(ROOT))
+    assert {"sfc.automaton.curve", "md", "md.search.grid.linked", "experiments.core"} <= set(sources(ROOT))
 
 
 def test_imports_only_go_down():

@@ -28,8 +28,8 @@ from md.particles.capabilities import Capabilities
 from md.particles.cell_grid import MAX_CELLS
 from md.particles.cell_sort import CellSort
 from md.particles.system import System
-from md.search.grid import coherent
 from md.search.base import Search, SearchConfig
+from md.search.grid import coherent
 
 PARTS = 4  # of each cell along axis 0, so that few particles beyond the cutoff are compared; as in tensor.cu
 BLOCK = {3: (4, 2, 2), 2: (4, 4)}  # cells of a block, by dim; as in tensor.cu

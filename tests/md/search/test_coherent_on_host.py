@@ -85,7 +85,7 @@ class Particles:
 
     def fold(self, law, parameters, out, *structure, stem="coherent", kernel="force", before=()):
         """Fold a law on the device, with the start and the rank of each cell."""
-        kernels = self.device.kernels(f"md.search.{stem}", law, self.constants)
+        kernels = self.device.kernels(f"md.search.grid.{stem}", law, self.constants)
         cells = self.device.upload(self.sort.start), self.device.upload(self.rank(stem))
         arguments = *before, self.n, *self.rows, *cells, *structure, self.grid.record, parameters, out
         getattr(kernels, kernel)(*arguments)

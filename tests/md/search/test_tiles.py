@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import md
 import sfc
 from md.backend.kernels.source import file_of
-from md.search import tiles
+from md.search.grid import tiles
 from tests import tiers
 from tests.strategies import clouds
 

@@ -15,7 +15,7 @@ import md
 import sfc
 from md.boundaries.external_field import ExternalField
 from md.laws.pair import kernel_law
-from md.search import naive
+from md.search.grid import naive
 from md.search.lists import list_search
 from md.search.lists.list_search import most_room
 from md.search.lists.step_costs import StepCosts

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import md
-from md.search import rebuild
+from md.search.lists import displacement_bound
 from md.search.lists.step_costs import StepCosts
 from tests.md.search.lists.device_of_lists import DeviceOfLists
 from tests.tiers import full
@@ -57,7 +57,7 @@ def test_steps_with_pruned_lists_are_those_of_linked_lists(device, skin, inner):
 
 @pytest.mark.parametrize("unmoved", [0, 2, 1000])
 def test_particles_are_moved_in_memory_at_some_builds_of_plans(device, monkeypatch, unmoved):
-    monkeypatch.setattr(rebuild, "MOST_UNMOVED_OF_FEW", unmoved)
+    monkeypatch.setattr(displacement_bound, "MOST_UNMOVED_OF_FEW", unmoved)
     found, expected = both(device, md.scenes.shared_gas(300, 0.2), md.search.Verlet("row", 0.3, 0.1))
     found.run(1, phases=False)
     arrays, graphs, moved = [*map(id, found.system.particles.arrays)], found._loop.captured, []
