@@ -13,6 +13,7 @@ from md.backend.prelude import add_scaled, dot, finish, like, store, zero
 from md.backend.wrapping import folded, in_box, is_finite, well_inside
 from md.boundaries.external_field import outside, radius_of
 from md.particles.free_flight import free_flight, kick_drift_flight
+from md.search.base import FusedOutput
 from sfc.compile import implement, inlined
 
 
@@ -57,6 +58,9 @@ class KickDrift(NamedTuple):
     now: Array | None = None
     radius: Array | None = None
     flight: np.ndarray | None = None
+
+
+FusedOutput.register(KickDrift)
 
 
 class Placing(NamedTuple):

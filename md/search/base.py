@@ -38,6 +38,10 @@ from md.search.policy import EveryStep, RebuildPolicy
 from sfc.cache import AccessStream
 
 
+class FusedOutput(ABC):  # noqa: B024 - outputs are named tuples, and are registered
+    """Output of a force kernel that moves each particle as soon as its force is known (`md.integrate.fused`)."""
+
+
 class SearchConfig(ABC):
     """Configuration of a neighbour search: plain parameters, for `Simulation(search=...)`.
 

@@ -19,6 +19,8 @@ from md.backend.base import Array
 from md.backend.prelude import displacement, dot, load, store
 from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
+from md.particles.system import System
+from md.search.base import Search
 from md.search.bvh.curve_keys import CurveKeys
 from md.search.bvh.wide_boxes import (
     LEAF,
@@ -33,6 +35,7 @@ from md.search.bvh.wide_boxes import (
 )
 from md.search.lists.blocks import BLOCK
 from md.search.lists.lister import Lister, Lists, mean_power
+from md.search.pair_finder import pair_finder
 from sfc import Curve
 from sfc.compile import in_parts, kernel
 
@@ -73,6 +76,14 @@ class TreeLister(Lister):
     def is_by_radius(self) -> bool:
         """Whether particles have radii."""
         return len(self._particles.radius) > 0
+
+    def pair_finder(self, system: System) -> Search | None:
+        """Return a search for the pairs of centres within a distance; None if the lists have them all.
+
+        Args:
+            system: of the particles.
+        """
+        return pair_finder(system) if self.is_by_radius else None
 
     def usual(self) -> tuple[float, float]:
         """Return density and cutoff of equal particles with lists of the usual length, in 1 / d^dim and d.

@@ -22,10 +22,9 @@ from md.laws import PairLaw
 from md.particles.box import Box
 from md.particles.state import pair_distances, pair_sizes
 from md.particles.system import StatusCopy, System
-from md.search import Reflexive, Scattered, SearchConfig
-from md.search.bvh.base import TreeConfig
+from md.search import SearchConfig
+from md.search.pair_finder import pair_finder
 from md.search.policy import MANY_STEPS
-from md.search.verlet_tree import VerletTree
 from md.simulation.caller import levels_to_caller
 from sfc.compile import in_parts, kernel
 
@@ -33,8 +32,6 @@ GROWTH = 4.0  # allowed ratio to the energy of the start; long but stable steps 
 SLOW = 0.01  # d per step; slower particles do not explode, though rounding may have set them in motion
 INTERVAL = 100
 THREADS = 2**16  # at most, on a device, in whole blocks; each sums several particles
-# A grid of more than MOST_CELLS + CELLS_EACH * n cells is not made for n particles; a tree is used instead.
-CELLS_EACH, MOST_CELLS = 64, 2**20
 FEWEST_ULP = 32  # the rounding of a step, up to half a unit, is then 1.6 % of the step
 
 
@@ -118,16 +115,7 @@ class EnergyMonitor:
         if not is_needed:
             pairs = np.empty((0, 2), np.int32)  # there may be many
         else:
-            config = self._search
-            if config.capabilities.moves_particles:
-                most = MOST_CELLS + CELLS_EACH * system.n_rows
-                is_sparse = isinstance(config, (TreeConfig, VerletTree)) and system.grid.size > most
-                is_mixed = len(system.particles.radius) > 0  # cells as wide as the widest hold many
-                tree = Reflexive(met="twice", atomics="none", data="unsorted")
-                config = tree if is_sparse or is_mixed else Scattered()
-            finder = config.build(system)
-            finder.update()
-            pairs = finder.touching(reach)
+            pairs = pair_finder(system, self._search).touching(reach)
         overlap = self._check(pairs)
         if overlap is None or step or self._allow_overlap:
             return None

@@ -25,7 +25,7 @@ from md.backend.prelude import displacement, dot, finish, load
 from md.laws.pair import initial, interact, result
 from md.particles.capabilities import Capabilities
 from md.particles.system import System
-from md.search.base import Search
+from md.search.base import FusedOutput, Search
 from md.search.bvh.base import REBUILD_EVERY, TreeConfig
 from md.search.bvh.curve_keys import CurveKeys
 from md.search.bvh.wide_boxes import (
@@ -162,7 +162,7 @@ class WideBvhSearch(Search):
         return self.particles.radius, self._spheres
 
     def _fold(self, law: Any, parameters: Any, out: Any) -> None:
-        is_fused = hasattr(out, "drift")  # `md.integrate.fused.KickDrift`
+        is_fused = isinstance(out, FusedOutput)
         (radius, reach), tree = self._boxes_of(), self._tree
         if is_fused and self._has_leaves:
             tree.fit_above(self.particles.pos)

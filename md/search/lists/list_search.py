@@ -39,8 +39,7 @@ from md.particles.capabilities import Capabilities
 from md.particles.cell_grid import CellGrid
 from md.particles.state import sphere_volume
 from md.particles.system import System
-from md.search.base import Search, SearchConfig
-from md.search.bvh.reflexive import Reflexive
+from md.search.base import FusedOutput, Search, SearchConfig
 from md.search.lists.blocks import BLOCK, BlockLists, Bound, force_of_blocks, steps_of_blocks
 from md.search.lists.displacement_bound import DisplacementBound
 from md.search.lists.lister import Lister, Lists
@@ -384,18 +383,15 @@ class ListSearch(Search):
         Lists of a reach from contact do not have all of them: then another search finds them, which moves no
         particles.
         """
-        if not self._lister.is_by_radius:
-            return super().pairs(cutoff)
-        finder = Reflexive(met="twice", atomics="none", data="unsorted").build(self.system)
-        finder.update()
-        return finder.pairs(cutoff)
+        finder = self._lister.pair_finder(self.system)
+        return super().pairs(cutoff) if finder is None else finder.pairs(cutoff)
 
     def structure(self) -> tuple[Array, Array, Array, int]:
         """Return the start of each list, its length, the partners, and the rows of fours of a device."""
         return self._first, self._count, self._partners, self._rows
 
     def _fold(self, law: Any, parameters: Any, out: Any) -> None:
-        is_fused = hasattr(out, "drift")  # `md.integrate.fused.KickDrift`
+        is_fused = isinstance(out, FusedOutput)
         if is_fused and self.backend.runs_ahead:
             self._take_fused_step(law, parameters, out)
             return

@@ -13,6 +13,8 @@ from md.backend import Backend
 from md.backend.base import Array
 from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
+from md.particles.system import System
+from md.search.base import Search
 
 
 class Lists(NamedTuple):
@@ -55,6 +57,14 @@ class Lister(ABC):
     def is_by_radius(self) -> bool:
         """Whether the reach of the lists is measured from the contact of two particles of unequal radii."""
         return False
+
+    def pair_finder(self, system: System) -> Search | None:
+        """Return a search for the pairs of centres within a distance; None if the lists have them all.
+
+        Args:
+            system: of the particles.
+        """
+        return None
 
     def usual(self) -> tuple[float, float]:
         """Return density and cutoff of equal particles with lists of the usual length, in 1 / d^dim and d."""
