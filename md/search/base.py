@@ -39,7 +39,7 @@ from sfc.cache import AccessStream
 
 
 class FusedOutput(ABC):  # noqa: B024 - outputs are named tuples, and are registered
-    """Output of a force kernel that moves each particle as soon as its force is known (`md.integrate.fused`)."""
+    """Output of a force kernel that moves each particle as soon as its force is known."""
 
 
 class SearchConfig(ABC):

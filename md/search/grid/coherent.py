@@ -7,13 +7,10 @@ The cells may be in any order. Green, Particle Simulation using CUDA, NVIDIA (20
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numba
 import numpy as np
 
-from md import checks
-from md.backend.base import Array
 from md.backend.prelude import (
     axis_neighbours,
     displacement,
@@ -26,17 +23,15 @@ from md.backend.prelude import (
 )
 from md.laws.pair import initial, interact, result
 from md.particles.capabilities import Capabilities
-from md.particles.cell_rows import WIDTH, at, checked, divided, reach_of, slots_within
-from md.particles.cell_sort import CellSort
+from md.particles.cell_rows import WIDTH, at, slots_within
 from md.particles.system import System
-from md.search.base import Search, SearchConfig
-from md.search.partners import CollectPartners
+from md.search.grid.sorted_cells import SortedCells, SortedCellsSearch
 from sfc import Curve
 from sfc.compile import kernel
 
 
 @dataclass(frozen=True)
-class Coherent(SearchConfig):
+class Coherent(SortedCells):
     """Configuration of the search that sorts the particles by the rank of their cell at every step.
 
     Partners are then in few contiguous ranges of memory.
@@ -57,12 +52,6 @@ class Coherent(SearchConfig):
     cell_order: str | Curve = "row"
     division: int | None = None
 
-    def __post_init__(self):
-        object.__setattr__(
-            self, "cell_order", checks.order_of_cells("cell_order of Coherent", self.cell_order)
-        )
-        object.__setattr__(self, "division", checked("division of Coherent", self.division))
-
     def build(self, system: System) -> CoherentSearch:
         """Make the search for a system.
 
@@ -72,35 +61,8 @@ class Coherent(SearchConfig):
         return CoherentSearch(self, system)
 
 
-class CoherentSearch(Search):
+class CoherentSearch(SortedCellsSearch):
     """Search over the particles of a system, sorted by cell."""
-
-    config: Coherent
-
-    def __init__(self, config: Coherent, system: System):
-        super().__init__(config, system, divided(system.grid, config.division))
-        self._sort = CellSort(config.cell_order, self.particles.n, self.grid, self.backend)
-
-    def build(self) -> None:
-        """Sort the particles by the rank of their cell, in memory."""
-        self._sort.apply(self.particles)
-
-    def structure(self) -> tuple[Array, Array]:
-        """Return the first slot of each cell, by rank, and the ranks of the cells (`CellSort.table`)."""
-        return self._sort.start, self._sort.table
-
-    def _fold(self, law: Any, parameters: Any, out: Any) -> None:
-        if self.config.division is None:
-            super()._fold(law, parameters, out)
-            return
-        p, s, g = self.particles, self._sort, self.grid
-        vel, constants = self._velocities(law)
-        reach = reach_of(g)
-        keep2 = type(reach)(np.inf) if isinstance(law, CollectPartners) else reach * reach
-        self.backend.kernels(__name__, law, constants).force_rows(
-            p.n, p.pos, vel, s.start, s.table, self.config.division, reach, keep2,
-            4 * self.backend.workers, g.record, parameters, out,
-        )  # fmt: skip
 
 
 @kernel(parallel=True)

@@ -8,13 +8,10 @@ using CUDA, NVIDIA (2010); "uniform grid" in [flock].
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numba
 import numpy as np
 
-from md import checks
-from md.backend.base import Array
 from md.backend.prelude import (
     axis_neighbours,
     displacement,
@@ -27,17 +24,15 @@ from md.backend.prelude import (
     slot_of,
 )
 from md.laws.pair import initial, interact, result
-from md.particles.cell_rows import WIDTH, at, checked, divided, reach_of, slots_within
-from md.particles.cell_sort import CellSort
+from md.particles.cell_rows import WIDTH, at, slots_within
 from md.particles.system import System
-from md.search.base import Search, SearchConfig
-from md.search.partners import CollectPartners
+from md.search.grid.sorted_cells import SortedCells, SortedCellsSearch
 from sfc import Curve
 from sfc.compile import kernel
 
 
 @dataclass(frozen=True)
-class Scattered(SearchConfig):
+class Scattered(SortedCells):
     """Configuration of the search that sorts slots by the rank of the cell at every step.
 
     Args:
@@ -55,12 +50,6 @@ class Scattered(SearchConfig):
     cell_order: str | Curve = "row"
     division: int | None = None
 
-    def __post_init__(self):
-        object.__setattr__(
-            self, "cell_order", checks.order_of_cells("cell_order of Scattered", self.cell_order)
-        )
-        object.__setattr__(self, "division", checked("division of Scattered", self.division))
-
     def build(self, system: System) -> ScatteredSearch:
         """Make the search for a system.
 
@@ -70,34 +59,8 @@ class Scattered(SearchConfig):
         return ScatteredSearch(self, system)
 
 
-class ScatteredSearch(Search):
+class ScatteredSearch(SortedCellsSearch):
     """Search over the particles of a system, with their slots sorted by cell."""
-
-    config: Scattered
-
-    def __init__(self, config: Scattered, system: System):
-        super().__init__(config, system, divided(system.grid, config.division))
-        self._sort = CellSort(config.cell_order, self.particles.n, self.grid, self.backend)
-
-    def build(self) -> None:
-        """Sort the slots by the rank of the particle's cell."""
-        self._sort.find(self.particles.pos)
-
-    def structure(self) -> tuple[Array, Array, Array]:
-        """Return the first entry of each cell, by rank, the rank of each cell, and the sorted slots."""
-        return self._sort.start, self._sort.rank, self._sort.order
-
-    def _fold(self, law: Any, parameters: Any, out: Any) -> None:
-        if self.config.division is None:
-            super()._fold(law, parameters, out)
-            return
-        p, s, g = self.particles, self._sort, self.grid
-        reach = reach_of(g)
-        keep2 = type(reach)(np.inf) if isinstance(law, CollectPartners) else reach * reach
-        self.backend.kernels(__name__, law).force_rows(
-            p.n, p.pos, p.vel, p.work, s.start, s.table, s.order, self.config.division, reach, keep2,
-            4 * self.backend.workers, g.record, parameters, out,
-        )  # fmt: skip
 
 
 @kernel(parallel=True)
