@@ -14,8 +14,7 @@ from md.particles.cell_sort import CellSort
 from md.particles.system import System
 from md.reorder.base import RunTrigger, Trigger
 from md.reorder.triggers import active
-from md.search.base import Search, SearchConfig
-from md.search.sorted_copy import SortedCopySearch
+from md.search.sorted_copy import Order
 from sfc import Curve
 
 MODES = ("data", "threads", "shadow")
@@ -111,17 +110,11 @@ class ActiveReorder:
         """Numbers of the steps before which the particles were reordered, since this reorder was made."""
         return self._steps.tolist()
 
-    def build_search(self, config: SearchConfig) -> Search:
-        """Make the search that uses the order of this reorder according to its mode.
-
-        Raises:
-            ValueError: parameters of the search that do not fit the box.
-        """
-        if self.config.mode == "shadow":
-            return SortedCopySearch(config, self._system, self._order)
-        if self.config.mode == "threads":
-            self._system.particles.work = self._order
-        return config.build(self._system)
+    @property
+    def order(self) -> Order | None:
+        """Permutation along which the search works; None if the particles are moved instead."""
+        mode = self.config.mode
+        return None if mode == "data" else Order(self._order, is_copied=mode == "shadow")
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """Return the state that a run needs to resume: name -> array on the host."""

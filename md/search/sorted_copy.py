@@ -1,4 +1,4 @@
-"""Search on a sorted copy of the particles, which are not moved themselves.
+"""Searches along an order that is not that of memory: by their work items, or on a sorted copy of the particles.
 
 `build` updates the copy, in a given order. The force kernel reads the copy only, and its output scatters each
 force to the particle's own row.
@@ -19,6 +19,39 @@ from md.particles.system import System
 from md.search.base import Search, SearchConfig
 from sfc.cache import AccessStream
 from sfc.compile import implement, inlined
+
+
+class Order(NamedTuple):
+    """Permutation of the particles along which a search works; the particles stay where they are in memory.
+
+    Attributes:
+        slots: (n,) int32 of the backend: the slot of the particle in each place. Entries may change between
+            steps.
+        is_copied: whether the search works on a copy of the particles in this order; else its work items
+            follow it.
+    """
+
+    slots: Array
+    is_copied: bool
+
+
+def build_search(config: SearchConfig, system: System, order: Order | None = None) -> Search:
+    """Make the search of a configuration, in an order if one is given.
+
+    Args:
+        config: of the search; with an order it must not move the particles.
+        system: shared state of the simulation.
+        order: of its work; None for that of memory.
+
+    Raises:
+        ValueError: parameters that do not fit the box.
+    """
+    if order is None:
+        return config.build(system)
+    if order.is_copied:
+        return SortedCopySearch(config, system, order.slots)
+    system.particles.work = order.slots
+    return config.build(system)
 
 
 class ScatterOutput(NamedTuple):

@@ -24,6 +24,7 @@ from md.laws import PairLaw
 from md.particles.state import State
 from md.reorder import ActiveReorder, Reorder
 from md.search import Search, SearchConfig
+from md.search.sorted_copy import build_search
 from md.simulation.config import SimulationConfig, check_given, choices_of, holds
 from md.simulation.device_view import DeviceView
 from md.simulation.energy_monitor import EnergyMonitor
@@ -110,7 +111,7 @@ class Simulation:
         config = SimulationConfig(**choices)
         system = self.system = config.build_system(state)
         reordering = None if config.reorder is None else config.reorder.build(system)
-        built = config.search.build(system) if reordering is None else reordering.build_search(config.search)
+        built = build_search(config.search, system, None if reordering is None else reordering.order)
         self.search: Search = built
         self.reordering: ActiveReorder | None = reordering
         field = ExternalField(config.walls, gravity, law, system, others=bool(config.surroundings))
