@@ -6,7 +6,7 @@ takes steps; `laws`, `search`, `reorder`, `integrate` and `boundaries` hold its 
 The map of the rooms is `md/README.md`.
 """
 
-from md import backend, boundaries, cavity, integrate, laws, observe, reorder, scenes, search
+from md import backend, boundaries, cavity, integrate, laws, observe, preparation, reorder, scenes, search
 from md.boundaries import Inflow, ShakenWalls, Walls, Wing
 from md.boundaries.airfoil import Airfoil, naca
 from md.boundaries.airfoil_file import read_airfoil
@@ -76,6 +76,7 @@ __all__ = [
     "laws",
     "naca",
     "observe",
+    "preparation",
     "read_airfoil",
     "reorder",
     "scenes",

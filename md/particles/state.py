@@ -133,7 +133,7 @@ class State:
     def store(self, backend: Backend, pos: Array, vel: Array, id: Array) -> None:
         """Copy the particles to arrays of a backend, rounded to its precision; radii are not copied.
 
-        A state that is made from a recipe may let a kernel write them instead (`md.scenes.shared`).
+        A state that is made from a recipe may let a kernel write them instead (`md.scenes.benchmark`).
 
         Args:
             backend: of the arrays.

@@ -1,4 +1,4 @@
-"""Searches along an order that is not that of memory: by their work items, or on a sorted copy of the particles.
+"""Searches along an order that is not that of memory: by work items, or on a sorted copy of the particles.
 
 `build` updates the copy, in a given order. The force kernel reads the copy only, and its output scatters each
 force to the particle's own row.

@@ -31,7 +31,7 @@ from md.laws.polydisperse import ScaledLaw
 from md.observe.pair_tally import TallyParameters
 from md.particles.cell_grid import CellGrid, record_dtype
 from md.particles.units import units_of
-from md.scenes.shared import RECORD as GAS
+from md.scenes.benchmark import RECORD as GAS
 from md.search import SEARCHES
 from md.search.bvh.contact_list import ContactList
 from md.search.bvh.wide_boxes import LEVELS

@@ -6,81 +6,34 @@ which is far above the distance at which spheres touch; its velocities do not re
 """
 
 import itertools
-from collections.abc import Sequence
 
 import numpy as np
 
 from md.backend import Backend
 from md.backend import checked as checked_backend
-from md.checks import instance, integer, number, word
-from md.laws import SpringDashpot
+from md.checks import integer, word
 from md.particles.box import Box
 from md.particles.state import MAX_PARTICLES, State, sphere_volume
+from md.preparation.thermalize import THINNEST, least_spacing, mixing_path, randomised
+from md.scenes.benchmark import BENCHMARK_TEMPERATURE
 from md.scenes.lattice import lattice_sites, require_room
-from md.scenes.maxwell import HOTTEST, maxwell_velocities
-from md.scenes.thermalize import THINNEST, least_spacing, mixing_path, randomised
+from md.scenes.maxwell import maxwell_velocities
+from md.scenes.spheres import (
+    MEMORY_ORDERS,
+    checked_seed,
+    checked_temperature,
+    in_memory_order,
+    number_of_spheres,
+)
 
-MEMORY_ORDERS = ("lattice", "shuffled")
-MAX_FILLING = {2: 0.8, 3: 0.6}  # by dim
 LEAST_COPY = 2**16  # spheres, of `copies_for`
 MOST_COPIES = 1024  # along an axis
-
-# The benchmark gas: contacts of 50 steps; the fastest particle moves by about 0.0095 d a step.
-SHARED_LAW = SpringDashpot(stiffness=1e4, damping=5.0)
-SHARED_DT = 4.4e-4
-SHARED_TEMPERATURE = 16.0
-
-
-def box_for(n: int, filling_fraction: float, dim: int = 3, periodic: bool | Sequence[bool] = True) -> Box:
-    """Make the cubic (square) box in which n spheres of diameter 1 have a filling fraction.
-
-    Args:
-        n: number of particles, at least 1.
-        filling_fraction: volume of the spheres over that of the box, positive.
-        dim: 2 or 3.
-        periodic: one flag for all axes, or one an axis.
-
-    Raises:
-        TypeError: an argument of another class.
-        ValueError: a value outside its range.
-    """
-    n, dim = integer("n", n, 1, MAX_PARTICLES, unit="particles"), integer("dim", dim, 2, 3)
-    filling_fraction = number("filling_fraction", filling_fraction, above=0)
-    lengths = ((n * sphere_volume(dim) / filling_fraction) ** (1 / dim),) * dim
-    return Box(lengths, periodic)  # type: ignore[arg-type]  # Box makes a tuple of it
-
-
-def checked_filling(filling_fraction: float, dim: int) -> float:
-    """Check the filling fraction of a gas.
-
-    Returns:
-        The filling fraction as a Python float.
-
-    Raises:
-        TypeError: not a number.
-        ValueError: a value of 0 or less, or above `MAX_FILLING`.
-    """
-    most = MAX_FILLING[dim]
-    return number("filling_fraction", filling_fraction, above=0, high=most, unit=f"in {dim}D")
-
-
-def checked_seed(seed: int) -> int:
-    """Check a seed of random numbers.
-
-    Returns:
-        The seed as a Python integer.
-
-    Raises:
-        TypeError: not an integer.
-        ValueError: a negative integer.
-    """
-    return integer("seed", seed, 0, remedy="any other gives another state of the same kind")
 
 
 def granular_gas(
     filling_fraction: float,
     box: Box,
-    temperature: float = SHARED_TEMPERATURE,
+    temperature: float = BENCHMARK_TEMPERATURE,
     seed: int = 0,
     memory_order: str = "lattice",
     mixing: float = 1.0,
@@ -101,7 +54,7 @@ def granular_gas(
         seed: of the velocities, of the choice of empty sites, and of the shuffle.
         memory_order: "lattice" (site by site, axis 0 fastest) or "shuffled".
         mixing: mean path of the elastic run in units of the lattice spacing, four times as long in a dense
-            gas (`md.scenes.thermalize`); 0 keeps the lattice.
+            gas (`md.preparation.thermalize`); 0 keeps the lattice.
         backend: of the elastic run. A seed gives one state on each backend, but different states on the two:
             the gas is chaotic, and backends sum forces in different orders.
 
@@ -118,47 +71,6 @@ def granular_gas(
     _, pos = mixed_sites(filling_fraction, box, mixing, generator, backend)
     vel = maxwell_velocities(len(pos), box.dim, temperature, generator)
     return in_memory_order(State(pos, vel, box), memory_order, seed)
-
-
-def checked_temperature(temperature: float) -> float:
-    """Check the temperature of a gas.
-
-    Returns:
-        The temperature as a Python float, in d^2 / time^2.
-
-    Raises:
-        TypeError: not a number.
-        ValueError: a negative temperature, or one above `HOTTEST`.
-    """
-    return number("temperature", temperature, 0, HOTTEST, unit="d^2 / time^2")
-
-
-def number_of_spheres(filling_fraction: float, box: Box) -> int:
-    """Compute the number of spheres of diameter 1 that a filling fraction is in a box.
-
-    Args:
-        filling_fraction: of the box.
-        box: the box.
-
-    Raises:
-        TypeError: an argument of another class.
-        ValueError: a filling fraction outside its range, less than half a sphere, or too many spheres.
-    """
-    instance("box", box, Box, "an md.Box")
-    filling_fraction = checked_filling(filling_fraction, box.dim)
-    expected = filling_fraction * box.volume / sphere_volume(box.dim)
-    if expected > MAX_PARTICLES:
-        raise ValueError(
-            f"filling_fraction = {filling_fraction} in {box} is {expected:.4g} spheres; allowed: up to "
-            f"{MAX_PARTICLES}; lower it, or take a smaller box"
-        )
-    n = round(expected)
-    if n < 1:
-        raise ValueError(
-            f"filling_fraction = {filling_fraction} in {box} is less than half a sphere; raise it, or take a "
-            f"larger box"
-        )
-    return n
 
 
 def mixed_sites(
@@ -228,7 +140,7 @@ def tiled_gas(
     filling_fraction: float,
     box: Box,
     copies: int,
-    temperature: float = SHARED_TEMPERATURE,
+    temperature: float = BENCHMARK_TEMPERATURE,
     seed: int = 0,
     memory_order: str = "lattice",
     mixing: float = 1.0,
@@ -330,23 +242,3 @@ def _room_for_mixing(box: Box) -> tuple[Box, np.ndarray]:
             f"between walls; enlarge it, or take mixing = 0"
         )
     return Box(tuple(lengths)), walls / 2
-
-
-def in_memory_order(state: State, memory_order: str, seed: int) -> State:
-    """Return a state in the memory order of its ids ("lattice") or in a random one ("shuffled").
-
-    Args:
-        state: the state.
-        memory_order: "lattice" or "shuffled".
-        seed: of the random order, 0 or more.
-
-    Raises:
-        TypeError: an argument of another class.
-        ValueError: another order, or a negative seed.
-    """
-    instance("state", state, State, "an md.State")
-    word("memory_order", memory_order, MEMORY_ORDERS)
-    seed, state = checked_seed(seed), state.by_id()
-    if memory_order == "lattice":
-        return state
-    return state.take(np.random.default_rng([seed, 1]).permutation(len(state)))

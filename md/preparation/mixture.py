@@ -8,7 +8,7 @@ from md.backend import Backend
 from md.checks import instance, number
 from md.laws import SpringDashpot
 from md.particles.state import LARGEST, State
-from md.scenes.granular import checked_seed
+from md.scenes.spheres import checked_seed
 from md.simulation import Simulation
 
 

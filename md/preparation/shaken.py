@@ -6,7 +6,8 @@ from md.backend import Backend
 from md.checks import sequence
 from md.particles.box import Box
 from md.particles.state import State
-from md.scenes.granular import SHARED_TEMPERATURE, granular_gas
+from md.preparation.granular import granular_gas
+from md.scenes.benchmark import BENCHMARK_TEMPERATURE
 
 THESIS_LENGTHS = (512.0, 512.0, 10.0)
 
@@ -14,7 +15,7 @@ THESIS_LENGTHS = (512.0, 512.0, 10.0)
 def shaken_box(
     filling_fraction: float,
     lengths: Sequence[float] = THESIS_LENGTHS,
-    temperature: float = SHARED_TEMPERATURE,
+    temperature: float = BENCHMARK_TEMPERATURE,
     seed: int = 0,
     memory_order: str = "lattice",
     mixing: float = 1.0,

@@ -4,14 +4,16 @@ import math
 
 from md.backend import Backend
 from md.particles.state import State, sphere_volume
-from md.scenes.granular import SHARED_TEMPERATURE, box_for, checked_filling, granular_gas
-from md.scenes.thermalize import THINNEST, mixing_path
+from md.preparation.granular import granular_gas
+from md.preparation.thermalize import THINNEST, mixing_path
+from md.scenes.benchmark import BENCHMARK_TEMPERATURE
+from md.scenes.spheres import box_for, checked_filling
 
 
 def cooling_gas(
     n: int,
     filling_fraction: float,
-    temperature: float = SHARED_TEMPERATURE,
+    temperature: float = BENCHMARK_TEMPERATURE,
     dim: int = 3,
     seed: int = 0,
     memory_order: str = "lattice",

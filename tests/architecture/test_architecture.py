@@ -10,47 +10,10 @@ from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.architecture.rooms import FOUNDATION_OF, REGISTRIES, ROWS
+
+ROOT = Path(__file__).parents[2]
 PACKAGES = ("sfc", "md", "experiments")
-ROWS = [  # rooms, lowest first; those of one row do not import each other
-    ("sfc.checks", "sfc.compile"),
-    ("sfc.points", "sfc.integer_grid", "sfc.radix_sort", "sfc.cache"),
-    ("sfc.any_curve",),
-    ("sfc.automaton", "sfc.bitwise"),
-    ("sfc.registry",),
-    ("sfc.curves", "sfc.orderings"),
-    ("sfc.device", "sfc.locality", "sfc.testing", "sfc.show_config"),
-    ("sfc.point_keys",),
-    ("=sfc",),  # the package itself, for what stands above it
-    ("md.errors", "md.checks"),
-    ("md.registry", "md.io.atomic_write", "md.io.archive", "md.io.interrupt"),
-    ("md.backend",),
-    ("md.particles", "md.laws", "md.cavity"),
-    ("md.search", "md.io"),
-    ("md.boundaries", "md.reorder"),
-    ("md.integrate",),
-    ("md.simulation",),
-    ("md.observe", "md.scenes"),
-    ("=md",),
-    ("experiments.processes", "experiments.results"),
-    ("experiments.drawing",),
-    ("experiments.core",),
-    ("experiments.measurement", "experiments.prediction", "experiments.peers"),
-    ("experiments.results.kept",),
-    ("experiments.results.claims",),
-    ("experiments.*",),  # each command is a room of its own
-    ("experiments.results.page",),
-]
-REGISTRIES = (
-    "md.search", "md.laws", "md.integrate", "md.reorder", "md.boundaries", "md.cavity.strategies",
-    "sfc.curves",
-)  # fmt: skip
-FOUNDATION_OF = {  # strategies that extend another
-    "md.laws.friction": {"md.laws.spring_dashpot"},
-    "md.search.grid.tensor": {"md.search.grid.coherent"},
-    "md.cavity.strategies.tiled": {"md.cavity.strategies.cuda"},
-    "md.cavity.strategies.spectral": {"md.cavity.strategies.reference"},
-}
 SFC_MAY_KNOW = {"numpy", "numba", "llvmlite"}
 DRAWING = {"pandas", "seaborn", "matplotlib", "pyarrow"}
 CUPY_MAY_BE_IN = {"sfc.automaton.device", "sfc.device", "md.backend.cuda"}
@@ -201,9 +164,10 @@ def includes(root: Path) -> list[str]:
 
 
 def circles(root: Path) -> list[str]:
-    """Circles of imports between the modules of one room; a room's face (`__init__`) is left out."""
+    """Circles of imports between modules, or folders, of one room; faces (`__init__`) are left out."""
     known = sources(root)
     arrows: dict[str, set[str]] = {}
+    between: dict[str, set[str]] = {}
     for name, path in known.items():
         here = place(name)
         for target, _ in imports(path, name, set(known)):
@@ -211,6 +175,19 @@ def circles(root: Path) -> list[str]:
             inner = here and there and here[1] == there[1] and target != name
             if inner and not is_package(name, known) and not is_package(target, known):
                 arrows.setdefault(name, set()).add(target)
+                folders = (part_of(one, here[1]) for one in (name, target))
+                if len(ends := list(dict.fromkeys(folders))) == 2:
+                    between.setdefault(ends[0], set()).add(ends[1])
+    return loops(arrows) or loops(between)
+
+
+def part_of(name: str, room: str) -> str:
+    """The folder of a room that a module is in; the module itself if it is in none."""
+    return ".".join(name.split(".")[: room.count(".") + 2])
+
+
+def loops(arrows: dict[str, set[str]]) -> list[str]:
+    """Circles of a graph, each once."""
     found: list[str] = []
     done: set[str] = set()
 
@@ -423,10 +400,13 @@ def sound(tmp_path):
         "md/search/linked.cu": '#include "md/particles/state.cuh"\n#include "../particles/box.cuh"\n',
         "md/backend/__init__.py": "def get():\n    from md.backend.cuda import Cuda\n",
         "md/backend/cuda.py": "def device():\n    import cupy\n",
+        "md/backend/a/one.py": "",
+        "md/backend/a/two.py": "",
+        "md/backend/b/one.py": "from md.backend.a.two import x\n",
         "md/simulation/__init__.py": "from md.simulation.simulation import Simulation\n",
         "md/simulation/simulation.py": "from md.search import search\nfrom md.particles.state import State\n",
-        "md/scenes/__init__.py": "from md.scenes.granular import gas\n",
-        "md/scenes/granular.py": "from md.simulation import Simulation\n",
+        "md/preparation/__init__.py": "from md.preparation.granular import gas\n",
+        "md/preparation/granular.py": "from md.simulation import Simulation\n",
         "experiments/__init__.py": "",
         "experiments/core/__init__.py": "import pandas\n",
         "experiments/timing.py": "import md\nfrom experiments import core\nimport seaborn\n",
@@ -458,8 +438,8 @@ def test_the_checker_finds_nothing_in_a_sound_tree(sound):
         ("md/search/naive.py", "from md.reorder import reorder", "naive -> md.reorder.reorder: up"),
         ("md/search/__init__.py", "from md import simulation", "md.search -> md.simulation: up"),
         ("md/laws/pair.py", "from md.particles import box", "md.laws.pair -> md.particles.box: sideways"),
-        ("md/scenes/granular.py", "import md", "md.scenes.granular -> md: up"),
-        ("md/scenes/granular.py", "from experiments import core", "granular -> experiments.core: up"),
+        ("md/preparation/granular.py", "import md", "md.preparation.granular -> md: up"),
+        ("md/preparation/granular.py", "from experiments import core", "granular -> experiments.core: up"),
         ("md/extra.py", "import md.particles.box", "md.extra -> md.particles.box: in no room"),
         ("experiments/core/__init__.py", "import experiments.timing", "experiments.timing: up"),
         ("experiments/curves.py", "import experiments.timing", "experiments.timing: sideways"),
@@ -472,8 +452,10 @@ def test_the_checker_finds_nothing_in_a_sound_tree(sound):
         ("md/search/tiles.cu", "", "tiles.cu has no tiles.py"),
         ("md/particles/arrays.cu", "", "arrays.cu has no arrays.py"),
         ("md/search/linked.cu", '#include "md/simulation/x.cuh"', "linked includes md.simulation.x"),
-        ("md/search/base.py", "from md.search.naive import Naive", "circle: md.search.base -> md.search"),
+        ("md/search/base.py", "from md.search.naive import Naive", "md.search.base -> md.search.naive: up"),
+        ("md/particles/box.py", "import md.particles.state", "circle: md.particles.box -> md.particles.st"),
         ("md/search/naive.py", "from md.search.linked import Linked", "linked: strategies of one registry"),
+        ("md/backend/a/one.py", "import md.backend.b.one", "circle: md.backend.a -> md.backend.b -> md.back"),
         ("md/utils.py", "", "md/utils.py is a grab bag"),
         ("sfc/common/__init__.py", "", "sfc/common/__init__.py is a grab bag"),
         ("md/particles/box.py", '"""Much."""\n\n# more\n' + "x = 1\n" * 401, "box.py has 401 lines of code"),

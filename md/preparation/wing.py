@@ -16,8 +16,9 @@ from md.checks import instance, integer, numbers
 from md.laws import SpringDashpot
 from md.particles.box import Box
 from md.particles.state import MAX_PARTICLES, State
-from md.scenes.granular import checked_seed, granular_gas
+from md.preparation.granular import granular_gas
 from md.scenes.lattice import require_room
+from md.scenes.spheres import checked_seed
 
 SOURCE_RADIUS, SOURCE_PARTICLES = 0.002, 2**21
 SOURCE_BLOCK = (-4.0, -1.25, -1.0, 1.0)  # sides of the block of discs: left, right, lower, upper

@@ -1,4 +1,4 @@
-// Deviates of the benchmark gas, for its kernels in shared.cu; see shared.py.
+// Deviates of the benchmark gas, for its kernels in benchmark.cu; see benchmark.py.
 #include "deviates.cuh"
 #include "permutation.cuh"
 

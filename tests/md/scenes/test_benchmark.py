@@ -10,7 +10,7 @@ from scipy.spatial import cKDTree
 
 import md
 from md.backend import Cpu
-from md.scenes import shared
+from md.scenes import benchmark
 from tests import tiers
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 
@@ -51,7 +51,7 @@ def test_the_cuda_kernels_give_the_bits_of_the_cpu(emulated, n, memory_order):
 
 
 def test_a_thread_of_a_device_sums_several_particles(emulated, monkeypatch):
-    monkeypatch.setattr(shared, "THREADS", 256)
+    monkeypatch.setattr(benchmark, "THREADS", 256)
     assert gas(1001, backend=emulated)._record.tobytes() == gas(1001)._record.tobytes()
 
 
@@ -90,7 +90,7 @@ def test_the_extreme_jitter_leaves_a_diameter_despite_rounding():
     """Two neighbours at the ends of their jitter, at every place of a lattice of 1291 sites a side."""
     n = 2**31 - 1024
     box = md.scenes.box_for(n, 0.522)
-    record = shared._lattice(n, 0.522, box)
+    record = benchmark._lattice(n, 0.522, box)
     spacing, amplitude, side = record["spacing"][0], record["amplitude"][0], int(record["side"][0])
     assert side == 1291
     most = 0.5 - 2.0**-43
@@ -151,7 +151,7 @@ class TestRecipe:
     def test_a_simulation_needs_no_arrays_of_the_state(self, monkeypatch):
         state = gas(1000)
         expected = gas(1000).vel
-        monkeypatch.setattr(shared.SharedGas, "__getattr__", None)
+        monkeypatch.setattr(benchmark.BenchmarkGas, "__getattr__", None)
         simulation = md.Simulation(state, LAW, dt=DT, backend="cpu")
         assert len(state) == len(simulation) == 1000
         assert "1000 particles" in repr(state)
@@ -179,7 +179,7 @@ class TestRecipe:
             assert state.pos is state.pos
 
     def test_another_attribute_is_an_error(self):
-        with pytest.raises(AttributeError, match="'SharedGas' object has no attribute 'position'"):
+        with pytest.raises(AttributeError, match="'BenchmarkGas' object has no attribute 'position'"):
             gas(8).position  # noqa: B018  # reading it is the test
 
     def test_too_little_memory_for_arrays_on_the_host(self, monkeypatch):
@@ -199,14 +199,14 @@ class TestBackend:
             gas(10**8, backend=emulated)
 
     def test_auto_is_the_device_for_many_particles(self, emulated, monkeypatch):
-        monkeypatch.setattr(shared, "why_not", lambda: None)
-        monkeypatch.setattr(shared, "get", lambda backend: backend)
-        assert shared._place("auto", 2**16) == "cuda"
-        assert shared._place("auto", 2**16 - 1) == "cpu"
-        assert shared._place("cpu", 2**20) == "cpu"
-        monkeypatch.setattr(shared, "why_not", lambda: "no device")
-        assert shared._place("auto", 2**20) == "cpu"
-        assert shared._place(emulated, 5) is emulated
+        monkeypatch.setattr(benchmark, "why_not", lambda: None)
+        monkeypatch.setattr(benchmark, "get", lambda backend: backend)
+        assert benchmark._place("auto", 2**16) == "cuda"
+        assert benchmark._place("auto", 2**16 - 1) == "cpu"
+        assert benchmark._place("cpu", 2**20) == "cpu"
+        monkeypatch.setattr(benchmark, "why_not", lambda: "no device")
+        assert benchmark._place("auto", 2**20) == "cpu"
+        assert benchmark._place(emulated, 5) is emulated
 
     def test_another_backend_is_an_error(self):
         with pytest.raises(ValueError, match="unknown backend 'gpu'; allowed: one of auto, cpu, cuda"):
@@ -231,7 +231,7 @@ class TestDevice:
 
     @pytest.mark.parametrize("layout", md.backend.LAYOUTS)
     def test_a_million_particles_run(self, device, layout, monkeypatch):
-        monkeypatch.setattr(shared.SharedGas, "__getattr__", None)  # no arrays on the host
+        monkeypatch.setattr(benchmark.BenchmarkGas, "__getattr__", None)  # no arrays on the host
         state = md.scenes.shared_gas(2**20, 0.2)
         run = md.Simulation(
             state, LAW, "coherent", dt=DT, backend="cuda", layout=layout, precision="float32", fused=True

@@ -1,4 +1,4 @@
-// The benchmark gas, particle by particle; see shared.py. Its bits are those of the kernels there.
+// The benchmark gas, particle by particle; see benchmark.py. Its bits are those of the kernels there.
 
 extern "C" __global__ void add_up(int threads, int n, Gas gas, int parts, long long* sums) {
     int thread = work_item();

@@ -1,0 +1,1 @@
+"""Rules of the sources, checked by reading them."""
