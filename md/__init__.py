@@ -6,11 +6,13 @@ takes steps; `laws`, `search`, `reorder`, `integrate` and `boundaries` hold its 
 The map of the rooms is `md/README.md`.
 """
 
-from md import backend, boundaries, cavity, integrate, laws, observe, preparation, reorder, scenes, search
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from md import backend, boundaries, integrate, laws, observe, preparation, reorder, scenes, search
 from md.boundaries import Inflow, ShakenWalls, Walls, Wing
 from md.boundaries.airfoil import Airfoil, naca
 from md.boundaries.airfoil_file import read_airfoil
-from md.cavity import Cavity
 from md.errors import (
     BackendUnavailableError,
     CheckpointError,
@@ -35,6 +37,10 @@ from md.particles.state import State
 from md.reorder import Decayed, Reorder
 from md.reorder.triggers import Every, Moved, Never
 from md.simulation import Simulation
+
+if TYPE_CHECKING:
+    from md import cavity
+    from md.cavity import Cavity
 
 __all__ = [
     "Airfoil",
@@ -84,3 +90,11 @@ __all__ = [
 ]
 
 __version__ = PACKAGE
+
+
+def __getattr__(name: str) -> Any:
+    """Load the room of the cavity, which no other needs, when it is first used."""
+    if name not in ("Cavity", "cavity"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    room = import_module("md.cavity")
+    return room if name == "cavity" else room.Cavity
