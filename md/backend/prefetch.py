@@ -4,8 +4,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
+
+from sfc.compile.numba_internals import cgutils
 
 
 @intrinsic

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from sfc.compile import inlined, overload
+from sfc.compile.numba_internals import cgutils
 
 LINE = 64  # bytes of a cache line
 

@@ -23,12 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 from sfc.automaton import walk
 from sfc.compile import in_threads, kernel, thread_count
+from sfc.compile.numba_internals import cgutils, processor
 
 POINTS = 64  # of a block: one byte of each fills a register
 NARROW, MOST_ENTRIES = 256, 512  # entries of a table of one byte each, and of any: 4 and 16 registers
@@ -44,7 +43,7 @@ FEWEST = 2**20  # points of a call that uses them: a kernel for an order and a d
 @cache
 def instructions() -> str | None:
     """Return the best of `FEATURES` that Numba compiles for; None without one, or if `SFC_REGISTERS` is 0."""
-    features = cpu_target.target_context.codegen().magic_tuple()[2].split(",")
+    features = processor()[2].split(",")
     if os.environ.get(SWITCH, "1") == "0":
         return None
     return next((name for name, its in FEATURES.items() if all(f"+{one}" in features for one in its)), None)

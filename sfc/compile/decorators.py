@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import warnings
 from collections.abc import Callable, Iterable
 from functools import cache, update_wrapper, wraps
 from threading import RLock
@@ -25,6 +26,7 @@ Function = TypeVar("Function", bound=Callable)
 CALLED = {"no_cfunc_wrapper": True}  # no kernel takes another as a value, and C calls none
 BARE = {"no_cpython_wrapper": True, **CALLED}  # for functions that only kernels call
 _sharing = RLock()
+_stores = True  # whether kernels are stored on disk
 _by_class: dict[Callable, dict[type, Callable]] = {}  # function -> class -> chooser of the code
 
 
@@ -56,15 +58,10 @@ class Kernel:
             return vars(self).get(name) or self._dispatcher()  # another thread may have made it
 
     def _dispatcher(self) -> Any:
-        from sfc.compile.kernel_cache import KernelCache  # imports Numba
-
         load_modules(self.py_func.__globals__)
         load_modules(vars(threads))  # `thread_count` reads Numba at every call
         dispatcher = numba.njit(**self.options)(self.py_func)
-        dispatcher._cache = KernelCache(
-            self.py_func, self.options, lambda kinds: _dependencies(self.py_func, kinds)
-        )
-        dispatcher._compiler.compile = _without_collection(dispatcher._compiler.compile)
+        _store_on_disk(dispatcher, self)
         vars(self)["dispatcher"] = dispatcher
         return dispatcher
 
@@ -259,6 +256,31 @@ def _without_collection(work: Function) -> Function:
             gc.enable()
 
     return done  # type: ignore[return-value]  # of the same signature
+
+
+def _store_on_disk(dispatcher: Any, kernel: Kernel) -> None:
+    """Let a dispatcher store its machine code; warn once if this version of Numba has no place for that."""
+    global _stores
+    if not _stores:
+        return
+    from sfc.compile import numba_internals
+
+    try:
+        if numba_internals.missing:
+            raise numba_internals.missing
+        from sfc.compile.kernel_cache import KernelCache
+
+        function = kernel.py_func
+        cache = KernelCache(function, kernel.options, lambda kinds: _dependencies(function, kinds))
+        numba_internals.replace_parts(dispatcher, cache, _without_collection)
+    except (ImportError, AttributeError) as error:
+        _stores = False
+        warnings.warn(
+            f"compiled kernels cannot be stored with Numba {numba.__version__} ({error}), so that each "
+            "process compiles its own; install a version named in sfc/compile/numba_internals.py",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
 
 def _dependencies(function: Callable, kinds: Iterable[type]) -> str:

@@ -20,9 +20,9 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
-from numba.core import types
-from numba.core.dispatcher import Dispatcher
-from numba.core.typing.templates import builtin_registry
+from numba import types
+
+from sfc.compile.numba_internals import Dispatcher, builtin_registry
 
 VERSIONED = frozenset({"builtins", "numpy", "numba", "llvmlite"})  # packages that their versions identify
 STANDARD = Path(sysconfig.get_paths()["stdlib"]).resolve()

@@ -31,18 +31,20 @@ from typing import Any
 
 import llvmlite
 import numba
-import numba.cpython.hashing  # adds symbols that stored kernels refer to
 import numpy as np
-from numba.core import types
-from numba.core.caching import _Cache
-from numba.core.compiler import CompileResult
-from numba.core.compiler_lock import global_compiler_lock
-from numba.core.runtime import rtsys
-from numba.core.serialize import NumbaPickler
-from numba.misc.appdirs import user_cache_dir
+from numba import types
 
 from sfc.compile.fingerprint import UnhashableCodeError, described_options
 from sfc.compile.forks import hold_across_forks
+from sfc.compile.numba_internals import (
+    Cache,
+    NumbaPickler,
+    global_compiler_lock,
+    load,
+    name_records_by_content,
+    stored_parts,
+    user_cache_dir,
+)
 
 MAGIC = b"spatial-locality kernel 2\n"
 DIGEST = 32  # bytes of a hash
@@ -54,14 +56,7 @@ BROKEN = (OSError, EOFError, ValueError, TypeError, KeyError, IndexError, Attrib
           pickle.UnpicklingError, RuntimeError)  # fmt: skip
 
 
-def _mangled(record: types.Record) -> tuple[str, tuple[int]]:
-    """Return the parts of the name of a record type in machine code, the same in every process."""
-    digest = hashlib.sha256(record.name.encode()).digest()
-    return type(record).__name__, (int.from_bytes(digest[:7], "big"),)
-
-
-types.Record.mangling_args = property(_mangled)  # type: ignore[method-assign,assignment]
-
+name_records_by_content()
 hold_across_forks(global_compiler_lock)
 
 
@@ -91,7 +86,7 @@ def cache_folder() -> Path:
     )
 
 
-class KernelCache(_Cache):
+class KernelCache(Cache):
     """Cache entries of one kernel; replaces Numba's cache in a dispatcher.
 
     Args:
@@ -122,16 +117,13 @@ class KernelCache(_Cache):
     def flush(self) -> None:
         """Do nothing: an outdated entry is never found."""
 
-    def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load the kernel compiled for some argument types; None if there is none.
 
         Args:
             sig: argument types, or a signature.
             target_context: of the dispatcher.
         """
-        # Symbols that stored kernels refer to. `target_context.refresh` adds no others, and also fills tables
-        # of Numba for compiling, which takes 0.2 s.
-        rtsys.initialize(target_context)
         path = self._path(sig, target_context.codegen())
         if path is None:
             return None
@@ -141,7 +133,7 @@ class KernelCache(_Cache):
             if data[: len(MAGIC) + DIGEST] != MAGIC + hashlib.sha256(content).digest():
                 return None
             classes = _classes(_types(sig))
-            loaded = CompileResult._rebuild(target_context, *_Unpickler(io.BytesIO(content), classes).load())
+            loaded = load(target_context, _Unpickler(io.BytesIO(content), classes).load())
         except BROKEN:
             return None
         with contextlib.suppress(OSError):
@@ -161,7 +153,7 @@ class KernelCache(_Cache):
         if path is None or data.lifted or data.library.has_dynamic_globals:
             return
         buffer = io.BytesIO()
-        _Pickler(buffer, _classes(_types(sig))).dump(data._reduce())
+        _Pickler(buffer, _classes(_types(sig))).dump(stored_parts(data))
         content = buffer.getvalue()
         _write(path, MAGIC + hashlib.sha256(content).digest() + content)
 

@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 
+import sfc
 from sfc.compile import LazyModule, kernel, numba
 from sfc.compile.fingerprint import fingerprint
 
@@ -52,6 +53,25 @@ print(json.dumps([len(counts.compiled), len(counts.found), added]))
 """
     assert printed(script, NUMBA_CACHE_DIR=str(tmp_path))[:2] == [2, 0]
     assert printed(script, NUMBA_CACHE_DIR=str(tmp_path)) == [0, 1, []]
+
+
+def test_without_a_place_for_the_disk_cache_kernels_are_compiled_after_one_warning(tmp_path):
+    script = """
+import json, warnings
+import numba.core.caching
+del numba.core.caching._Cache
+import sfc
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    key = sfc.curve("hilbert", 2).encode([[1, 2]], 3)
+    sfc.curve("morton", 2).encode([[1, 2]], 3)
+print(json.dumps([key.tolist(), [str(one.message) for one in seen]]))
+"""
+    key, warned = printed(script, NUMBA_CACHE_DIR=str(tmp_path))
+    assert key == sfc.curve("hilbert", 2).encode([[1, 2]], 3).tolist()
+    assert len(warned) == 1
+    assert warned[0].startswith(f"compiled kernels cannot be stored with Numba {numba.__version__} (cannot")
+    assert not list(tmp_path.rglob("*.kernel"))
 
 
 @kernel
