@@ -1,6 +1,6 @@
 """Numba's private interfaces, which may change with any version; no other file imports them.
 
-Tried with Numba 0.61.2, 0.62.1 and 0.68.1. With a version that lacks what the disk cache needs, kernels are
+Tried with Numba 0.61.2 and 0.68.1. With a version that lacks what the disk cache needs, kernels are
 compiled in each process, after a warning (`sfc.compile.decorators`).
 """
 
