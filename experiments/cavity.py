@@ -66,6 +66,7 @@ SWEEPING = tuple(
     name for name, kind in STRATEGIES.items() if "collocated" in kind.grids and "jacobi" in kind.pressures
 )
 _BASELINES = ("serial, structs", "serial, arrays", "cuda, structs", "cuda, arrays")  # the first is taken
+_copied = lru_cache(copy_bandwidth)  # in GB/s, measured once in a process
 POINT_BYTES = 28  # least bytes of a point in memory
 
 
@@ -213,12 +214,6 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
             }  # fmt: skip
             entries.append(_entry(case, cavity, columns, partial(expected, where)))
     yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
-
-
-@lru_cache
-def _copied(backend: md.backend.Backend) -> float:
-    """Return the bandwidth of a copy in GB/s, measured once in a process."""
-    return copy_bandwidth(backend)
 
 
 def _entry(case: Config, cavity: Cavity, columns: dict[str, Any], expected: Callable[[], dict]) -> Entry:

@@ -111,16 +111,18 @@ def measure(case: Config) -> Iterator[dict]:
     first = case.dt_factor == 1.0
     if not first and case.scheme != "staggered" and case.n > case.largest_halved:
         return
-    grid, options = _choices(case)
+    stable = SAFETY * largest_dt(spacing((case.n, case.n), 1.0), 1 / case.reynolds, 1.0)
+    options: dict[str, Any] = {"dt": case.dt_factor * stable, "tolerance": case.settled}
+    if case.scheme == "collocated_closed":
+        options["sides"] = Sides(top=Wall(1.0))
     try:
-        cavity = steady_cavity(grid, case.reynolds, case.n, tolerance=case.settled, **options)
+        cavity = steady_cavity(case.scheme.partition("_")[0], case.reynolds, case.n, **options)
     except (NonFiniteField, NotSteady) as fault:
         yield {"what": "fault", "fault": str(fault)}
         return
     run = {"dt": cavity.scheme.dt, "time": cavity.time, "steps": cavity.step}
     for error in errors_of(cavity, case.reynolds):
-        compared = error._asdict()
-        kept = {name: compared[name] for name in ("quantity", "value", "reference", "source", "relative")}
+        kept = dict(list(error._asdict().items())[3:])  # without its grid, which is that of the case
         yield {"what": "extreme"} | kept | run
     yield {"what": "deviation"} | deviation(cavity, GHIA[case.reynolds])._asdict() | run
     if not first:
@@ -133,17 +135,6 @@ def measure(case: Config) -> Iterator[dict]:
         yield from _points(cavity, "field", _DRAWN, {"p": cavity.p})
     if (case.scheme, case.reynolds, case.n) == ("staggered", case.film_reynolds, case.film_n):
         yield from _start(case)
-
-
-def _choices(case: Config) -> tuple[str, dict[str, Any]]:
-    """Return the grid of a case, and the other arguments of `md.Cavity`."""
-    viscosity = 1 / case.reynolds
-    options: dict[str, Any] = {
-        "dt": case.dt_factor * SAFETY * largest_dt(spacing((case.n, case.n), 1.0), viscosity, 1.0)
-    }
-    if case.scheme == "collocated_closed":
-        options["sides"] = Sides(top=Wall(1.0))
-    return case.scheme.partition("_")[0], options
 
 
 def _start(case: Config) -> Iterator[dict]:
@@ -203,17 +194,17 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     """
     table = _first(table)
     extremes = table[table["what"] == "extreme"]
-    columns = [*_CASE, "dt_factor", "quantity", "value", "reference", "source"]
-    found = extremes[columns].reset_index(drop=True)
-    value = {tuple(row[:5]): row[5] for row in found[columns].itertuples(index=False, name=None)}
+    keys = [*_CASE, "dt_factor", "quantity"]
+    found = extremes[[*keys, "value", "reference", "source"]].reset_index(drop=True)
+    values = found.set_index(keys)["value"].to_dict()
     largest = max(found["dt_factor"], default=1.0)
     changes: list[Any] = []
     orders: list[Any] = []
-    for scheme, reynolds, n, factor, quantity, own, *_ in found[columns].itertuples(index=False, name=None):
-        base = value.get((scheme, reynolds, n, largest, quantity))
-        changes.append(None if factor == largest or base is None else 100 * (own - base) / abs(base))
+    for (scheme, reynolds, n, factor, quantity), value in values.items():
+        base = values.get((scheme, reynolds, n, largest, quantity))
+        changes.append(None if factor == largest or base is None else 100 * (value - base) / abs(base))
         sizes = (n - 1) / 4 + 1, (n - 1) / 2 + 1, n
-        orders.append(_order([value.get((scheme, reynolds, size, factor, quantity)) for size in sizes]))
+        orders.append(_order([values.get((scheme, reynolds, size, factor, quantity)) for size in sizes]))
     relative = (found["value"] - found["reference"]) / found["reference"].abs()
     return found.assign(error_percent=100 * relative, dt_change_percent=changes, order=orders)
 
@@ -261,13 +252,11 @@ def largest_errors(found: pd.DataFrame) -> pd.DataFrame:
         Rows of `summary` with the columns `smallest_error_percent`, and `is_within`: whether all extremes are
         within `TOLERANCE` of their references.
     """
-    found, rows = found[found["dt_factor"] == found["dt_factor"].max()], []
-    for _, own in found.groupby("scheme", sort=False):
-        largest = own[own["n"] == own["n"].max()]
-        errors = largest["error_percent"].abs()
-        worst = largest.loc[errors.idxmax()].to_dict()
-        rows.append(worst | {"smallest_error_percent": errors.min(), "is_within": errors.max() <= TOLERANCE})
-    return pd.DataFrame(rows)
+    found = found[found["dt_factor"] == found["dt_factor"].max()]
+    found = found[found["n"] == found.groupby("scheme")["n"].transform("max")]
+    errors = found["error_percent"].abs().groupby(found["scheme"], sort=False)
+    within = errors.max().le(TOLERANCE).to_list()
+    return found.loc[errors.idxmax()].assign(smallest_error_percent=errors.min().to_list(), is_within=within)
 
 
 def _errors(table: pd.DataFrame) -> pd.DataFrame:
