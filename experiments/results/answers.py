@@ -404,6 +404,7 @@ class Comparison:
         first: as in `compare`.
         kind: as in `compare`.
         prepare: function of the table that adds columns or sorts rows; None for the table as it is.
+        more: function of the rows of the sentence that returns the words at its end; None for none.
     """
 
     label: str
@@ -416,6 +417,7 @@ class Comparison:
     first: str | None = None
     kind: str = ""
     prepare: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    more: Callable[[pd.DataFrame], str] | None = None
 
     def __call__(self, table: pd.DataFrame) -> Answer:
         """Answer for a table.
@@ -431,7 +433,10 @@ class Comparison:
         first = {str(name): word(str(name), rows[name].iloc[0]) for name in rows}
         baselines = self.baselines(rows) if callable(self.baselines) else self.baselines
         where = filled(self.where, first)
-        return compared(rows, self.label, baselines, self.column, where, self.heading, self.first, self.kind)
+        more = self.more(rows[rows[self.column] == rows[self.column].iloc[0]]) if self.more else ""
+        return compared(
+            rows, self.label, baselines, self.column, where, self.heading, self.first, self.kind, more
+        )
 
 
 def varying(places: Sequence[Mapping[str, Any]]) -> list[str]:
