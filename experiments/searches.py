@@ -16,10 +16,10 @@ steps. Before that its result is compared with that of our `verlet`, the search 
 it is a ratio of times of one round, as all gains are.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,15 +27,15 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, main, values
+from experiments.core import Axis, TimedSettings, main
 from experiments.core.terminal import FITS_CACHE
-from experiments.measurement.correctness import WrongResultError, check_pairs, check_states
+from experiments.measurement.correctness import check_pairs, check_states
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import whole_steps
-from experiments.peers import PEERS, Peer, PeerError, Sample
-from experiments.results import gains
-from experiments.results.answers import Answer, compared, headline, percent, quoted, ranked, rounded
+from experiments.measurement.step_times import sample_of_steps
+from experiments.peers import PEERS, Peer
+from experiments.processes.lifetime import temporary_folder
+from experiments.results.answers import Comparison, quoted, ranked, rounded
 from experiments.results.baselines import again, aged, is_again, original
 from experiments.results.charts import (
     DOTS,
@@ -59,7 +59,6 @@ FLOOR = "floor of memory"
 _CHECK_STEPS = 20  # after which a peer's positions and energy are compared with ours
 _FLOOR_REPEATS = 6  # an even number: then all arrays are back in their roles
 _BY = ["n", "filling_fraction", "precision"]
-_CASE = [*_BY, "search", "cell_order"]
 OWN_ORDER = "its own"  # order of a peer's cells
 
 
@@ -92,40 +91,27 @@ class Config(TimedSettings):
 
     def __post_init__(self):
         super().__post_init__()
-        known = {
-            "search": tuple(md.search.SEARCHES),
-            "cell_order": sfc.orderings(3),
-            "precision": PRECISIONS,
-        }
-        self.check_known(known | {"peers": tuple(PEERS)})
+        known = {"search": md.search.SEARCHES, "cell_order": sfc.orderings(3), "precision": PRECISIONS}
+        self.check_known(known | {"peers": PEERS})
         self.check_least({"n": 2, "steps": 1, "warmup": 1, "skin": 0})
         self.check_above_zero({"filling_fraction": 0.5})
         self.check_particles(len(self.search) * len(self.cell_order) + 1)
-        for name in values(self.search):
-            kind = md.search.SEARCHES[name]
-            if kind.capabilities.moves_particles and not set(values(self.cell_order)) & set(
-                kind.cell_orders(3)
-            ):
+        for name in self.search:
+            if not _orders(name, self.cell_order):
                 raise ValueError(
-                    f"--search {name} beside --cell-order {' '.join(values(self.cell_order))}; allowed: "
-                    f"{', '.join(kind.cell_orders(3))}"
+                    f"--search {name} beside --cell-order {' '.join(self.cell_order)}; allowed: "
+                    f"{', '.join(md.search.SEARCHES[name].cell_orders(3))}"
                 )
-        if self.peers:
-            self._check_peers()
-
-    def _check_peers(self) -> None:
-        """Raise for peers that are not installed, or that this sweep does not measure."""
-        for name in self.peers:
-            PEERS[name].require()
-        if md.backend.get(self.backend).name != "cpu":
-            raise ValueError("--peers run on the CPU, simulations on a GPU; take --backend cpu")
-        swept = isinstance(self.precision, tuple)  # else this is one case of a sweep
-        wanted = {(PEER_BESIDE, PEERS[name].precision) for name in self.peers}
-        if swept and not wanted <= {(s, p) for s in self.search for p in values(self.precision)}:
-            raise ValueError(
-                f"--peers are measured beside verlet in their own precision; add --search {PEER_BESIDE} "
-                f"--precision {' '.join(sorted(p for _, p in wanted))}"
-            )
+        for peer in (PEERS[name] for name in self.peers):
+            peer.require()
+            if md.backend.get(self.backend).name != "cpu":
+                raise ValueError("--peers run on the CPU, simulations on a GPU; take --backend cpu")
+            is_sweep = isinstance(self.precision, tuple)  # else this is one of its cases
+            if is_sweep and not (PEER_BESIDE in self.search and peer.precision in self.precision):
+                raise ValueError(
+                    f"--peers are measured beside verlet in their own precision; add --search {PEER_BESIDE} "
+                    f"--precision {peer.precision}"
+                )
 
 
 QUICK = {"n": (2**12, 2**15), "filling_fraction": (0.2,), "runs": 1}
@@ -136,34 +122,31 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     """Yield the rounds from `begin` on: the mean time of a sample's steps, and the floor."""
     place = md.backend.get(case.backend)  # one backend for all: its count of recorded graphs covers all
     _floor_ms(case.n, case.precision, case.backend)  # measured now, and cached
-    kinds = _kinds(case)
-    twice = next((kind for kind in kinds if kind[0] == BASELINE), kinds[0])
-    entries = []
-    for search, order in kinds:
-        entries.append(_entry(case, place, search, order))
-        if (search, order) == twice:
-            entries.append(_entry(case, place, again(search), order))
+    kinds = [(search, order) for search in case.search for order in _orders(search, case.cell_order)]
+    twice = next((k for k, (search, _) in enumerate(kinds) if search == BASELINE), 0)
+    kinds.insert(twice + 1, (again(kinds[twice][0]), kinds[twice][1]))
+    entries = [_entry(case, place, *kind) for kind in kinds]
     with ExitStack() as stack:
-        entries += [_peer_entry(case, place, stack.enter_context(peer)) for peer in _peers(case, place)]
+        for kind in (PEERS[name] for name in case.peers):
+            if PEER_BESIDE in case.search and case.precision == kind.precision:
+                folder = stack.enter_context(temporary_folder("peer-"))
+                start = _start(case), md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+                entries.append(_peer_entry(case, place, kind(*start, place.workers, folder)))
         yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
 
 
-def _kinds(case: Config) -> list[tuple[str, str]]:
-    """List each search with each order of the cells that it supports."""
-    kinds: dict[str, Any] = {search: md.search.SEARCHES[search] for search in case.search}
-    return [
-        (search, order)
-        for search, kind in kinds.items()
-        for order in case.cell_order
-        if not kind.capabilities.moves_particles or order in kind.cell_orders(3)
-    ]
+def _orders(search: str, given: Sequence[str]) -> list[str]:
+    """Return the orders of the cells that a search supports; all if it does not sort the particles."""
+    kind: Any = md.search.SEARCHES[search]
+    sorts = kind.capabilities.moves_particles
+    return [order for order in given if not sorts or order in kind.cell_orders(3)]
 
 
 def _entry(case: Config, place: Backend, name: str, cell_order: str) -> Entry:
     """Create a simulation with a search, check it, and return it ready to be sampled."""
-    sim = _simulation(case, place, original(name), cell_order)
-    sim.run(case.warmup, phases=False)
     search = original(name)
+    sim = _simulation(case, place, search, cell_order)
+    sim.run(case.warmup, phases=False)
     touching = check_pairs(sim, search, "coherent" if search == "linked" else "linked", case.precision)
     partners, steps, builds = sim.access_count() / case.n, sim.step, sim.builds
     columns = {
@@ -176,10 +159,9 @@ def _entry(case: Config, place: Backend, name: str, cell_order: str) -> Entry:
     }
 
     def sample() -> Iterator[dict]:
-        sim.run(1, phases=False)  # loads the caches again after other cases
-        ms = whole_steps(sim, case.steps)
+        ms = sample_of_steps(sim, case.steps)["sample_ms"]
         aged = {} if sim.search.capabilities.moves_particles else {"age_steps": sim.step}
-        yield aged | _timed(case, ms) | _bandwidth(case, place, ms, partners)
+        yield aged | _timed(case, ms, _row_bytes(place.layout, case.precision), partners)
 
     def at_end() -> dict:
         return {
@@ -190,44 +172,37 @@ def _entry(case: Config, place: Backend, name: str, cell_order: str) -> Entry:
     return Entry(columns, sample, at_end)
 
 
-def _timed(case: Config, time_ms: float) -> dict:
-    """Return the columns of a sample's time."""
+def _timed(case: Config, time_ms: float, row: int = 0, partners: float = 0) -> dict:
+    """Return the columns of a sample's time, and of bytes per second if the bytes of a row are known.
+
+    The data that a step must move are the rows of positions and velocities, read once and written once. Asked
+    for is also the row of every partner's position, most of which a cache holds.
+    """
     floor_ms = _floor_ms(case.n, case.precision, case.backend)
+    rows_per_s = 1e3 * case.n * case.steps / time_ms
+    bytes_per_s = {
+        "moved_GB_per_s": 1e-9 * rows_per_s * 4 * row,
+        "asked_GB_per_s": 1e-9 * rows_per_s * (4 + partners) * row,
+    }
     return {
         "floor_ms": floor_ms,
         "time_ms": time_ms / case.steps,
         "sample_ms": time_ms,
-        "particle_steps_per_s": 1e3 * case.n * case.steps / time_ms,
+        "particle_steps_per_s": rows_per_s,
         "share_of_floor": floor_ms * case.steps / time_ms,
-    }
-
-
-def _bandwidth(case: Config, place: Backend, time_ms: float, partners: float) -> dict:
-    """Return bytes per second: of the data that a step must move, and of the reads of its force kernel.
-
-    The first counts the rows of positions and velocities, read once and written once. The second adds the row
-    of every partner's position, most of which a cache holds.
-    """
-    row = _row_bytes(place.layout, case.precision)
-    rows_per_s = 1e3 * case.n * case.steps / time_ms
-    return {
-        "moved_GB_per_s": 1e-9 * rows_per_s * 4 * row,
-        "asked_GB_per_s": 1e-9 * rows_per_s * (4 + partners) * row,
-    }
-
-
-def _peers(case: Config, place: Backend) -> Iterator[Peer]:
-    """Yield the peers of this case: beside `verlet` in the peer's own precision."""
-    for kind in (PEERS[name] for name in case.peers):
-        if PEER_BESIDE in case.search and case.precision == kind.precision:
-            yield kind(_start(case), md.scenes.SHARED_LAW, md.scenes.SHARED_DT, place.workers)
+    } | (bytes_per_s if row else {})
 
 
 def _peer_entry(case: Config, place: Backend, peer: Peer) -> Entry:
-    """Check another code, and return it ready to be sampled over the same steps as ours."""
-    _check_peer(case, place, peer)
-    first = peer.sample(case.warmup, 1)
-    taken: list[Sample] = []
+    """Compare another code with ours after some steps, and return it ready to be sampled over ours.
+
+    Raises:
+        WrongResultError: positions or energies differ.
+    """
+    sim = _simulation(case, place, PEER_BESIDE, _orders(PEER_BESIDE, case.cell_order)[0])
+    sim.run(_CHECK_STEPS, phases=False)
+    check_states(f"{peer.name} after {_CHECK_STEPS} steps", peer.after(_CHECK_STEPS), sim.state)
+    first, taken = peer.sample(case.warmup, 1), []
     columns = {
         "search": peer.name,
         "cell_order": OWN_ORDER,
@@ -236,68 +211,46 @@ def _peer_entry(case: Config, place: Backend, peer: Peer) -> Entry:
         "partners_read": first.partners_read,
         **working_set(case.n, 3, case.precision, place),
     }
-    return Entry(columns, partial(_peer_sample, case, peer, taken), partial(_peer_end, case, taken))
 
+    def sample() -> Iterator[dict]:
+        before = case.warmup + len(taken) * (1 + case.steps) + 1  # one of each sample is not timed
+        taken.append(peer.sample(before, case.steps))
+        yield _timed(case, taken[-1].time_ms)
 
-def _peer_sample(case: Config, peer: Peer, taken: list[Sample]) -> Iterator[dict]:
-    """Time the steps after those of the earlier samples; each sample starts with an untimed step."""
-    before = case.warmup + len(taken) * (1 + case.steps) + 1
-    taken.append(peer.sample(before, case.steps))
-    yield _timed(case, taken[-1].time_ms)
+    def at_end() -> dict:
+        builds = sum(sample.builds for sample in taken)
+        return {
+            "temperature_end": taken[-1].temperature_end,
+            "steps_per_build": len(taken) * case.steps / max(builds, 1),
+        }
 
-
-def _peer_end(case: Config, taken: list[Sample]) -> dict:
-    builds = sum(sample.builds for sample in taken)
-    return {
-        "temperature_end": taken[-1].temperature_end,
-        "steps_per_build": len(taken) * case.steps / max(builds, 1),
-    }
-
-
-def _check_peer(case: Config, place: Backend, peer: Peer) -> None:
-    """Compare the state of a peer with ours after some steps.
-
-    Raises:
-        PeerError: positions or energies differ.
-    """
-    sim = _simulation(case, place, *next(kind for kind in _kinds(case) if kind[0] == PEER_BESIDE))
-    sim.run(_CHECK_STEPS, phases=False)
-    try:
-        check_states(f"{peer.name} after {_CHECK_STEPS} steps", peer.after(_CHECK_STEPS), sim.state)
-    except WrongResultError as error:
-        raise PeerError(str(error)) from error
-
-
-def _start(case: Config) -> md.State:
-    gas = _gas(case.n, case.filling_fraction, case.seed, case.backend)
-    return md.scenes.in_memory_order(gas, "shuffled", case.seed)
+    return Entry(columns, sample, at_end)
 
 
 def _simulation(case: Config, place: Backend, name: str, cell_order: str) -> md.Simulation:
     kind: Any = md.search.SEARCHES[name]
-    reorder: md.Reorder | None = None
-    search: str | md.search.SearchConfig = name
-    if issubclass(kind, ListConfig):
-        search = kind(cell_order, case.skin)
-    elif kind.capabilities.moves_particles:
-        search = kind(cell_order)
-    else:
-        reorder = md.Reorder(cell_order, lambda step: step == 0)
+    given = [cell_order] if kind.capabilities.moves_particles else []
+    search = kind(*given, case.skin) if issubclass(kind, ListConfig) else kind(*given)
     return md.Simulation(
         _start(case),
         md.scenes.SHARED_LAW,
         search=search,
         dt=md.scenes.SHARED_DT,
-        reorder=reorder,
+        reorder=None if given else md.Reorder(cell_order, lambda step: step == 0),
         backend=place,
         precision=case.precision,
-        fused=md.search.search(search).capabilities.fusable,
+        fused=search.capabilities.fusable,
     )
 
 
+def _start(case: Config) -> md.State:
+    return _shuffled(case.n, case.filling_fraction, case.seed, case.backend)
+
+
 @lru_cache(maxsize=1)
-def _gas(n: int, filling_fraction: float, seed: int, backend: str) -> md.State:
-    return md.scenes.shared_gas(n, filling_fraction, seed=seed, backend=backend)
+def _shuffled(n: int, filling_fraction: float, seed: int, backend: str) -> md.State:
+    gas = md.scenes.shared_gas(n, filling_fraction, seed=seed, backend=backend)
+    return md.scenes.in_memory_order(gas, "shuffled", seed)
 
 
 @lru_cache
@@ -306,10 +259,9 @@ def _floor_ms(n: int, precision: str, backend: str) -> float:
 
     The permutation also moves the ids and reads itself; the time is scaled to the rows.
     """
-    place = md.backend.get(backend)
-    dtype = np.dtype(precision)
-    box = md.Box((4.0, 4.0, 4.0))
-    particles = ParticleArrays(md.State(np.zeros((n, 3)), np.zeros((n, 3)), box), dtype, place)
+    place, dtype = md.backend.get(backend), np.dtype(precision)
+    at_rest = md.State(np.zeros((n, 3)), np.zeros((n, 3)), md.Box((4.0, 4.0, 4.0)))
+    particles = ParticleArrays(at_rest, dtype, place)
     identity = place.upload(np.arange(n, dtype=np.int32))
     particles.permute(identity)  # compiles
 
@@ -323,8 +275,8 @@ def _floor_ms(n: int, precision: str, backend: str) -> float:
         with place.stopwatch() as elapsed:
             launch()
         times.append(elapsed[0] / _FLOOR_REPEATS)
-    row = _row_bytes(place.layout, dtype)
-    return float(np.median(times)) * 4 * row / (4 * row + 3 * identity.itemsize)
+    rows = 4 * _row_bytes(place.layout, dtype)
+    return float(np.median(times)) * rows / (rows + 3 * identity.itemsize)
 
 
 def _row_bytes(layout: str, precision: str | np.dtype) -> int:
@@ -333,42 +285,32 @@ def _row_bytes(layout: str, precision: str | np.dtype) -> int:
 
 
 def _named(table: pd.DataFrame) -> pd.DataFrame:
-    """Add the columns of figures: `name`, and `of_peer`, whether it is another code."""
-    peers = [peer.name for peer in PEERS.values()]
-    of_peer = table["search"].isin(peers)
-    several = table.loc[~of_peer, "cell_order"].nunique() > 1
-    names = [
-        name if peer or not several else _with_order(name, order)
-        for name, order, peer in zip(table["search"], table["cell_order"], of_peer, strict=True)
-    ]
-    return table.assign(name=names, of_peer=of_peer)
+    """Add the column `name`: the search, with its order of the cells if there are several."""
+    is_ours, search = table["cell_order"] != OWN_ORDER, table["search"]
+    several = table.loc[is_ours, "cell_order"].nunique() > 1
+    names = search.map(original) + ", " + table["cell_order"]
+    names = names.where(~search.map(is_again), names.map(again))
+    return table.assign(name=names.where(is_ours & several, search))
 
 
-def _with_order(search: str, cell_order: str) -> str:
-    name = f"{original(search)}, {cell_order}"
-    return again(name) if is_again(search) else name
-
-
-def _baseline(table: pd.DataFrame) -> str:
+def _baseline(table: pd.DataFrame) -> list[str]:
     """Return the name of the first `linked`, or of the first search."""
     first = table[table["search"] == BASELINE]
-    return (table if first.empty else first)["name"].iloc[0]
+    return [(table if first.empty else first)["name"].iloc[0]]
 
 
 def _over(table: pd.DataFrame) -> dict[str, str]:
     """Return the baseline and the peers, and their parts of the names of columns."""
-    own = _baseline(table)
-    peers = {peer.name: name for name, peer in PEERS.items() if peer.name in set(table["name"])}
-    return {own: own.replace(", ", "_")} | peers
+    ours = {name: name.replace(", ", "_") for name in _baseline(table)}
+    return ours | {peer.name: name for name, peer in PEERS.items()}
 
 
 def _note(table: pd.DataFrame) -> str:
     """Describe the gas, and the age of an order that is made once."""
     gas = f"{table['precision'].iloc[0]}, shared gas"
-    if "age_steps" not in table or table["age_steps"].isna().all():
-        return gas
-    searches = dict.fromkeys(map(original, table.dropna(subset="age_steps")["search"]))
-    return f"{gas}\nmemory of {', '.join(searches)}: {aged(round(table['age_steps'].max()))}"
+    old = table.dropna(subset="age_steps") if "age_steps" in table else table[:0]
+    searches = ", ".join(dict.fromkeys(map(original, old["search"])))
+    return gas if old.empty else f"{gas}\nmemory of {searches}: {aged(round(old['age_steps'].max()))}"
 
 
 PANELS: dict[str, Any] = {"panels": "filling_fraction", "heading": FILLED, "note": _note, "fastest": True}
@@ -384,7 +326,7 @@ VIEWS = (
     Chart(
         "gains_{precision}",
         "At {filling_fraction} filled and {n} particles, {best} is {value} times as fast as {over}",
-        DOTS, Points("time_ms", over=lambda rows: [_baseline(rows)], compared="name"), Scale("", "name"),
+        DOTS, Points("time_ms", over=_baseline, compared="name"), Scale("", "name"),
         GAINS, "n", "particles", prepare=_named, **PANELS,
     ),
     Summary(
@@ -396,18 +338,23 @@ VIEWS = (
 )  # fmt: skip
 
 
-def answer(table: pd.DataFrame) -> Answer:
-    """Compare the fastest searches with `linked`, and with what the memory allows, at the largest size."""
-    rows = headline(_named(gains.with_rounds(table, _CASE)), "precision")
-    rows = rows[rows["filling_fraction"] == rows["filling_fraction"].iloc[0]]
-    rows = rows.sort_values("n", ascending=False, kind="stable")
-    n, phi, precision = (rows[name].iloc[0] for name in ("n", "filling_fraction", "precision"))
-    where = f"At {n:,} particles, {percent(phi)} filled, {precision}"
-    at = rows[rows["n"] == n]
-    best = ranked(at, "name")[0]
-    floors = rounded(1 / at.loc[at["name"] == best, "share_of_floor"].median())
-    more = f"{quoted(best)} takes {floors} times the floor of memory"
-    return compared(rows, "name", [_baseline(rows)], "n", where, lambda count: f"n {count:,}", more=more)
+def _at_one_filling(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the first filling fraction, those of the largest size first."""
+    rows = _named(table[table["filling_fraction"] == table["filling_fraction"].iloc[0]])
+    return rows.sort_values("n", ascending=False, kind="stable")
+
+
+def _over_floor(rows: pd.DataFrame) -> str:
+    """Compare the fastest search with what the memory allows."""
+    best = ranked(rows, "name")[0]
+    floors = rounded(1 / rows.loc[rows["name"] == best, "share_of_floor"].median())
+    return f"{quoted(best)} takes {floors} times the floor of memory"
+
+
+answer = Comparison(
+    "name", _baseline, "n", "At {n} particles, {filling_fraction} filled, {precision}", fixed=("precision",),
+    heading=lambda count: f"n {count:,}", prepare=_at_one_filling, more=_over_floor,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ given where the package takes them.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, ClassVar
 
 import numpy as np
@@ -57,11 +58,7 @@ class Encoder(ABC):
     @classmethod
     def is_installed(cls) -> bool:
         """Return whether the package can be imported."""
-        try:
-            import_module(cls.module)
-        except ImportError:
-            return False
-        return True
+        return find_spec(cls.module) is not None
 
     @classmethod
     @abstractmethod
@@ -81,10 +78,10 @@ class Encoder(ABC):
     def encode(self) -> np.ndarray:
         """Compute the (n,) keys of the cells."""
 
-    @abstractmethod
     def decode(self) -> Sequence[np.ndarray] | np.ndarray:
         """Compute the cells of the keys that `encode` returned last: (n,) coordinates of each axis.
 
         Raises:
             NotImplementedError: a package that does not decode.
         """
+        raise NotImplementedError(f"{self.name} does not decode; take another package, or encode")

@@ -1,6 +1,6 @@
 """geopandas: the Hilbert distance of points in 2D, by a parallel prefix scan over bits in numpy."""
 
-from typing import ClassVar, NoReturn
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,15 +25,9 @@ class Geopandas(Encoder):
         return ("hilbert",) if dim == 2 and bits <= MOST_BITS else ()
 
     def _prepare(self, cells: np.ndarray) -> None:
-        points = self._package.points_from_xy(*cells.T.astype(float))
-        self._points = self._package.GeoSeries(points)
-        last = 2**self.bits - 1
-        self._box = (0, 0, last, last)  # so that a coordinate is its cell
+        self._points = self._package.GeoSeries.from_xy(*cells.T.astype(float))
+        self._box = (0, 0, 2**self.bits - 1, 2**self.bits - 1)  # so that a coordinate is its cell
 
     def encode(self) -> np.ndarray:
         """Compute the keys."""
         return self._points.hilbert_distance(total_bounds=self._box, level=self.bits).to_numpy()
-
-    def decode(self) -> NoReturn:
-        """Raise NotImplementedError: geopandas does not decode."""
-        raise NotImplementedError("geopandas does not decode; take another package, or encode")

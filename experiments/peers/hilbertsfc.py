@@ -29,8 +29,8 @@ class Hilbertsfc(Encoder):
         unsigned = np.dtype(f"u{cells.dtype.itemsize}")  # the package decodes to no other
         self._decoded = [np.empty(len(cells), unsigned) for _ in range(self.dim)]
         self._keys = np.empty(len(cells), self.key_dtype)
-        self._encode = getattr(self._package, f"{self.curve}_encode_{self.dim}d")
-        self._decode = getattr(self._package, f"{self.curve}_decode_{self.dim}d")
+        calls = (f"{self.curve}_{way}_{self.dim}d" for way in ("encode", "decode"))
+        self._encode, self._decode = (getattr(self._package, name) for name in calls)
         self._options = {"nbits": self.bits, "parallel": self.threads > 1}
         self._out = {f"out_{axis}": own for axis, own in zip("xyz", self._decoded, strict=False)}
 

@@ -12,8 +12,8 @@ import os
 import re
 import shutil
 import sysconfig
+from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,7 @@ SKIN = 0.3  # in d
 _EFFECTIVE_MASS = 0.5  # of two spheres of mass 1
 _DENSITY = 6 / np.pi  # of a sphere of mass and diameter 1
 _DUMP_HEADER = 9  # lines before the rows
+_BARE = csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
 _NUMBER = r"([-+.\w]+)"
 _RUN = re.compile(
     rf"^ +Step +KinEng *\n +\d+ +{_NUMBER} *\n +\d+ +{_NUMBER} *\n"
@@ -37,25 +38,6 @@ _RUN = re.compile(
     rf"^Ave neighs/atom = {_NUMBER}\nNeighbor list builds = (\d+)$",
     re.MULTILINE | re.DOTALL,
 )
-
-
-class Run(NamedTuple):
-    """Entry of a `run` command in the log.
-
-    Attributes:
-        steps: how many were taken.
-        loop_s: seconds that the loop over them took.
-        energy_start, energy_end: kinetic energy per particle.
-        neighbours: partners in the neighbour lists per particle, at the end.
-        builds: number of list builds since the process started.
-    """
-
-    steps: int
-    loop_s: float
-    energy_start: float
-    energy_end: float
-    neighbours: float
-    builds: int
 
 
 class Lammps(Peer):
@@ -69,15 +51,11 @@ class Lammps(Peer):
         """Raise if there is no `lmp` with its `mpirun`."""
         programs()
 
-    def _prepare(self) -> None:
-        write_data(self._state, self._folder / "data")
-
     def after(self, steps: int) -> md.State:
         """Run a number of steps in LAMMPS and return the gas."""
         steps = checks.integer("steps", steps, unit="steps")
-        columns = "x y z vx vy vz"
-        dump = f"write_dump all custom dump id {columns} modify sort id format float %.17g"
-        self._run(f"run {steps}", dump)
+        columns = "id x y z vx vy vz"
+        self._run(f"run {steps}", f"write_dump all custom dump {columns} modify sort id format float %.17g")
         rows = pd.read_csv(self._folder / "dump", sep=" ", skiprows=_DUMP_HEADER, header=None).to_numpy()
         box = self._state.box
         return md.State(box.wrap(rows[:, 1:4]), rows[:, 4:7], box, self._state.id)
@@ -89,28 +67,19 @@ class Lammps(Peer):
         runs = read_log(text)
         if [run.steps for run in runs] != [before, steps]:
             raise PeerError(f"LAMMPS' log has no runs of {before} and {steps} steps:\n{_end(text)}")
-        warm, timed = runs
-        return Sample(
-            time_ms=1e3 * timed.loop_s,
-            temperature_start=2 * timed.energy_start / 3,
-            temperature_end=2 * timed.energy_end / 3,
-            builds=timed.builds - warm.builds,
-            partners_read=timed.neighbours,
-            version=text.partition("\n")[0],
-        )
+        return replace(runs[1], builds=runs[1].builds - runs[0].builds)
 
     def _run(self, *commands: str) -> str:
         """Run commands from the start, and return the log."""
         lmp, mpirun = programs()
-        script, log = self._folder / "in.gas", self._folder / "log"
+        data, script, log = (self._folder / name for name in ("data", "in.gas", "log"))
+        if not data.exists():
+            write_data(self._state, data)
         script.write_text(input_script(self._law, self._dt) + "\n".join(commands) + "\n", "utf-8")
         log.unlink(missing_ok=True)
-        ranks = [mpirun, "-np", str(self._workers), lmp]
-        done = run_program(
-            [*ranks, "-in", script.name, "-log", log.name, "-screen", "none"],
-            cwd=self._folder,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-        )
+        command = [mpirun, "-np", str(self._workers), lmp, "-in", script.name, "-log", log.name]
+        environment = os.environ | {"OMP_NUM_THREADS": "1"}
+        done = run_program([*command, "-screen", "none"], cwd=self._folder, env=environment)
         text = log.read_text("utf-8", "replace") if log.exists() else ""
         if done.returncode:
             raise PeerError(
@@ -177,35 +146,39 @@ def write_data(state: md.State, path: Path) -> None:
     path = checks.path("path", path)
     if state.box.dim != 3 or not all(state.box.periodic):
         raise ValueError(f"{state.box} for LAMMPS; allowed: 3D, periodic along every axis")
-    n = len(state)
-    sides = "".join(
-        f"0 {side!r} {axis}lo {axis}hi\n" for axis, side in zip("xyz", state.box.lengths, strict=True)
-    )
-    number, one, nought = np.arange(1, n + 1), np.ones(n, np.int8), np.zeros(n, np.int8)
+    sides = (f"0 {side!r} {axis}lo {axis}hi\n" for axis, side in zip("xyz", state.box.lengths, strict=True))
+    number = np.arange(1, len(state) + 1)
+    one, nought, density = (np.full(len(state), value) for value in (np.int8(1), np.int8(0), _DENSITY))
+    tables = {
+        "Atoms # sphere": (one, one, density, *state.pos.T.astype(float)),
+        "Velocities": (*state.vel.T.astype(float), nought, nought, nought),
+    }
     with path.open("wb") as file:
-        file.write(f"gas\n\n{n} atoms\n1 atom types\n{sides}\nAtoms # sphere\n\n".encode())
-        _write_rows(file, number, one, one, np.full(n, _DENSITY), *state.pos.T.astype(np.float64))
-        file.write(b"\nVelocities\n\n")
-        _write_rows(file, number, *state.vel.T.astype(np.float64), nought, nought, nought)
+        file.write(f"gas\n\n{len(state)} atoms\n1 atom types\n{''.join(sides)}".encode())
+        for title, columns in tables.items():
+            file.write(f"\n{title}\n\n".encode())
+            named = {str(k): np.ascontiguousarray(column) for k, column in enumerate((number, *columns))}
+            csv.write_csv(pa.table(named), file, _BARE)  # with the digits that represent each exactly
 
 
-def _write_rows(file: BinaryIO, *columns: np.ndarray) -> None:
-    """Write numbers in columns, with the digits that represent each exactly."""
-    names = [str(k) for k in range(len(columns))]
-    bare = csv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
-    csv.write_csv(pa.table([np.ascontiguousarray(column) for column in columns], names=names), file, bare)
-
-
-def read_log(text: str) -> list[Run]:
-    """Read each completed `run` command from a log.
+def read_log(text: str) -> list[Sample]:
+    """Read each completed `run` command from a log; builds are those since the process started.
 
     Raises:
         TypeError: a text that is no str.
     """
-    checks.instance("text", text, str, "the text of a log")
+    version = checks.instance("text", text, str, "the text of a log").partition("\n")[0]
     return [
-        Run(int(steps), float(loop), float(start), float(end), float(neighbours), int(builds))
-        for start, end, loop, steps, neighbours, builds in _RUN.findall(text)
+        Sample(
+            int(steps),
+            time_ms=1e3 * float(seconds),
+            temperature_start=2 * float(start) / 3,
+            temperature_end=2 * float(end) / 3,
+            builds=int(builds),
+            partners_read=float(neighbours),
+            version=version,
+        )
+        for start, end, seconds, steps, neighbours, builds in _RUN.findall(text)
     ]
 
 

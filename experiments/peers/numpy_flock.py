@@ -12,16 +12,9 @@ from scipy.spatial import cKDTree
 import md
 from sfc import checks
 
-_Vectors = list[np.ndarray]  # one array for each axis
-
 
 def numpy_flock_step(
-    pos: np.ndarray,
-    vel: np.ndarray,
-    lengths: np.ndarray,
-    law: md.laws.Boids,
-    max_speed: float,
-    dt: float,
+    pos: np.ndarray, vel: np.ndarray, lengths: np.ndarray, law: md.laws.Boids, max_speed: float, dt: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Take one step of a flock in a box that is periodic along every axis.
 
@@ -63,28 +56,21 @@ def _increments(pos: np.ndarray, vel: np.ndarray, lengths: np.ndarray, law: md.l
     """Compute the increment of each velocity: (n, dim)."""
     tree = cKDTree(pos, boxsize=lengths, compact_nodes=False, balanced_tree=False)
     first, second = np.ascontiguousarray(tree.query_pairs(law.cutoff, output_type="ndarray").T)
-    apart: _Vectors = []
-    for x, length in zip(pos.T, lengths, strict=True):
-        x = np.ascontiguousarray(x)
-        d = x[second] - x[first]
-        d -= length * np.rint(d / length)
-        apart.append(d)
+    columns = (np.ascontiguousarray(x) for x in (*pos.T, *vel.T))
+    differences = [x[second] - x[first] for x in columns]
+    apart, turns = differences[: len(lengths)], differences[len(lengths) :]
     distance2 = np.zeros(len(first))
-    for d in apart:
+    for d, length in zip(apart, lengths, strict=True):
+        d -= length * np.rint(d / length)
         distance2 += d * d
-    turns: _Vectors = []
-    for v in vel.T:
-        v = np.ascontiguousarray(v)
-        turns.append(v[second] - v[first])
 
-    def summed(radius: float, vectors: _Vectors) -> tuple[np.ndarray, np.ndarray]:
+    def summed(radius: float, vectors: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Sum vectors over the neighbours within a radius; return (n, dim) sums and (n, 1) numbers."""
-        i, j = first, second
+        i, j, n = first, second, len(pos)
         inside = distance2 < radius * radius
         if not inside.all():
             chosen = np.flatnonzero(inside)
-            i, j, vectors = i[chosen], j[chosen], [v[chosen] for v in vectors]
-        n = len(pos)
+            i, j, *vectors = (array[chosen] for array in (i, j, *vectors))
         sums = [np.bincount(i, v, n) - np.bincount(j, v, n) for v in vectors]
         return np.column_stack(sums), (np.bincount(i, minlength=n) + np.bincount(j, minlength=n))[:, None]
 

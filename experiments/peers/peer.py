@@ -1,21 +1,21 @@
 """Interface of a peer: another code that runs the same gas from the same start and reports its time.
 
-Contract. A peer is created with a start and used as a context manager: its files are in a temporary folder
-that is deleted at the end. Every run starts at the start, so that runs can be made in any order, in
-the same rounds as ours. Only the steps are timed, by the peer's own clock.
+Contract. A peer is created with a start, and with a folder for its files. Every run starts at the start, so
+that runs can be made in any order, in the same rounds as ours. Only the steps are timed, by the peer's own
+clock.
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import md
-from experiments.processes.lifetime import temporary_folder
 from sfc import checks
 
 
 class PeerError(ValueError):
-    """Raised if a peer cannot be run, or differs from our result; no time of it is recorded."""
+    """Raised if a peer cannot be run; no time of it is recorded."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Sample:
     """Timed steps of a peer.
 
     Attributes:
+        steps: their number.
         time_ms: of all of them.
         temperature_start, temperature_end: m <v^2> / dim in d^2 / time^2, before and after them.
         builds: number of builds of the neighbour structure during them.
@@ -30,6 +31,7 @@ class Sample:
         version: name and version that the peer prints.
     """
 
+    steps: int
     time_ms: float
     temperature_start: float
     temperature_end: float
@@ -46,6 +48,7 @@ class Peer(ABC):
         law: the pair law.
         dt: time step in time units.
         workers: number of cores.
+        folder: an empty one.
 
     Attributes:
         name: of the code and its method, in tables and figures.
@@ -60,21 +63,13 @@ class Peer(ABC):
     name: ClassVar[str]
     precision: ClassVar[str]
 
-    def __init__(self, state: md.State, law: md.laws.SpringDashpot, dt: float, workers: int):
+    def __init__(self, state: md.State, law: md.laws.SpringDashpot, dt: float, workers: int, folder: Path):
         self._state = checks.instance("state", state, md.State, "an md.State")
         self._law = checks.instance("law", law, md.laws.SpringDashpot, "an md.laws.SpringDashpot")
         self._dt = checks.number("dt", dt, above=0, unit="time units")
         self._workers = checks.integer("workers", workers, unit="cores")
+        self._folder = checks.path("folder", folder)
         self.require()
-
-    def __enter__(self) -> "Peer":
-        self._temporary = temporary_folder("peer-")
-        self._folder = self._temporary.__enter__()
-        self._prepare()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._temporary.__exit__(None, None, None)
 
     @classmethod
     @abstractmethod
@@ -84,10 +79,6 @@ class Peer(ABC):
         Raises:
             UsageError: it is not; the message has the remedy.
         """
-
-    @abstractmethod
-    def _prepare(self) -> None:
-        """Write the start into `self._folder`."""
 
     @abstractmethod
     def after(self, steps: int) -> md.State:

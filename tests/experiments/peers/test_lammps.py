@@ -11,6 +11,7 @@ import md
 from experiments import searches
 from experiments.core import main
 from experiments.core.settings import UsageError
+from experiments.measurement.correctness import WrongResultError
 from experiments.peers import PEERS, Lammps, Peer, PeerError, Sample, lammps
 from experiments.processes.separate_run import all_rows
 from tests.tiers import nightly
@@ -71,9 +72,6 @@ class Ourselves(Peer):
     def require(cls):
         pass
 
-    def _prepare(self):
-        assert self._folder.is_dir()
-
     def _simulation(self):
         law = md.laws.SpringDashpot(self._law.stiffness * self.fault, self._law.damping)
         return md.Simulation(self._state, law, dt=self._dt, backend="cpu")
@@ -85,12 +83,13 @@ class Ourselves(Peer):
 
     def sample(self, before, steps):
         type(self).calls += ((before, steps),)
+        type(self).folder = self._folder
         simulation = self._simulation()
         simulation.run(before)
         start = md.observe.temperature(simulation.state)
         simulation.run(steps)
         end = md.observe.temperature(simulation.state)
-        return Sample(8.0 * steps, start, end, 2, 1.5, "ourselves 1.0")
+        return Sample(steps, 8.0 * steps, start, end, 2, 1.5, "ourselves 1.0")
 
 
 @pytest.fixture
@@ -114,10 +113,11 @@ def case(**options) -> searches.Config:
         ({"dt": 0.0}, ValueError, "dt = 0.0; allowed: a finite number above 0"),
         ({"workers": 0}, ValueError, "workers = 0; allowed: an integer of at least 1"),
         ({"workers": True}, TypeError, "workers = True of class bool; allowed: an integer"),
+        ({"folder": 3}, TypeError, "folder = 3 of class int; allowed: a path"),
     ],
 )
 def test_a_peer_of_arguments_that_are_none_is_refused(wrong, error, expected_message):
-    given = {"state": pair(), "law": LAW, "dt": 1e-3, "workers": 1}
+    given = {"state": pair(), "law": LAW, "dt": 1e-3, "workers": 1, "folder": "."}
     for peer in (Ourselves, Lammps):
         with pytest.raises(error, match=f"^{expected_message}"):
             peer(**(given | wrong))
@@ -156,8 +156,12 @@ def test_lammps_is_given_periodic_boxes_alone(tmp_path):
 
 def test_a_log_is_read_run_by_run():
     first, second = lammps.read_log(LOG)
-    assert first == (20, 0.00221678, 24.000000000000014, 23.938006556199227, 0.93676758, 1)
-    assert second == (30, 0.0035, 23.938006556199227, 23.541274358928924, 0.96533203, 3)
+    version = "LAMMPS (22 Jul 2025 - Update 4)"
+    start, middle, end = (
+        2 * energy / 3 for energy in (24.000000000000014, 23.938006556199227, 23.541274358928924)
+    )
+    assert first == Sample(20, 1e3 * 0.00221678, start, middle, 1, 0.93676758, version)
+    assert second == Sample(30, 3.5, middle, end, 3, 0.96533203, version)
     assert lammps.read_log(LOG[: LOG.index("Ave neighs/atom = 0.965")]) == [first]
 
 
@@ -171,11 +175,12 @@ def pretended(monkeypatch, tmp_path: Path, log: str, status: int) -> None:
 
 def test_a_sample_is_of_the_timed_run_alone(monkeypatch, tmp_path):
     pretended(monkeypatch, tmp_path, LOG, 0)
-    with Lammps(pair(), LAW, 1e-3, 2) as peer:
-        found = peer.sample(20, 30)
-        with pytest.raises(PeerError, match=r"no runs of 20 and 31 steps:\n(.*\n)+Total wall"):
-            peer.sample(20, 31)
+    peer = Lammps(pair(), LAW, 1e-3, 2, tmp_path)
+    found = peer.sample(20, 30)
+    with pytest.raises(PeerError, match=r"no runs of 20 and 31 steps:\n(.*\n)+Total wall"):
+        peer.sample(20, 31)
     assert found == Sample(
+        steps=30,
         time_ms=3.5,
         temperature_start=pytest.approx(2 / 3 * 23.938006556199227),
         temperature_end=pytest.approx(2 / 3 * 23.541274358928924),
@@ -187,15 +192,11 @@ def test_a_sample_is_of_the_timed_run_alone(monkeypatch, tmp_path):
 
 def test_a_run_that_fails_tells_the_end_of_its_log(monkeypatch, tmp_path):
     pretended(monkeypatch, tmp_path, "first\n" + "line\n" * 20 + "ERROR: Lost atoms\n", 3)
-    with (
-        Lammps(pair(), LAW, 1e-3, 2) as peer,
-        pytest.raises(
-            PeerError, match=r"status 3; .*its log:\nline\n(line\n)+ERROR: Lost atoms\nlast words$"
-        ) as error,
-    ):
+    peer = Lammps(pair(), LAW, 1e-3, 2, tmp_path)
+    message = r"status 3; .*its log:\nline\n(line\n)+ERROR: Lost atoms\nlast words$"
+    with pytest.raises(PeerError, match=message) as error:
         peer.after(5)
     assert "first" not in str(error.value)
-    assert not peer._folder.exists()
 
 
 @pytest.mark.parametrize("found", ["neither", "no mpirun"])
@@ -225,6 +226,7 @@ def test_ours_and_theirs_are_sampled_in_the_same_rounds_over_the_same_steps(ours
     rows = all_rows(searches.measure(case(peers=["ourselves"], warmup=7)))
     first, *calls = ourselves.calls
     assert first == (7, 1)  # tells the temperature before the rounds
+    assert not ourselves.folder.exists()  # at the end
     assert len(calls) >= 1 + 3  # a round that is not timed comes first
     assert calls == [(8 + 5 * k, 4) for k in range(len(calls))]  # one step of each sample is not timed
     names = [sorted(row["search"] for row in rows if row["round"] == k) for k in range(3)]
@@ -265,7 +267,7 @@ def test_a_peer_is_measured_beside_its_own_kind_alone(ourselves, other):
 def test_a_peer_that_computes_otherwise_is_not_recorded(ourselves):
     ourselves.fault = 1 + 1e-5  # by 1e-6 the few contacts of 20 steps move no sphere by 1e-9
     with pytest.raises(
-        PeerError, match=r"positions of ourselves after 20 steps differ from ours by .*not recorded"
+        WrongResultError, match=r"positions of ourselves after 20 steps differ from ours by .*not recorded"
     ):
         next(searches.measure(case(peers=["ourselves"])))
 
@@ -304,5 +306,7 @@ def test_lammps_with_another_law_is_not_recorded(monkeypatch):
     wrong = md.laws.SpringDashpot(1e4, 5.0 * (1 + 1e-5))
     right = lammps.input_script
     monkeypatch.setattr(lammps, "input_script", lambda law, dt: right(wrong, dt))
-    with pytest.raises(PeerError, match="positions of LAMMPS gran/hooke after 20 steps differ from ours by"):
+    with pytest.raises(
+        WrongResultError, match="positions of LAMMPS gran/hooke after 20 steps differ from ours by"
+    ):
         next(searches.measure(case(peers=["lammps"])))
