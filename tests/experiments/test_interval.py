@@ -28,9 +28,14 @@ def invented(cost: float, slope: float, intervals=(5, 10, 20, 40, 80, 160), runs
 
 class TestInterval:
     def test_the_model_foresees_the_best_interval_of_a_decay_in_proportion(self):
-        k, time = interval.predicted_times(invented(2.0, 0.01))
-        assert k[time.argmin()] == pytest.approx(np.sqrt(2 * 2.0 / 0.01), abs=1)
-        assert time == pytest.approx(2.0 / k + 1 + 0.01 * (k - 1) / 2)
+        time = interval.predicted_times(invented(2.0, 0.01))
+        k = time.index
+        assert time.idxmin() == pytest.approx(np.sqrt(2 * 2.0 / 0.01), abs=1)
+        assert time.to_numpy() == pytest.approx(2.0 / k + 1 + 0.01 * (k - 1) / 2)
+
+    def test_the_model_is_drawn_from_the_least_interval_that_was_measured(self):
+        rows = interval.VIEWS[0].prepare(invented(2.0, 0.01, intervals=(20, 40)))
+        assert rows.loc[rows["what"] == "model", "interval"].tolist() == list(range(20, 161))
 
     def test_optima_tell_the_best_and_what_the_others_cost(self):
         (row,) = interval.optima(invented(2.0, 0.01)).to_dict("records")
