@@ -15,7 +15,6 @@ from experiments import (
     decay,
     flock_decay,
     flock_order,
-    interval,
     lift,
     pictures,
     reorder_cost,
@@ -128,22 +127,6 @@ def life(**changes) -> dict:
 )  # fmt: skip
 def test_a_gain_is_half_lost_or_left_or_none(row, expected):
     assert decay._loss(row).startswith(expected)
-
-
-@pytest.mark.parametrize(
-    ("row", "expected"),
-    [
-        ({}, "Decayed was not measured"),
-        ({"auto_over_best": 1.02, "auto_over_best_low": 1.01, "auto_over_best_high": 1.03,
-          "auto_over_best_difference": "slower"},
-         "Decayed takes 1.020 (1.010 to 1.030) times the best time: slower"),
-        ({"auto_over_best_median_of_rounds": 1.0, "auto_over_best_lowest_round": 0.9,
-          "auto_over_best_highest_round": 1.1}, "Decayed takes 1.000 (0.900 to 1.100) times the best time"),
-    ],
-)  # fmt: skip
-def test_decayed_is_slower_or_has_a_range_or_was_not_measured(row, expected):
-    assert interval._decayed(row) == expected
-    assert interval._interval_in_words(math.nan) == "seldom"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """experiments.interval: the interval between reorders, measured and predicted."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -76,6 +78,20 @@ class TestInterval:
         rows.loc[auto, "time_ms"] = 1.01 * row["time_ms_best"]  # one interval differs by more from itself
         (row,) = interval.optima(rows).to_dict("records")
         assert row["auto_over_best_difference"] == "no difference"
+
+    def test_the_answer_tells_how_long_decayed_takes_and_how_often_it_reorders(self):
+        rows = invented(2.0, 0.01, runs=3)
+        auto = rows["what"] == "auto"
+        rows.loc[auto, "time_ms"] *= [0.99, 1.0, 1.01]
+        found = interval.answer(rows)
+        assert found.sentence.endswith("; Decayed takes 1.088 (1.061 to 1.115) times the best time: slower.")
+        assert found.table["Decayed"].tolist() == ["every 30"]
+        rows.loc[auto, "interval"] = np.nan  # no reorder in a sample, or one
+        assert interval.answer(rows).table["Decayed"].tolist() == ["seldom"]
+        one = pd.concat([invented(2.0, 0.01).assign(round=k) for k in range(2)])
+        one.loc[one["what"] == "auto", "time_ms"] = [1.1, 1.5]
+        ending = r"; Decayed takes 1.062 \(0.921 to 1.255\) times the best time. One run: ranges .*$"
+        assert re.search(ending, interval.answer(one).sentence)
 
     def test_a_best_interval_that_is_the_longest_is_as_fast_as_itself(self):
         (row,) = interval.optima(invented(2.0, 1e-9)).to_dict("records")
