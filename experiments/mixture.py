@@ -15,7 +15,7 @@ two is noise.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pandas as pd
 
@@ -25,9 +25,8 @@ from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_pairs
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import whole_steps
-from experiments.results import gains
-from experiments.results.answers import Answer, compared, headline, percent
+from experiments.measurement.step_times import sample_of_steps
+from experiments.results.answers import Answer, Comparison, percent
 from experiments.results.baselines import again, original
 from experiments.results.charts import GAINS, LINES, MIDDLE, Chart, Points, Scale, Summary
 from md.backend import Backend
@@ -36,7 +35,6 @@ from md.simulation import PRECISIONS
 
 TREES = ("lbvh", "reflexive", "wide_bvh", "verlet_tree")
 AXES = {"widest": "diameter of the large spheres (d)", "room": "volume of the box over that of the clusters"}
-_CASE = [*AXES, "search"]
 
 
 @dataclass(frozen=True)
@@ -82,10 +80,9 @@ MINUTES = 6  # CPU time of one case and two rounds of a smaller size, extrapolat
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     """Yield the rounds from `begin` on: the mean time of a sample's steps."""
     place = md.backend.get(case.backend)  # one backend for all: its count of recorded graphs covers all
-    entries, twice = [], _baseline(case.search)
-    for search in case.search:
-        names = (search, again(search)) if search == twice else (search,)
-        entries += [_entry(case, place, name) for name in names]
+    names = [*case.search]
+    names.insert(names.index(twice := _baseline(names)) + 1, again(twice))
+    entries = [_entry(case, place, name) for name in names]
     yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
 
 
@@ -97,10 +94,15 @@ def _baseline(searches: Sequence[str]) -> str:
 def _entry(case: Config, place: Backend, name: str) -> Entry:
     """Create a simulation with a search, check it, and return it ready to be sampled."""
     search, state = original(name), _start(case)
-    options: dict[str, Any] = {"dt": md.scenes.SHARED_DT, "backend": place, "precision": case.precision}
-    kind: Any = md.search.SEARCHES[search]
-    fused = kind.capabilities.fusable
-    sim = md.Simulation(state, md.scenes.SHARED_LAW, search=search, fused=fused, **options)
+    sim = md.Simulation(
+        state,
+        md.scenes.SHARED_LAW,
+        search=search,
+        dt=md.scenes.SHARED_DT,
+        backend=place,
+        precision=case.precision,
+        fused=md.search.search(search).capabilities.fusable,
+    )
     sim.run(case.warmup, phases=False)
     on_grid = any(name not in TREES for name in case.search)
     reference = "linked" if on_grid and search != "linked" else "reflexive" if search == "lbvh" else "lbvh"
@@ -114,32 +116,20 @@ def _entry(case: Config, place: Backend, name: str) -> Entry:
         "temperature_start": md.observe.temperature(sim.state),
         **working_set(len(sim), 3, case.precision, place),
     }
-
-    def sample() -> Iterator[dict]:
-        sim.run(1, phases=False)  # loads the caches again after other cases
-        ms = whole_steps(sim, case.steps)
-        yield {"time_ms": ms / case.steps, "sample_ms": ms}
-
-    return Entry(columns, sample, lambda: {"temperature_end": md.observe.temperature(sim.state)})
+    return Entry(
+        columns,
+        lambda: [sample_of_steps(sim, case.steps)],
+        lambda: {"temperature_end": md.observe.temperature(sim.state)},
+    )
 
 
 @lru_cache(maxsize=1)
 def _start(case: Config) -> md.State:
     """Make the mixture of a case in shuffled memory."""
-    state = _gas(case.n, case.filling_fraction, case.seed, case.backend)
+    state = md.scenes.shared_gas(case.n, case.filling_fraction, seed=case.seed, backend=case.backend)
     if case.widest > 1:
         state = md.scenes.with_large_spheres(state, case.share, case.widest, case.seed, case.backend)
     return md.scenes.in_memory_order(md.scenes.in_clusters(state, case.room), "shuffled", case.seed)
-
-
-@lru_cache(maxsize=1)
-def _gas(n: int, filling_fraction: float, seed: int, backend: str) -> md.State:
-    return md.scenes.shared_gas(n, filling_fraction, seed=seed, backend=backend)
-
-
-def _with_room(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with the column `room`, which those of older runs lack."""
-    return table if "room" in table else table.assign(room=1.0)
 
 
 def _baselines(table: pd.DataFrame) -> list[str]:
@@ -161,7 +151,7 @@ def _chart(name: str, column: str, where: str, varying: tuple[str, ...], single:
                 Points("time_ms", over=_baselines, compared="search", values=GAINS),
                 Points("partners_read", statistic=MIDDLE, values=Scale("partners read by a sphere", log=10))),
         Scale(AXES[column], column, log=2), Scale("time per sphere and step (ns)", log=10),
-        "search", "search", note=_note, varying=varying, single=single, prepare=_with_room,
+        "search", "search", note=_note, varying=varying, single=single,
     )  # fmt: skip
 
 
@@ -170,7 +160,7 @@ VIEWS = (
     _chart("mixture_room_{room}", "widest", "large spheres of {widest} d", ("room", "widest"), ()),
     _chart("mixture", "room", "a room of {room}", ("room",), ("widest",)),
     Summary(
-        tuple(AXES), "search", _baselines, prepare=_with_room,
+        tuple(AXES), "search", _baselines,
         more={"partners_read": "median", "spheres": "median", "large": "median",
               "ns_per_sphere": "1e6 * value / spheres"},
     ),
@@ -179,14 +169,13 @@ VIEWS = (
 
 def answer(table: pd.DataFrame) -> Answer:
     """Compare the fastest searches with the first one on a grid, over the axis that varies."""
-    rows = gains.with_rounds(_with_room(table), _CASE)
-    axis = "room" if rows["widest"].nunique() == 1 < rows["room"].nunique() else "widest"
-    rows = headline(rows, next(name for name in AXES if name != axis))
-    rows = rows.sort_values(axis, ascending=False, kind="stable")
-    spheres, widest, room = (rows[name].iloc[0] for name in ("spheres", "widest", "room"))
-    where = f"With large spheres of {widest:g} d and room {room:g} ({spheres:,} spheres)"
-    baseline = _baseline(list(rows["search"].unique()))
-    return compared(rows, "search", [baseline], axis, where, lambda value: f"{axis} {value:g}")
+    axis, other = ("room", "widest") if table["widest"].nunique() == 1 < table["room"].nunique() else AXES
+    compared = Comparison(
+        "search", _baselines, axis, "With large spheres of {widest} d and room {room} ({spheres} spheres)",
+        fixed=(other,), heading=lambda value: f"{axis} {value:g}",
+        prepare=lambda rows: rows.sort_values(axis, ascending=False, kind="stable"),
+    )  # fmt: skip
+    return compared(table)
 
 
 if __name__ == "__main__":
