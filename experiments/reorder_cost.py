@@ -11,9 +11,9 @@ which is restored before each. Before the reorders are timed, their order is com
 cells' ranks by numpy.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import ClassVar
 
 import numba
@@ -27,21 +27,20 @@ from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_order
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.results import gains
-from experiments.results.answers import Answer, compared, headline
+from experiments.results.answers import Comparison
 from experiments.results.baselines import AGED, FRESH, SHUFFLED, again, aged_by, original
 from experiments.results.charts import LINES, PARTICLES, Chart, Points, Scale, Summary
 from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
 from md.particles.system import System
 from md.scenes import SHARED_LAW
+from md.simulation import PRECISIONS
 
 THREADS = ("one thread", "all threads")
 GPU = ("device", "host and back")
 BASELINES = ("one thread", "host and back")  # baselines of the gains
 MEMORY = (SHUFFLED, AGED, FRESH)
 AGE = 0.1  # d that particles have moved in aged memory
-_KEYS = ["ordering", "precision", "n", "memory"]
 
 
 @dataclass(frozen=True)
@@ -67,13 +66,8 @@ class Config(TimedSettings):
 
     def __post_init__(self):
         super().__post_init__()
-        known = {
-            "place": (*THREADS, *GPU),
-            "memory": MEMORY,
-            "ordering": sfc.orderings(3),
-            "precision": ("float64", "float32"),
-        }
-        self.check_known(known)
+        places = {"place": (*THREADS, *GPU), "memory": MEMORY}
+        self.check_known(places | {"ordering": sfc.orderings(3), "precision": PRECISIONS})
         self.check_least({"n": 64})
         self.check_above_zero({"filling_fraction": 0.45})
         places = [place for place in self.place if place in THREADS or self.backend == "cuda"]
@@ -96,21 +90,19 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
 
 def _entry(case: Config, name: str, memory: str) -> Entry:
     """Create particles in a memory order, check a reorder of them, and return it ready to be timed."""
-    place = original(name)
-    state = _gas(case.n, case.filling_fraction, memory, case.ordering, case.seed)
+    place, state, precision = original(name), _gas(case, memory), np.dtype(case.precision)
     backend = md.backend.get(case.backend if place in GPU else "cpu")
-    precision = np.dtype(case.precision)
     particles = ParticleArrays(state, precision, backend)
     before = particles.on(backend)
     grid = CellGrid(state.box, SHARED_LAW.cutoff, precision, backend)
-    via = "host" if place == "host and back" else "device"
     system = System(particles, grid, dt=md.scenes.SHARED_DT)
+    via = "host" if place == "host and back" else "device"
     reorder, timings = md.Reorder(case.ordering, md.Never(), via=via).build(system), system.timings
     every: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # set when numba is imported
     threads = 1 if place in ("one thread", "device") else every
 
-    def reordered() -> float:
-        """Restore the memory, reorder it, and return the time in ms."""
+    def sample() -> Iterator[dict]:
+        """Restore the memory, and time its reorder."""
         given = numba.get_num_threads()
         numba.set_num_threads(threads)
         try:
@@ -121,54 +113,39 @@ def _entry(case: Config, name: str, memory: str) -> Entry:
             (ms,) = timings.milliseconds["reorder"]
         finally:
             numba.set_num_threads(given)
-        return ms
+        yield {"time_ms": ms, "sample_ms": ms, "time_ns_per_particle": 1e6 * ms / case.n}
 
-    reordered()
+    list(sample())
     _check(case, state, particles.to_state())
-    common = {
-        "memory": memory,
-        "place": name,
-        "threads": threads,
-        **working_set(case.n, 3, case.precision, backend),
-    }
-    sample = partial(_sample, case.n, reordered)
-    return Entry(common, sample, threads=threads, on_device=place == "device")
-
-
-def _sample(n: int, reordered: Callable[[], float]) -> Iterator[dict]:
-    ms = reordered()
-    yield {"time_ms": ms, "sample_ms": ms, "time_ns_per_particle": 1e6 * ms / n}
+    columns = {"memory": memory, "place": name, "threads": threads}
+    columns |= working_set(case.n, 3, case.precision, backend)
+    return Entry(columns, sample, threads=threads, on_device=place == "device")
 
 
 @lru_cache(maxsize=4)
-def _gas(n: int, filling_fraction: float, memory: str, ordering: str, seed: int) -> md.State:
-    state = md.scenes.shared_gas(n, filling_fraction, seed=seed, backend="cpu")
-    if memory == SHUFFLED:
-        return state
-    ranks = _ranks(state, ordering)
-    state = state.take(np.argsort(ranks, kind="stable"))
-    if memory == FRESH:
-        return state
-    generator = np.random.default_rng([seed, 2])
-    way = generator.normal(size=state.pos.shape)
-    way *= AGE / np.linalg.norm(way, axis=1, keepdims=True)
-    return md.State(state.box.wrap(state.pos + way), state.vel, state.box, state.id)
+def _gas(case: Config, memory: str) -> md.State:
+    state = md.scenes.shared_gas(case.n, case.filling_fraction, seed=case.seed, backend="cpu")
+    if memory != SHUFFLED:
+        state = state.take(np.argsort(_ranks(state.pos, state.box, case.ordering), kind="stable"))
+    if memory == AGED:
+        way = np.random.default_rng([case.seed, 2]).normal(size=state.pos.shape)
+        way *= AGE / np.linalg.norm(way, axis=1, keepdims=True)
+        state = md.State(state.box.wrap(state.pos + way), state.vel, state.box, state.id)
+    return state
 
 
-def _ranks(state: md.State, ordering: str) -> np.ndarray:
+def _ranks(pos: np.ndarray, box: md.Box, ordering: str) -> np.ndarray:
     """Return the rank of each particle's cell, on the grid of a law of diameter 1."""
-    shape = np.maximum(1, np.floor(state.box.lengths)).astype(int)
-    cells = np.minimum((state.pos * (shape / state.box.lengths)).astype(np.int64), shape - 1)
+    shape = np.maximum(1, np.floor(box.lengths)).astype(int)
+    cells = np.minimum((pos * (shape / box.lengths)).astype(np.int64), shape - 1)
     return sfc.covering(ordering, tuple(shape.tolist())).rank(cells)
 
 
 def _check(case: Config, before: md.State, after: md.State) -> None:
     """Compare the memory order after a reorder with numpy's sort."""
-    rounded = md.State(
-        before.box.wrap(before.pos.astype(case.precision)).astype(float), before.vel, before.box, before.id
-    )
+    rounded = before.box.wrap(before.pos.astype(case.precision)).astype(float)
     place = np.empty(case.n, np.int64)
-    place[before.id] = _ranks(rounded, case.ordering)
+    place[before.id] = _ranks(rounded, before.box, case.ordering)
     check_order(case.ordering, place[after.id], case.precision)
 
 
@@ -180,20 +157,20 @@ VIEWS = (
         panels="memory", heading="memory before: {memory}", files=("ordering", "precision"),
         order=(*THREADS, *GPU), words={AGED: aged_by(AGE)}, note="{ordering}, {precision}",
     ),
-    Summary(tuple(_KEYS), "place", BASELINES),
+    Summary(("ordering", "precision", "n", "memory"), "place", BASELINES),
 )  # fmt: skip
 
 
-def answer(table: pd.DataFrame) -> Answer:
-    """Compare the places of a reorder, in the memory that a run reorders, at the largest size."""
-    rows = headline(gains.with_rounds(table, [*_KEYS, "place"]), "ordering", "precision", "n")
-    usual = [name for name in (AGED, *MEMORY) if name in set(rows["memory"])]
-    rows = rows.sort_values("memory", key=lambda names: names.map(usual.index), kind="stable")
-    at = rows[rows["memory"] == usual[0]]
-    n, ordering = rows["n"].iloc[0], rows["ordering"].iloc[0]
-    where = f"In a reorder of {n:,} particles in {usual[0]} memory along {ordering}"
-    baselines = [name for name in reversed(BASELINES) if name in set(at["place"])][:1]
-    return compared(rows, "place", baselines, "memory", where, lambda name: f"{name} memory")
+def _baseline(rows: pd.DataFrame) -> list[str]:
+    """Return the last of the baselines that was measured."""
+    return [name for name in reversed(BASELINES) if name in set(rows["place"])][:1]
+
+
+answer = Comparison(
+    "place", _baseline, "memory", "In a reorder of {n} particles in {memory} memory along {ordering}",
+    fixed=("ordering", "precision", "n"), heading="{} memory".format,
+    prepare=lambda table: table.sort_values("memory", key=lambda names: names != AGED, kind="stable"),
+)  # fmt: skip
 
 
 if __name__ == "__main__":
