@@ -150,7 +150,8 @@ def _entry(
 
 def _after_reorder(sim: md.Simulation, interval: int, steps: int) -> dict[str, float]:
     """Time steps at an interval between reorders, from a reorder on, after a step that is not timed."""
-    chosen: Any = sim.config.reorder.schedule
+    reordering: Any = sim.reordering
+    chosen = reordering.config.schedule
     chosen.begin, chosen.every = sim.step + 1, interval
     return sample_of_steps(sim, steps)
 
@@ -171,12 +172,13 @@ def _self_tuned(sim: md.Simulation, steps: int) -> Iterator[dict]:
 
 def _without_reorders(sim: md.Simulation, interval: int) -> Iterator[dict]:
     """Time the reorders of two long intervals, and their steps grouped by age, the young ones finer."""
-    trigger, begin = sim.reordering.trigger, sim.step + 1
+    reordering: Any = sim.reordering
+    trigger, begin = reordering.trigger, sim.step + 1
     trigger.capabilities = Capabilities(needs_times=True)
     _after_reorder(sim, interval, 2 * interval)
     trigger.capabilities = Capabilities()
-    for ms in sim.timings.milliseconds["reorder"]:
-        yield {"what": "reorder", "time_ms": ms, "sample_ms": ms}
+    for cost in sim.timings.milliseconds["reorder"]:
+        yield {"what": "reorder", "time_ms": cost, "sample_ms": cost}
     pieces = sim.timings.known_pieces or [(step, 1, ms) for step, ms in sim.timings.known("force")]
     at, steps, ms = map(np.array, zip(*pieces, strict=True))
     age = (at - begin) % interval
@@ -249,8 +251,9 @@ def over_best(rows: pd.DataFrame) -> tuple[pd.Series, pd.DataFrame]:
     compared = rows[rows["what"].isin(_COMPARED)]
     fixed = compared[(compared["what"] == "interval") & ~compared["schedule"].map(is_again)]
     times = gains.over_runs(fixed.astype({"interval": int}), ["interval"], "time_ms").set_index("interval")
-    fixed = gains.bounds(times, "time_ms")["centre"].sort_index()
-    return fixed, gains.gains(compared, [], "schedule", reordered_every(int(fixed.idxmin())))
+    centres = gains.bounds(times, "time_ms")["centre"].sort_index()
+    best: Any = centres.idxmin()
+    return centres, gains.gains(compared, [], "schedule", reordered_every(best))
 
 
 def optima(table: pd.DataFrame) -> pd.DataFrame:
@@ -264,11 +267,13 @@ def optima(table: pd.DataFrame) -> pd.DataFrame:
     found = []
     for key, rows in _with_schedules(table).groupby(_CASE, sort=False):
         fixed, ratios = over_best(rows)
-        best, flat = int(fixed.idxmin()), fixed.index[fixed <= FLAT * fixed.min()]
+        best: Any = fixed.idxmin()
+        flat = fixed.index[fixed <= FLAT * fixed.min()]
         auto = rows[rows["what"] == "auto"]
         time_auto = gains.bounds(gains.over_runs(auto, ["what"], "time_ms"), "time_ms")["centre"]
         model = predicted_times(rows)
-        chosen, seen = model.idxmin(), [predicted_times(run).idxmin() for _, run in rows.groupby("run")]
+        chosen: Any = model.idxmin()
+        seen: list[Any] = [predicted_times(run).idxmin() for _, run in rows.groupby("run")]
         at_chosen = np.interp(np.log(chosen), np.log(fixed.index), fixed, left=np.nan, right=np.nan)
         found.append(
             dict(zip(_CASE, key, strict=True))

@@ -33,7 +33,7 @@ from experiments.measurement.correctness import check_pairs, check_states
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import sample_of_steps
-from experiments.peers import PEERS, Peer
+from experiments.peers import PEERS, Peer, Sample
 from experiments.processes.lifetime import temporary_folder
 from experiments.results.answers import Comparison, quoted, ranked, rounded
 from experiments.results.baselines import again, aged, is_again, original
@@ -202,7 +202,8 @@ def _peer_entry(case: Config, place: Backend, peer: Peer) -> Entry:
     sim = _simulation(case, place, PEER_BESIDE, _orders(PEER_BESIDE, case.cell_order)[0])
     sim.run(_CHECK_STEPS, phases=False)
     check_states(f"{peer.name} after {_CHECK_STEPS} steps", peer.after(_CHECK_STEPS), sim.state)
-    first, taken = peer.sample(case.warmup, 1), []
+    first = peer.sample(case.warmup, 1)
+    taken: list[Sample] = []
     columns = {
         "search": peer.name,
         "cell_order": OWN_ORDER,
