@@ -38,7 +38,7 @@ import numpy as np
 import pandas as pd
 
 import md
-from experiments.core import Axis, TimedSettings, main, save_table
+from experiments.core import Axis, TimedSettings, main
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces_over_largest, check_states
 from experiments.measurement.hardware_caches import working_set
@@ -47,7 +47,7 @@ from experiments.measurement.step_times import phase_columns, sample_of_steps
 from experiments.results import gains
 from experiments.results.answers import Answer, quoted, steps
 from experiments.results.baselines import again, original
-from experiments.results.charts import DOTS, GAINS, Chart, Points, Scale
+from experiments.results.charts import DOTS, GAINS, Chart, Points, Scale, Summary
 from md.backend import Backend
 from md.search import Coherent, Lbvh, Linked, Reflexive, SearchConfig, Verlet, VerletTree, WideBvh
 from md.search.bvh.reflexive import ROOM
@@ -56,7 +56,6 @@ from md.simulation import PRECISIONS
 FIRST = "linked lists"  # rung of the gas
 SORTED_EVERY = 500  # steps, as in [thesis]
 CHECK_STEPS = 100  # a few contacts, and enough for lists to be built several times
-CASE = ["n", "rung"]
 
 
 class Rung(NamedTuple):
@@ -161,13 +160,8 @@ class Config(TimedSettings):
         self.check_particles(len(names) + 1)
 
 
-QUICK = {
-    "n": (2**11,),
-    "rung": (*list(_WING)[:2], "ropes", "grid", *_GAS),
-    "runs": 1,
-    "steps": 5,
-    "warmup": 5,
-}
+QUICK = {"n": (2**11,), "rung": (*list(_WING)[:2], "ropes", "grid", *_GAS), "runs": 1}
+QUICK |= {"steps": 5, "warmup": 5}
 MINUTES = 9  # CPU time of two rounds of the smaller size, extrapolated
 
 
@@ -216,12 +210,11 @@ def _entry(case: Config, place: Backend, name: str, expected: md.State | None) -
         yield found | {"step": sim.step, "time": sim.time}
 
     def at_end() -> dict:
-        per_build = (sim.step - start) / max(sim.builds - built, 1)
-        found = phase_columns(sim, case.steps, float(np.median(times[-case.rounds :])))
         search: Any = sim.search
-        if getattr(search.config, "contacts", "") == "listed":
-            found["crowded_share"] = search.crowded / case.n
-        return found | {"steps_per_build": per_build}
+        builds = {"steps_per_build": (sim.step - start) / max(sim.builds - built, 1)}
+        phases = phase_columns(sim, case.steps, float(np.median(times[-case.rounds :])))
+        is_listed = getattr(search.config, "contacts", "") == "listed"
+        return phases | ({"crowded_share": search.crowded / case.n} if is_listed else {}) | builds
 
     return Entry(columns, sample, at_end)
 
@@ -277,22 +270,8 @@ def _note(table: pd.DataFrame) -> str:
     return f"shared gas, {table['precision'].iloc[0]}, {table['filling_fraction'].iloc[0]:.0%} filled"
 
 
-def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Average over runs each rung of each size: its time, its gains over the first and over its own rung.
-
-    Args:
-        table: of rows of `measure`.
-    """
-    table = gains.with_rounds(table, CASE)
-    found = _with_median(gains.over_runs(table, CASE, "time_ms"), table, "crowded_share")
-    found = gains.beside_gains(found, table, ["n"], "rung", compared_with(table))
-    return _with_median(found, table, "steps_per_build")
-
-
-def _with_median(found: pd.DataFrame, table: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Add the median of a column in each case, if the table has it."""
-    middle = table.groupby(CASE, sort=False)[[name] if name in table else []].median()
-    return found.merge(middle.reset_index(), on=CASE, how="left")
+def _first(table: pd.DataFrame) -> list[str]:
+    return [table["rung"].iloc[0]]
 
 
 VIEWS = (
@@ -307,7 +286,7 @@ VIEWS = (
         "ladder",
         "A step of {n} particles takes {value} ms by {best}, {of_worst} ms by {worst}",
         DOTS, (Points("time_ms"),
-               Points("time_ms", over=lambda rows: rows["rung"].iloc[:1], compared="rung", values=GAINS)),
+               Points("time_ms", over=_first, compared="rung", values=GAINS)),
         Scale("", "rung"), Scale("time of a step (ms)", ends=(0, None)), single=("n",), note=_note,
     ),
     Chart(
@@ -317,13 +296,16 @@ VIEWS = (
         Scale("gain of a step", log=10, line=1), panels="n", heading="{n} particles", note=_note,
         words=lambda rows: {name: f"{name} / {over}" for name, over in compared_with(rows).items()},
     ),
-    lambda table, out: save_table(summary(table), out, "summary"),
+    Summary(
+        ("n",), "rung", _first, pairs=compared_with,
+        more={"crowded_share": "median", "steps_per_build": "median"},
+    ),
 )  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:
     """Compare the fastest rungs with the first one, and name the largest single step, at the largest size."""
-    table = gains.with_rounds(table, CASE)
+    table = gains.with_rounds(table, ["n", "rung"])
     return steps(table, "rung", compared_with(table), _WHAT[scene_of(table)])
 
 

@@ -345,6 +345,8 @@ class Summary:
         more: column -> "median", "mean" or "max" over the rows of a case, or an expression of columns, and of
             `value`, the time. A column that an older table lacks is left out.
         ages: whether the age of memory is added.
+        pairs: function of the table that returns case -> the one that it is compared with beside the
+            baselines; None for none.
         name: of the file.
         prepare: function of the table that adds columns; None for the table as it is.
         needs: column of the tables that it is for; it is not written of others. Empty for all tables.
@@ -357,6 +359,7 @@ class Summary:
     value: str = "time_ms"
     more: Mapping[str, str] = field(default_factory=dict)
     ages: bool = False
+    pairs: Callable[[pd.DataFrame], Mapping[str, str | None]] | None = None
     name: str = "summary"
     prepare: Preparation | None = None
     needs: str = ""
@@ -384,6 +387,9 @@ class Summary:
             over = gains.gains(table, by, self.label, baseline, self.value)
             if not over.empty:
                 found = found.merge(gains.named(over, column), on=[*by, self.label], how="left")
+        pairs = self.pairs(table) if self.pairs else {}
+        if not (over := gains.gains_over(table, by, self.label, pairs, self.value)).empty:
+            found = found.merge(over.drop(columns=["runs", "rounds"]), on=[*by, self.label], how="left")
         found = found[~found[self.label].map(is_again)]
         return with_ages(found, table, keys) if self.ages else found
 

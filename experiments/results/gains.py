@@ -528,36 +528,6 @@ def gains_over_fastest(
     return pd.concat([part for part in found if len(part)] or found[:1], ignore_index=True)
 
 
-def beside_gains(
-    summary: pd.DataFrame, table: pd.DataFrame, by: list[str], label: str, over: Mapping[str, str | None]
-) -> pd.DataFrame:
-    """Add to times their gains over the first case of the table, and over the one each is compared with.
-
-    Args:
-        summary: rows of `over_runs`, by `by` and `label`.
-        table: columns `by`, `label`, `run`, `round` and `value`.
-        by: columns within which cases are compared.
-        label: the column that names the cases compared.
-        over: of `gains_over`.
-
-    Returns:
-        The summary without second measurements; with the columns of `named` for gains over the first case,
-        and those of `gains_over`.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a column that is missing.
-    """
-    first, keys = str(table[label].iloc[0]), [*by, label]
-    over_first = gains(table, by, label, first)
-    if not over_first.empty:
-        summary = summary.merge(named(over_first, first.replace(" ", "_")), on=keys, how="left")
-    steps = gains_over(table, by, label, over)
-    if not steps.empty:
-        summary = summary.merge(steps.drop(columns=["runs", "rounds"]), on=keys, how="left")
-    return summary[~summary[label].map(is_again)].reset_index(drop=True)
-
-
 def noise_floors(table: pd.DataFrame, by: list[str], label: str, value: str = "time_ms") -> pd.DataFrame:
     """Compute the noise floor of each group: the factor, at least 1, between a case and its repetition.
 

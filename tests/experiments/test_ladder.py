@@ -42,6 +42,10 @@ def rows(runs: int = 2, n: int = 512, times=TIMES) -> pd.DataFrame:
     )
 
 
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    return ladder.VIEWS[-1].table(table)
+
+
 def case(**options) -> ladder.Config:
     options = {"n": 600, "rung": ("grid",), "precision": "float64", "rounds": 2} | options
     return ladder.Config(backend="cpu", steps=2, warmup=1, **options)
@@ -162,7 +166,7 @@ def test_a_rung_with_wrong_forces_is_not_timed(monkeypatch, precision, excess):
 
 
 def test_gains_over_the_first_rung_and_over_the_nearest_one_that_was_measured():
-    found = ladder.summary(rows()).set_index("rung")
+    found = summary(rows()).set_index("rung")
     assert list(found.index) == ["no reorder", "reorder", "shared stack", "grid"]
     assert found.loc["grid", "gain_over_no_reorder"] == 4
     assert found.loc["grid", "difference_from_no_reorder"] == "faster"
@@ -172,7 +176,7 @@ def test_gains_over_the_first_rung_and_over_the_nearest_one_that_was_measured():
     assert found.loc["shared stack", "noise_floor"] == pytest.approx(1.1)  # of the first rung
     assert found.loc["shared stack", "difference"] == "no difference"
     assert found.loc["reorder", ["over", "gain", "difference"]].tolist() == ["no reorder", 2, "faster"]
-    of_gas = ladder.summary(rows(times=GAS)).set_index("rung")
+    of_gas = summary(rows(times=GAS)).set_index("rung")
     assert of_gas.loc["lists, fused", ["over", "gain"]].tolist() == ["neighbour lists", pytest.approx(2)]
     assert of_gas.loc["lists, fused", "gain_over_linked_lists"] == pytest.approx(8)
     assert pd.isna(of_gas.loc[FIRST, "over"])
@@ -191,7 +195,7 @@ def test_figures_have_a_row_for_each_rung_without_the_second_measurement(tmp_pat
     over = ladder.compared_with(rows(times=times))
     assert rows_of(figures["gains"]) == [f"{name} / {over[name]}" for name in names[1:]]
     assert pd.read_csv(tmp_path / "summary.csv")["rung"].tolist() == names
-    found = ladder.summary(rows(times=times)).set_index("rung")["gain"]
+    found = summary(rows(times=times)).set_index("rung")["gain"]
     (dots,) = figures["gains"].axes[0].containers
     assert dots[0].get_xdata() == pytest.approx(found[names[1:]].tolist())
 
@@ -205,7 +209,7 @@ def test_a_gain_that_is_no_difference_is_hollow(drawn):
 
 def test_one_run_has_no_verdict(tmp_path):
     table = pd.concat([rows(1), rows(1, n=1024)])
-    found = ladder.summary(table)
+    found = summary(table)
     assert {"gain", "gain_over_no_reorder", "difference"}.isdisjoint(found.columns)
     assert {"gain_median_of_rounds", "gain_over_no_reorder_median_of_rounds"} <= set(found.columns)
     draw(ladder.VIEWS, table, tmp_path)
@@ -236,7 +240,7 @@ class Listed(Coherent):
 def test_the_share_of_lists_that_overflow_is_recorded_for_the_room_that_is_given(monkeypatch):
     monkeypatch.setitem(RUNGS["wing"], "contacts in lists", Rung(Listed(), "grid"))
     table = pd.DataFrame(all_rows(ladder.measure(case(rung=("grid", "contacts in lists"), room=150))))
-    found = ladder.summary(table.assign(n=600, run=0)).set_index("rung")["crowded_share"]
+    found = summary(table.assign(n=600, run=0)).set_index("rung")["crowded_share"]
     assert np.isnan(found["grid"])
     assert found["contacts in lists"] == 150 / 600
 
@@ -246,7 +250,7 @@ def test_the_share_of_lists_that_overflow_is_recorded_for_the_room_that_is_given
 def test_the_share_of_lists_that_overflow_is_recorded_and_summed_up(room, overflows):
     assert isinstance(RUNGS["wing"]["contacts in lists"].search, Reflexive)
     table = pd.DataFrame(all_rows(ladder.measure(case(rung=("grid", "contacts in lists"), room=room))))
-    found = ladder.summary(table.assign(n=600, run=0)).set_index("rung")["crowded_share"]
+    found = summary(table.assign(n=600, run=0)).set_index("rung")["crowded_share"]
     assert np.isnan(found["grid"])
     assert (0 < found["contacts in lists"] <= 1) if overflows else found["contacts in lists"] == 0
 

@@ -263,11 +263,6 @@ def test_a_case_is_compared_with_the_one_that_is_named_for_it():
     assert found["gain"].tolist() == pytest.approx([2, 4])
     assert found["noise_floor"].tolist() == pytest.approx([1.1, 1.1])
     assert gains.gains_over(rows(times), BY, "ordering", {"first": "never"}).empty
-    summary = gains.over_runs(rows(times), [*BY, "ordering"], "time_ms")
-    beside = gains.beside_gains(summary, rows(times), BY, "ordering", over)
-    assert beside["ordering"].tolist() == ["first", "second", "third"]
-    assert beside["gain_over_first"].tolist()[1:] == pytest.approx([2, 8])
-    assert beside["gain"].tolist()[1:] == pytest.approx([2, 4])
 
 
 def test_a_gain_over_the_fastest_is_over_another_case_in_each_group():
