@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
 import md
+from experiments.measurement.hardware_caches import working_set
+from experiments.measurement.rounds import Entry
 from sfc import checks
 
 STEPS_AHEAD = 25  # steps that the host launches before the device starts
@@ -62,6 +67,37 @@ def sample_of_steps(simulation: md.Simulation, steps: int) -> dict[str, float]:
     simulation.run(1, phases=False)
     ms = whole_steps(simulation, steps)
     return {"time_ms": ms / steps, "sample_ms": ms}
+
+
+def entry_of(
+    simulation: md.Simulation,
+    columns: Mapping[str, Any],
+    sample: Callable[[], Iterable[dict]],
+    at_end: Callable[[], dict[str, Any]] = dict,
+) -> Entry:
+    """Return a simulation as a case of rounds, with columns that all simulations of particles have.
+
+    Args:
+        simulation: which is checked, and ready to be sampled.
+        columns: that identify the case.
+        sample: of `Entry`.
+        at_end: of `Entry`.
+
+    Returns:
+        The case; its columns are also `temperature_start`, `temperature_end` and those of `working_set`.
+
+    Raises:
+        TypeError: no simulation.
+    """
+    checks.instance("simulation", simulation, md.Simulation, "an md.Simulation")
+    state, precision = simulation.state, simulation.config.precision
+    held = working_set(len(state), state.box.dim, precision, simulation.backend)
+    start = {"temperature_start": md.observe.temperature(state)}
+
+    def ends() -> dict[str, Any]:
+        return {"temperature_end": md.observe.temperature(simulation.state)} | at_end()
+
+    return Entry({**columns, **start, **held}, sample, ends)
 
 
 def phase_columns(simulation: md.Simulation, steps: int, whole_ms: float) -> dict[str, float]:

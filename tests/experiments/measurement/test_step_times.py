@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 
 import md
-from experiments.measurement.step_times import phases_of
+from experiments.measurement.step_times import entry_of, phases_of
 
 
 def test_phases_are_timed_with_the_host_some_steps_ahead(monkeypatch):
@@ -30,3 +30,17 @@ def test_phases_are_timed_with_the_host_some_steps_ahead(monkeypatch):
     assert held[1:] == [None]
     assert {len(ms) for ms in times.values()} == {60}
     assert set(times) == {"build", "force", "integrate"}
+
+
+def test_a_simulation_is_a_case_with_its_working_set_and_its_temperature_at_both_ends():
+    gas = md.State([[1.0, 1, 1], [2, 1, 1]], [[3.0, 0, 0], [0, 0, 0]], md.Box((8.0, 8, 8)))
+    law = md.laws.SpringDashpot(stiffness=1e4, damping=50.0)
+    simulation = md.Simulation(gas, law, dt=1e-3, backend="cpu", precision="float32")
+    entry = entry_of(simulation, {"name": "hit"}, list, lambda: {"builds": 2})
+    assert list(entry.columns) == ["name", "temperature_start", "working_set_MB", "cache_MB"]
+    assert entry.columns["temperature_start"] == 1.5
+    assert entry.columns["working_set_MB"] == 2 * 9 * 4 / 1e6
+    simulation.run(20)
+    end = md.observe.temperature(simulation.state)
+    assert entry.at_end() == {"temperature_end": end, "builds": 2}
+    assert end < 1.4
