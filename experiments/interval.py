@@ -32,9 +32,8 @@ import sfc
 from experiments.core import Axis, TimedSettings, figures, main, style
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces
-from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import sample_of_steps
+from experiments.measurement.step_times import entry_of, sample_of_steps
 from experiments.prediction import wear
 from experiments.results import gains
 from experiments.results.answers import Answer, estimate, one_run, percent, rows_of
@@ -51,6 +50,7 @@ NEVER = 2**40  # steps
 _COMPARED = ("interval", "auto")  # kinds of rows
 _INVERSE = {"": "", "_low": "_high", "_high": "_low", "_median_of_rounds": "_median_of_rounds"}
 _INVERSE |= {"_lowest_round": "_highest_round", "_highest_round": "_lowest_round"}  # ends of 1 / gain
+_SELDOM = "seldom"  # once in a sample, or less
 _FEWEST_OPTIMA = 4  # that a figure compares with the prediction
 _CASE = ["n", "filling_fraction", "speed", "ordering", "search", "precision"]
 
@@ -103,18 +103,19 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
         _checked(case, trigger, right) for trigger in (_Chosen(), _Chosen(), md.Decayed("auto"), None)
     )
     twice, longest = intervals[len(intervals) // 2], max(intervals[-1], case.least_steps)
+    compared = [(fixed, interval, reordered_every(interval)) for interval in intervals]
+    compared.append((second, twice, again(reordered_every(twice))))
     entries = [
-        _entry(case, sim, "interval", partial(_at_interval, case, sim, interval), name)
-        for sim, interval, name in (
-            *((fixed, interval, reordered_every(interval)) for interval in intervals),
-            (second, twice, again(reordered_every(twice))),
-        )
+        _entry(sim, "interval", partial(_at_interval, case, sim, interval), name)
+        for sim, interval, name in compared
     ]
-    entries.append(_entry(case, auto, "auto", partial(_self_tuned, auto, longest), DECAYED))
-    entries.append(_entry(case, fixed, "age", partial(_without_reorders, fixed, intervals[-1])))
-    entries.append(_entry(case, unordered, SHUFFLED, partial(_in_shuffled_memory, case, unordered)))
-    # Decayed needs some reorders to find its interval: at least two rounds that are not timed.
+    entries += [
+        _entry(auto, "auto", partial(_self_tuned, auto, longest), DECAYED),
+        _entry(fixed, "age", partial(_without_reorders, fixed, intervals[-1])),
+        _entry(unordered, SHUFFLED, partial(_in_shuffled_memory, unordered, case.least_steps)),
+    ]
     backend = md.backend.get(case.backend)
+    # Decayed needs some reorders to find its interval: at least two rounds that are not timed.
     yield from take_rounds(entries, case.rounds, backend, seed=case.seed, begin=begin, settle=2)
 
 
@@ -134,18 +135,9 @@ def _checked(case: Config, trigger: Any, right: np.ndarray) -> md.Simulation:
     return sim
 
 
-def _entry(
-    case: Config, sim: md.Simulation, what: str, sample: Callable, schedule: str | None = None
-) -> Entry:
+def _entry(sim: md.Simulation, what: str, sample: Callable, schedule: str | None = None) -> Entry:
     """Return a gas as a case that is compared, ready to be sampled."""
-    columns = {
-        "particles": len(sim),
-        "what": what,
-        "schedule": schedule,
-        "temperature_start": md.observe.temperature(sim.state),
-        **working_set(len(sim), 3, case.precision, sim.backend),
-    }
-    return Entry(columns, sample, lambda: {"temperature_end": md.observe.temperature(sim.state)})
+    return entry_of(sim, {"particles": len(sim), "what": what, "schedule": schedule}, sample)
 
 
 def _after_reorder(sim: md.Simulation, interval: int, steps: int) -> dict[str, float]:
@@ -190,9 +182,9 @@ def _without_reorders(sim: md.Simulation, interval: int) -> Iterator[dict]:
         yield {"age": float(middle[k] / number), "steps": number, "time_ms": mean, "sample_ms": number * mean}
 
 
-def _in_shuffled_memory(case: Config, sim: md.Simulation) -> Iterator[dict]:
+def _in_shuffled_memory(sim: md.Simulation, steps: int) -> Iterator[dict]:
     """Time steps in memory that has never been in an order."""
-    yield {"steps": case.least_steps} | sample_of_steps(sim, case.least_steps)
+    yield {"steps": steps} | sample_of_steps(sim, steps)
 
 
 def _simulation(case: Config, trigger: Any, search: str = "") -> md.Simulation:
@@ -213,10 +205,8 @@ def _simulation(case: Config, trigger: Any, search: str = "") -> md.Simulation:
 
 @lru_cache(maxsize=1)
 def _gas(n: int, filling_fraction: float, speed: float, seed: int, backend: str) -> md.State:
-    box = md.scenes.box_for(n, filling_fraction)
-    return md.scenes.granular_gas(
-        filling_fraction, box, speed**2 / 3, seed=seed, memory_order="shuffled", backend=backend
-    )
+    box, temperature = md.scenes.box_for(n, filling_fraction), speed**2 / 3
+    return md.scenes.granular_gas(filling_fraction, box, temperature, seed, "shuffled", backend=backend)
 
 
 def reorder_ms(rows: pd.DataFrame) -> float:
@@ -410,7 +400,7 @@ def answer(table: pd.DataFrame) -> Answer:
         "best": "every {interval_best:,}".format_map,
         near: "{interval_best_from:,} to {interval_best_to:,}".format_map,
         "predicted": "every {interval_foreseen:,}".format_map,
-        "Decayed": lambda row: _interval_in_words(row["interval_auto"]),
+        "Decayed": lambda row: f"every {auto:,.0f}" if (auto := row["interval_auto"]) > 0 else _SELDOM,
         "its time over best": over,
     }
     row = found.to_dict("records")[0]
@@ -423,10 +413,6 @@ def answer(table: pd.DataFrame) -> Answer:
         f"Decayed takes {over(row)} times the best time{verdict and ': '}{verdict}.{one_run(table)}"
     )
     return Answer(rows_of(found, _CASE, cells), sentence)
-
-
-def _interval_in_words(steps: float) -> str:
-    return f"every {steps:,.0f}" if np.isfinite(steps) else "seldom"  # once a sample, or less
 
 
 if __name__ == "__main__":

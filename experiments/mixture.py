@@ -23,9 +23,8 @@ import md
 from experiments.core import Axis, TimedSettings, main
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_pairs
-from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import sample_of_steps
+from experiments.measurement.step_times import entry_of, sample_of_steps
 from experiments.results.answers import Answer, Comparison, percent
 from experiments.results.baselines import again, original
 from experiments.results.charts import GAINS, LINES, MIDDLE, Chart, Points, Scale, Summary
@@ -113,14 +112,8 @@ def _entry(case: Config, place: Backend, name: str) -> Entry:
         "large": 0 if state.radius is None else int((state.radius > 0.5).sum()),
         "touching_pairs": touching,
         "partners_read": sim.access_count() / len(sim),
-        "temperature_start": md.observe.temperature(sim.state),
-        **working_set(len(sim), 3, case.precision, place),
     }
-    return Entry(
-        columns,
-        lambda: [sample_of_steps(sim, case.steps)],
-        lambda: {"temperature_end": md.observe.temperature(sim.state)},
-    )
+    return entry_of(sim, columns, lambda: [sample_of_steps(sim, case.steps)])
 
 
 @lru_cache(maxsize=1)

@@ -19,7 +19,7 @@ it is a ratio of times of one round, as all gains are.
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,7 +32,7 @@ from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_pairs, check_states
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import sample_of_steps
+from experiments.measurement.step_times import entry_of, sample_of_steps
 from experiments.peers import PEERS, Peer, Sample
 from experiments.processes.lifetime import temporary_folder
 from experiments.results.answers import Comparison, quoted, ranked, rounded
@@ -148,15 +148,9 @@ def _entry(case: Config, place: Backend, name: str, cell_order: str) -> Entry:
     sim = _simulation(case, place, search, cell_order)
     sim.run(case.warmup, phases=False)
     touching = check_pairs(sim, search, "coherent" if search == "linked" else "linked", case.precision)
-    partners, steps, builds = sim.access_count() / case.n, sim.step, sim.builds
-    columns = {
-        "search": name,
-        "cell_order": cell_order,
-        "temperature_start": md.observe.temperature(sim.state),
-        "touching_pairs": touching,
-        "partners_read": partners,
-        **working_set(case.n, 3, case.precision, place),
-    }
+    columns = {"search": name, "cell_order": cell_order, "touching_pairs": touching}
+    columns["partners_read"] = partners = sim.access_count() / case.n
+    steps, builds = sim.step, sim.builds
 
     def sample() -> Iterator[dict]:
         ms = sample_of_steps(sim, case.steps)["sample_ms"]
@@ -164,12 +158,9 @@ def _entry(case: Config, place: Backend, name: str, cell_order: str) -> Entry:
         yield aged | _timed(case, ms, _row_bytes(place.layout, case.precision), partners)
 
     def at_end() -> dict:
-        return {
-            "temperature_end": md.observe.temperature(sim.state),
-            "steps_per_build": (sim.step - steps) / max(sim.builds - builds, 1),
-        }
+        return {"steps_per_build": (sim.step - steps) / max(sim.builds - builds, 1)}
 
-    return Entry(columns, sample, at_end)
+    return entry_of(sim, columns, sample, at_end)
 
 
 def _timed(case: Config, time_ms: float, row: int = 0, partners: float = 0) -> dict:
@@ -314,21 +305,23 @@ def _note(table: pd.DataFrame) -> str:
     return gas if old.empty else f"{gas}\nmemory of {searches}: {aged(round(old['age_steps'].max()))}"
 
 
-PANELS: dict[str, Any] = {"panels": "filling_fraction", "heading": FILLED, "note": _note, "fastest": True}
+_FILLINGS = partial(
+    Chart, panels="filling_fraction", heading=FILLED, note=_note, fastest=True, prepare=_named
+)
 VIEWS = (
-    Chart(
+    _FILLINGS(
         "sizes_{precision}",
         "At {filling_fraction} filled, a step of {n} particles takes {value} ns a particle by {best}",
         LINES, Points("time_ms", scale="1e6 / n"), PARTICLES,
         Scale("time per particle and step (ns)", log=10),
         "name", "search", bounds=(Points("floor_ms", statistic=MIDDLE, scale="1e6 / n", label=FLOOR),),
-        peers=tuple(peer.name for peer in PEERS.values()), prepare=_named, **PANELS,
+        peers=tuple(peer.name for peer in PEERS.values()),
     ),
-    Chart(
+    _FILLINGS(
         "gains_{precision}",
         "At {filling_fraction} filled and {n} particles, {best} is {value} times as fast as {over}",
         DOTS, Points("time_ms", over=_baseline, compared="name"), Scale("", "name"),
-        GAINS, "n", "particles", prepare=_named, **PANELS,
+        GAINS, "n", "particles",
     ),
     Summary(
         tuple(_BY), "name", _over, beside=("search", "cell_order"), prepare=_named,
@@ -337,12 +330,6 @@ VIEWS = (
               "age_steps": "max"},
     ),
 )  # fmt: skip
-
-
-def _at_one_filling(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the first filling fraction, those of the largest size first."""
-    rows = _named(table[table["filling_fraction"] == table["filling_fraction"].iloc[0]])
-    return rows.sort_values("n", ascending=False, kind="stable")
 
 
 def _over_floor(rows: pd.DataFrame) -> str:
@@ -354,7 +341,8 @@ def _over_floor(rows: pd.DataFrame) -> str:
 
 answer = Comparison(
     "name", _baseline, "n", "At {n} particles, {filling_fraction} filled, {precision}", fixed=("precision",),
-    heading=lambda count: f"n {count:,}", prepare=_at_one_filling, more=_over_floor,
+    heading="n {:,}".format, more=_over_floor, rows="filling_fraction == filling_fraction.iloc[0]",
+    prepare=lambda table: _named(table).sort_values("n", ascending=False, kind="stable"),
 )  # fmt: skip
 
 

@@ -64,7 +64,7 @@ class Lammps(Peer):
         """Time some steps by LAMMPS' own clock, without the first neighbour lists of the process."""
         before, steps = checks.integer("before", before), checks.integer("steps", steps)
         text = self._run(f"run {before}", f"run {steps} pre no")
-        runs = read_log(text)
+        runs = _read_log(text)
         if [run.steps for run in runs] != [before, steps]:
             raise PeerError(f"LAMMPS' log has no runs of {before} and {steps} steps:\n{_end(text)}")
         return replace(runs[1], builds=runs[1].builds - runs[0].builds)
@@ -74,8 +74,8 @@ class Lammps(Peer):
         lmp, mpirun = programs()
         data, script, log = (self._folder / name for name in ("data", "in.gas", "log"))
         if not data.exists():
-            write_data(self._state, data)
-        script.write_text(input_script(self._law, self._dt) + "\n".join(commands) + "\n", "utf-8")
+            _write_data(self._state, data)
+        script.write_text(_input_script(self._law, self._dt) + "\n".join(commands) + "\n", "utf-8")
         log.unlink(missing_ok=True)
         command = [mpirun, "-np", str(self._workers), lmp, "-in", script.name, "-log", log.name]
         environment = os.environ | {"OMP_NUM_THREADS": "1"}
@@ -103,15 +103,8 @@ def programs() -> tuple[str, str]:
     return lmp, mpirun
 
 
-def input_script(law: md.laws.SpringDashpot, dt: float) -> str:
-    """Write the commands before the first `run`, for a start in a file `data`.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a step that is not positive and finite.
-    """
-    checks.instance("law", law, md.laws.SpringDashpot, "an md.laws.SpringDashpot")
-    dt = checks.number("dt", dt, above=0, unit="time units")
+def _input_script(law: md.laws.SpringDashpot, dt: float) -> str:
+    """Write the commands before the first `run`, for a start in a file `data`."""
     return f"""\
 units lj
 atom_style sphere
@@ -131,19 +124,12 @@ thermo 0
 """
 
 
-def write_data(state: md.State, path: Path) -> None:
+def _write_data(state: md.State, path: Path) -> None:
     """Write a start in LAMMPS' format without rounding; atoms are numbered from 1 in memory order.
 
-    Args:
-        state: in 3D, periodic along every axis.
-        path: of the file.
-
     Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: another box.
+        ValueError: a box that is not in 3D, and periodic along every axis.
     """
-    checks.instance("state", state, md.State, "an md.State")
-    path = checks.path("path", path)
     if state.box.dim != 3 or not all(state.box.periodic):
         raise ValueError(f"{state.box} for LAMMPS; allowed: 3D, periodic along every axis")
     sides = (f"0 {side!r} {axis}lo {axis}hi\n" for axis, side in zip("xyz", state.box.lengths, strict=True))
@@ -161,13 +147,9 @@ def write_data(state: md.State, path: Path) -> None:
             csv.write_csv(pa.table(named), file, _BARE)  # with the digits that represent each exactly
 
 
-def read_log(text: str) -> list[Sample]:
-    """Read each completed `run` command from a log; builds are those since the process started.
-
-    Raises:
-        TypeError: a text that is no str.
-    """
-    version = checks.instance("text", text, str, "the text of a log").partition("\n")[0]
+def _read_log(text: str) -> list[Sample]:
+    """Read each completed `run` command from a log; builds are those since the process started."""
+    version = text.partition("\n")[0]
     return [
         Sample(
             int(steps),

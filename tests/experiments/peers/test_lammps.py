@@ -124,7 +124,7 @@ def test_a_peer_of_arguments_that_are_none_is_refused(wrong, error, expected_mes
 
 
 def test_lammps_is_given_our_law_with_the_damping_of_the_effective_mass():
-    text = lammps.input_script(LAW, 4.4e-4)
+    text = lammps._input_script(LAW, 4.4e-4)
     lines = text.splitlines()
     assert "pair_style gran/hooke 10000.0 NULL 10.0 0 0 0" in lines
     assert {"newton off", "comm_modify vel yes", "neighbor 0.3 bin", "timestep 0.00044"} <= set(lines)
@@ -133,7 +133,7 @@ def test_lammps_is_given_our_law_with_the_damping_of_the_effective_mass():
 
 def test_lammps_reads_the_start_to_the_last_bit(tmp_path):
     state = pair()
-    lammps.write_data(state, tmp_path / "data")
+    lammps._write_data(state, tmp_path / "data")
     lines = (tmp_path / "data").read_text().splitlines()
     assert "2 atoms" in lines
     assert {"0 6.1 xlo xhi", "0 7.2 ylo yhi", "0 8.3 zlo zhi"} <= set(lines)
@@ -151,18 +151,18 @@ def test_lammps_reads_the_start_to_the_last_bit(tmp_path):
 def test_lammps_is_given_periodic_boxes_alone(tmp_path):
     walls = md.State([[1.0, 1, 1]], [[0, 0, 0]], md.Box((5, 5, 5), (True, True, False)))
     with pytest.raises(ValueError, match="for LAMMPS; allowed: 3D, periodic along every axis"):
-        lammps.write_data(walls, tmp_path / "data")
+        lammps._write_data(walls, tmp_path / "data")
 
 
 def test_a_log_is_read_run_by_run():
-    first, second = lammps.read_log(LOG)
+    first, second = lammps._read_log(LOG)
     version = "LAMMPS (22 Jul 2025 - Update 4)"
     start, middle, end = (
         2 * energy / 3 for energy in (24.000000000000014, 23.938006556199227, 23.541274358928924)
     )
     assert first == Sample(20, 1e3 * 0.00221678, start, middle, 1, 0.93676758, version)
     assert second == Sample(30, 3.5, middle, end, 3, 0.96533203, version)
-    assert lammps.read_log(LOG[: LOG.index("Ave neighs/atom = 0.965")]) == [first]
+    assert lammps._read_log(LOG[: LOG.index("Ave neighs/atom = 0.965")]) == [first]
 
 
 def pretended(monkeypatch, tmp_path: Path, log: str, status: int) -> None:
@@ -304,8 +304,8 @@ def test_lammps_beside_ours_from_the_command_line(tmp_path):
 @needs_lammps
 def test_lammps_with_another_law_is_not_recorded(monkeypatch):
     wrong = md.laws.SpringDashpot(1e4, 5.0 * (1 + 1e-5))
-    right = lammps.input_script
-    monkeypatch.setattr(lammps, "input_script", lambda law, dt: right(wrong, dt))
+    right = lammps._input_script
+    monkeypatch.setattr(lammps, "_input_script", lambda law, dt: right(wrong, dt))
     with pytest.raises(
         WrongResultError, match="positions of LAMMPS gran/hooke after 20 steps differ from ours by"
     ):
