@@ -359,8 +359,8 @@ def _draw_foreseen(table: pd.DataFrame, out: Path) -> None:
     ends = np.array([best["interval_best_from"].min(), best["interval_best_to"].max()], float)
     panel.plot(ends, ends, color="0.6", linewidth=0.8, zorder=0)
     panel.fill_between(ends, ends / 2, 2 * ends, color="0.9", zorder=0, label="within a factor of two")
-    names = {"xlabel": "best interval measured (steps)", "ylabel": "interval predicted (steps)"}
-    panel.set(xscale="log", yscale="log", **names)
+    panel.set(xlabel="best interval measured (steps)", ylabel="interval predicted (steps)")
+    panel.set(xscale="log", yscale="log")
     for horizontal in (False, True):
         figures.plain_log_ticks(panel, horizontal)
     panel.legend(fontsize=7)

@@ -31,7 +31,7 @@ steps that are timed phase by phase.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -168,8 +168,8 @@ MINUTES = 9  # CPU time of two rounds of the smaller size, extrapolated
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     """Yield the rounds from `begin` on: mean time of a sample's steps; nothing if no rung runs here."""
     place = md.backend.get(case.backend)  # one backend for all: its count of recorded graphs covers all
-    rungs = {name: RUNGS[case.scene][name] for name in case.rung if name in RUNGS[case.scene]}
-    names = [name for name, rung in rungs.items() if not rung.needs_device or place.name == "cuda"]
+    rungs, is_device = RUNGS[case.scene], place.name == "cuda"
+    names = [name for name in case.rung if name in rungs and (is_device or not rungs[name].needs_device)]
     if not names:
         return
     expected = _after(CHECK_STEPS, _simulation(case, place, _GAS[FIRST])) if case.scene == "gas" else None
@@ -274,26 +274,23 @@ def _first(table: pd.DataFrame) -> list[str]:
     return [table["rung"].iloc[0]]
 
 
+_RUNGS = partial(Chart, form=DOTS, names=Scale("", "rung"), note=_note)
+_BY_SIZE = partial(_RUNGS, panels="n", heading="{n} particles")
 VIEWS = (
-    Chart(
-        "ladder",
-        "A step of {n} particles takes {value} ns a particle by {best}, {of_worst} ns by {worst}",
-        DOTS, Points("time_ms", scale="1e6 / n"), Scale("", "rung"),
-        Scale("time per particle\nand step (ns)", log=10), panels="n", heading="{n} particles",
-        varying=("n",), note=_note,
+    _BY_SIZE(
+        "ladder", "A step of {n} particles takes {value} ns a particle by {best}, {of_worst} ns by {worst}",
+        points=Points("time_ms", scale="1e6 / n"), varying=("n",),
+        values=Scale("time per particle\nand step (ns)", log=10),
     ),
-    Chart(
-        "ladder",
-        "A step of {n} particles takes {value} ms by {best}, {of_worst} ms by {worst}",
-        DOTS, (Points("time_ms"),
-               Points("time_ms", over=_first, compared="rung", values=GAINS)),
-        Scale("", "rung"), Scale("time of a step (ms)", ends=(0, None)), single=("n",), note=_note,
+    _RUNGS(
+        "ladder", "A step of {n} particles takes {value} ms by {best}, {of_worst} ms by {worst}",
+        points=(Points("time_ms"), Points("time_ms", over=_first, compared="rung", values=GAINS)),
+        single=("n",), values=Scale("time of a step (ms)", ends=(0, None)),
     ),
-    Chart(
-        "gains",
-        "At {n} particles the largest step is from {over} to {best}: {value} times as fast",
-        DOTS, Points("time_ms", pairs=compared_with, compared="rung"), Scale("", "rung"),
-        Scale("gain of a step", log=10, line=1), panels="n", heading="{n} particles", note=_note,
+    _BY_SIZE(
+        "gains", "At {n} particles the largest step is from {over} to {best}: {value} times as fast",
+        points=Points("time_ms", pairs=compared_with, compared="rung"),
+        values=Scale("gain of a step", log=10, line=1),
         words=lambda rows: {name: f"{name} / {over}" for name, over in compared_with(rows).items()},
     ),
     Summary(

@@ -195,14 +195,9 @@ def _peer_entry(case: Config, place: Backend, peer: Peer) -> Entry:
     check_states(f"{peer.name} after {_CHECK_STEPS} steps", peer.after(_CHECK_STEPS), sim.state)
     first = peer.sample(case.warmup, 1)
     taken: list[Sample] = []
-    columns = {
-        "search": peer.name,
-        "cell_order": OWN_ORDER,
-        "version": first.version,
-        "temperature_start": first.temperature_start,
-        "partners_read": first.partners_read,
-        **working_set(case.n, 3, case.precision, place),
-    }
+    columns: dict[str, Any] = {"search": peer.name, "cell_order": OWN_ORDER}
+    columns |= {name: getattr(first, name) for name in ("version", "temperature_start", "partners_read")}
+    columns |= working_set(case.n, 3, case.precision, place)
 
     def sample() -> Iterator[dict]:
         before = case.warmup + len(taken) * (1 + case.steps) + 1  # one of each sample is not timed
@@ -210,11 +205,8 @@ def _peer_entry(case: Config, place: Backend, peer: Peer) -> Entry:
         yield _timed(case, taken[-1].time_ms)
 
     def at_end() -> dict:
-        builds = sum(sample.builds for sample in taken)
-        return {
-            "temperature_end": taken[-1].temperature_end,
-            "steps_per_build": len(taken) * case.steps / max(builds, 1),
-        }
+        per_build = len(taken) * case.steps / max(sum(sample.builds for sample in taken), 1)
+        return {"temperature_end": taken[-1].temperature_end, "steps_per_build": per_build}
 
     return Entry(columns, sample, at_end)
 
