@@ -99,21 +99,20 @@ _WING = {
     "lists from the wide tree": Rung(VerletTree(), "wide tree, kept 16 steps"),
     "grid": Rung(Coherent(), "kept 64 steps, Hilbert"),
 }
-_CHANGES: tuple[tuple[str, str, dict[str, Any]], ...] = (  # name, the rung that it changes, the change
-    ("memory sorted", FIRST, {"reorder": md.Reorder("hilbert", md.Every(SORTED_EVERY))}),
-    ("rows of particles", "memory sorted", {"layout": None}),
-    ("linked, fused", "rows of particles", {"fused": True}),
-    ("cells sorted", "rows of particles", {"search": Coherent("hilbert"), "reorder": None}),
-    ("cells in rows", "cells sorted", {"search": Coherent("row")}),
-    ("neighbour lists", "cells in rows", {"search": Verlet("row", 0.3, 0.3)}),
-    ("rows of three", "neighbour lists", {"layout": "aos", "needs_device": True}),
-    ("lists, fused", "rows of three", {"fused": True}),
-    ("packed rows", "lists, fused", {"layout": None, "needs_device": True}),
-    ("pruned lists", "packed rows", {"search": Verlet("row")}),
-)
-_GAS = {FIRST: Rung(Linked(), layout="soa")}
-for _name, _over, _change in _CHANGES:
-    _GAS[_name] = _GAS[_over]._replace(over=_over, **({"needs_device": False} | _change))
+_SORTED, _LISTS = md.Reorder("hilbert", md.Every(SORTED_EVERY)), Verlet("row", 0.3, 0.3)
+_GAS = {
+    FIRST: Rung(Linked(), layout="soa"),
+    "memory sorted": Rung(Linked(), FIRST, "soa", _SORTED),
+    "rows of particles": Rung(Linked(), "memory sorted", reorder=_SORTED),
+    "linked, fused": Rung(Linked(), "rows of particles", reorder=_SORTED, fused=True),
+    "cells sorted": Rung(Coherent("hilbert"), "rows of particles"),
+    "cells in rows": Rung(Coherent("row"), "cells sorted"),
+    "neighbour lists": Rung(_LISTS, "cells in rows"),
+    "rows of three": Rung(_LISTS, "neighbour lists", "aos", needs_device=True),
+    "lists, fused": Rung(_LISTS, "rows of three", "aos", fused=True),
+    "packed rows": Rung(_LISTS, "lists, fused", fused=True, needs_device=True),
+    "pruned lists": Rung(Verlet("row"), "packed rows", fused=True),
+}
 RUNGS = {"wing": _WING, "gas": _GAS}  # no name is in both
 _NAMES = (*_WING, *_GAS)
 _WHAT = {"wing": "discs", "gas": "particles"}
@@ -254,13 +253,13 @@ def compared_with(table: pd.DataFrame) -> Mapping[str, str | None]:
     Returns:
         Name of each rung of the ladder, in order -> name of another, or None.
     """
-    rungs, measured, found = RUNGS[scene_of(table)], set(table["rung"]), {}
-    for name, rung in rungs.items():
-        over = rung.over
-        while over is not None and over not in measured:
-            over = rungs[over].over
-        found[name] = over
-    return found
+    rungs, measured = RUNGS[scene_of(table)], {None, *table["rung"]}
+
+    def nearest(name: str) -> str | None:
+        over: Any = rungs[name].over
+        return over if over in measured else nearest(over)
+
+    return {name: nearest(name) for name in rungs}
 
 
 def _note(table: pd.DataFrame) -> str:

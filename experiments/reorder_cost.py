@@ -66,8 +66,8 @@ class Config(TimedSettings):
 
     def __post_init__(self):
         super().__post_init__()
-        places = {"place": (*THREADS, *GPU), "memory": MEMORY}
-        self.check_known(places | {"ordering": sfc.orderings(3), "precision": PRECISIONS})
+        words = {"place": (*THREADS, *GPU), "memory": MEMORY}
+        self.check_known(words | {"ordering": sfc.orderings(3), "precision": PRECISIONS})
         self.check_least({"n": 64})
         self.check_above_zero({"filling_fraction": 0.45})
         places = [place for place in self.place if place in THREADS or self.backend == "cuda"]
