@@ -8,7 +8,7 @@ import pytest
 
 from experiments import interval
 from experiments.drawing.charts import draw
-from tests.experiments.runs import run
+from tests.experiments.runs import one, run
 
 
 def invented(cost: float, slope: float, intervals=(5, 10, 20, 40, 80, 160), runs=1) -> pd.DataFrame:
@@ -140,6 +140,15 @@ class TestInterval:
         names = {path.name for path in folder.iterdir()}
         assert {"interval.png", "summary.csv"} <= names
         assert "foreseen.png" not in names  # of fewer optima than four
+
+    def test_a_sample_starts_with_a_reorder_after_a_step_that_is_not_timed(self):
+        case = one(interval, n=(64,), filling_fraction=(0.2,), speed=(0.008,))
+        sim = interval._simulation(case, interval._Chosen())
+        for every in (3, 4):
+            start = sim.step
+            interval._after_reorder(sim, every, 2 * every)
+            assert sim.reordering.steps[-2:] == [start + 1, start + 1 + every]
+            assert sim.step == start + 1 + 2 * every
 
     @pytest.mark.parametrize(
         ("fields", "message"),
