@@ -52,8 +52,8 @@ from experiments.results.charts import (
 from md.backend import Backend
 from md.particles.arrays import ParticleArrays
 from md.search.lists.list_search import ListConfig
+from md.simulation import PRECISIONS
 
-PRECISIONS = ("float32", "float64")
 BASELINE, PEER_BESIDE = "linked", "verlet"
 FLOOR = "floor of memory"
 _CHECK_STEPS = 20  # after which a peer's positions and energy are compared with ours
