@@ -45,7 +45,7 @@ from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phase_columns, sample_of_steps
 from experiments.results import gains
-from experiments.results.answers import Answer, quoted, steps
+from experiments.results.answers import Comparison, largest_gain, pair_in_words, quoted
 from experiments.results.baselines import again, original
 from experiments.results.charts import DOTS, GAINS, Chart, Points, Scale, Summary
 from md.backend import Backend
@@ -115,7 +115,6 @@ _GAS = {
 }
 RUNGS = {"wing": _WING, "gas": _GAS}  # no name is in both
 _NAMES = (*_WING, *_GAS)
-_WHAT = {"wing": "discs", "gas": "particles"}
 
 
 @dataclass(frozen=True)
@@ -299,10 +298,21 @@ VIEWS = (
 )  # fmt: skip
 
 
-def answer(table: pd.DataFrame) -> Answer:
-    """Compare the fastest rungs with the first one, and name the largest single step, at the largest size."""
-    table = gains.with_rounds(table, ["n", "rung"])
-    return steps(table, "rung", compared_with(table), _WHAT[scene_of(table)])
+def _largest_step(rows: pd.DataFrame) -> str:
+    """Name the largest gain of a rung over the one that it is compared with."""
+    found = gains.gains_over(rows, ["n"], "rung", compared_with(rows))
+    if found.empty:
+        return ""
+    names = quoted((step := largest_gain(found))["rung"]), quoted(step["over"])
+    return f"the largest step is {pair_in_words(step, *names)}"
+
+
+answer = Comparison(
+    "rung", _first, "n", "At {n} {bodies}", heading="n {:,}".format, more=_largest_step,
+    prepare=lambda table: table.sort_values("n", ascending=False, kind="stable").assign(
+        bodies="particles" if scene_of(table) == "gas" else "discs"
+    ),
+)  # fmt: skip
 
 
 if __name__ == "__main__":

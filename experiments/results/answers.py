@@ -297,29 +297,6 @@ def one_run(rows: pd.DataFrame) -> str:
     return "" if several or rows["round"].nunique() < 2 else ONE_RUN
 
 
-def steps(table: pd.DataFrame, label: str, over: Mapping[str, str | None], what: str) -> Answer:
-    """Compare the fastest variants with the first one, and name the largest single gain, at the largest size.
-
-    Args:
-        table: of times; columns `n`, `label`, `run`, `round` and `time_ms`.
-        label: the column that names the variants.
-        over: name of a variant -> name of the one that it is compared with; None for none.
-        what: name of the particles: "discs".
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a column that is missing.
-    """
-    rows = table.sort_values("n", ascending=False, kind="stable")
-    found, more = gains.gains_over(headline(rows, "n"), ["n"], label, over), ""
-    if not found.empty:
-        largest = largest_gain(found)
-        names = quoted(largest[label]), quoted(largest["over"])
-        more = f"the largest step is {pair_in_words(largest, *names)}"
-    where, first = f"At {rows['n'].iloc[0]:,} {what}", table[label].iloc[0]
-    return compared(rows, label, [first], "n", where, lambda count: f"n {count:,}", more=more)
-
-
 def headline(rows: pd.DataFrame, *columns: str) -> pd.DataFrame:
     """Select the rows of one case: the largest number in each column, or the word that stands first.
 

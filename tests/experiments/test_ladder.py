@@ -182,6 +182,14 @@ def test_gains_over_the_first_rung_and_over_the_nearest_one_that_was_measured():
     assert pd.isna(of_gas.loc[FIRST, "over"])
 
 
+def test_the_answer_names_the_largest_step_at_the_largest_size():
+    small = rows(times=TIMES | {"grid": [[0.5] * 3] * 2}, n=256)
+    found = ladder.answer(pd.concat([small, rows()])).sentence
+    assert found.startswith("At 512 discs, grid is 4.00 ")
+    assert "; the largest step is reorder over no reorder 2.00" in found
+    assert ladder.answer(rows(times=GAS)).sentence.startswith("At 512 particles, ")
+
+
 def rows_of(figure) -> list[str]:
     return [label.get_text() for label in figure.axes[0].get_yticklabels()]
 
