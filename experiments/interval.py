@@ -189,16 +189,11 @@ def _in_shuffled_memory(sim: md.Simulation, steps: int) -> Iterator[dict]:
 
 def _simulation(case: Config, trigger: Any, search: str = "") -> md.Simulation:
     """Make a gas, and run a step."""
-    simulation = md.Simulation(
-        _gas(case.n, case.filling_fraction, case.speed, case.seed, case.backend),
-        SpringDashpot.from_restitution(1.0, CONTACT),
-        search=search or case.search,
-        dt=1.0,
-        reorder=None if trigger is None else md.Reorder(case.ordering, trigger),
-        backend=case.backend,
-        precision=case.precision,
-        fused=not search,
-    )
+    gas = _gas(case.n, case.filling_fraction, case.speed, case.seed, case.backend)
+    law = SpringDashpot.from_restitution(1.0, CONTACT)
+    common: dict[str, Any] = {"dt": 1.0, "backend": case.backend, "precision": case.precision}
+    common |= {"reorder": None if trigger is None else md.Reorder(case.ordering, trigger)}
+    simulation = md.Simulation(gas, law, search=search or case.search, fused=not search, **common)
     simulation.run(1, phases=False)
     return simulation
 

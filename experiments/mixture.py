@@ -15,7 +15,7 @@ two is noise.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 
@@ -93,15 +93,9 @@ def _baseline(searches: Sequence[str]) -> str:
 def _entry(case: Config, place: Backend, name: str) -> Entry:
     """Create a simulation with a search, check it, and return it ready to be sampled."""
     search, state = original(name), _start(case)
-    sim = md.Simulation(
-        state,
-        md.scenes.SHARED_LAW,
-        search=search,
-        dt=md.scenes.SHARED_DT,
-        backend=place,
-        precision=case.precision,
-        fused=md.search.search(search).capabilities.fusable,
-    )
+    fused = md.search.search(search).capabilities.fusable
+    common: dict[str, Any] = {"dt": md.scenes.SHARED_DT, "backend": place, "precision": case.precision}
+    sim = md.Simulation(state, md.scenes.SHARED_LAW, search=search, fused=fused, **common)
     sim.run(case.warmup, phases=False)
     on_grid = any(name not in TREES for name in case.search)
     reference = "linked" if on_grid and search != "linked" else "reflexive" if search == "lbvh" else "lbvh"

@@ -58,7 +58,6 @@ BASELINE, PEER_BESIDE = "linked", "verlet"
 FLOOR = "floor of memory"
 _CHECK_STEPS = 20  # after which a peer's positions and energy are compared with ours
 _FLOOR_REPEATS = 6  # an even number: then all arrays are back in their roles
-_BY = ["n", "filling_fraction", "precision"]
 OWN_ORDER = "its own"  # order of a peer's cells
 
 
@@ -215,16 +214,10 @@ def _simulation(case: Config, place: Backend, name: str, cell_order: str) -> md.
     kind: Any = md.search.SEARCHES[name]
     given = [cell_order] if kind.capabilities.moves_particles else []
     search = kind(*given, case.skin) if issubclass(kind, ListConfig) else kind(*given)
-    return md.Simulation(
-        _start(case),
-        md.scenes.SHARED_LAW,
-        search=search,
-        dt=md.scenes.SHARED_DT,
-        reorder=None if given else md.Reorder(cell_order, lambda step: step == 0),
-        backend=place,
-        precision=case.precision,
-        fused=search.capabilities.fusable,
-    )
+    reorder = None if given else md.Reorder(cell_order, lambda step: step == 0)
+    common: dict[str, Any] = {"dt": md.scenes.SHARED_DT, "backend": place, "precision": case.precision}
+    common |= {"fused": search.capabilities.fusable, "reorder": reorder}
+    return md.Simulation(_start(case), md.scenes.SHARED_LAW, search=search, **common)
 
 
 def _start(case: Config) -> md.State:
@@ -316,7 +309,7 @@ VIEWS = (
         GAINS, "n", "particles",
     ),
     Summary(
-        tuple(_BY), "name", _over, beside=("search", "cell_order"), prepare=_named,
+        ("n", "filling_fraction", "precision"), "name", _over, ("search", "cell_order"), prepare=_named,
         more={"giga_particle_steps_per_s": "1e-6 * n / value", "floor_ms": "median",
               "share_of_floor": "median", "steps_per_build": "median", "partners_read": "median",
               "age_steps": "max"},
