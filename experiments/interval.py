@@ -50,7 +50,6 @@ NEVER = 2**40  # steps
 _COMPARED = ("interval", "auto")  # kinds of rows
 _INVERSE = {"": "", "_low": "_high", "_high": "_low", "_median_of_rounds": "_median_of_rounds"}
 _INVERSE |= {"_lowest_round": "_highest_round", "_highest_round": "_lowest_round"}  # ends of 1 / gain
-_SELDOM = "seldom"  # once in a sample, or less
 _FEWEST_OPTIMA = 4  # that a figure compares with the prediction
 _CASE = ["n", "filling_fraction", "speed", "ordering", "search", "precision"]
 
@@ -395,7 +394,7 @@ def answer(table: pd.DataFrame) -> Answer:
         "best": "every {interval_best:,}".format_map,
         near: "{interval_best_from:,} to {interval_best_to:,}".format_map,
         "predicted": "every {interval_foreseen:,}".format_map,
-        "Decayed": lambda row: f"every {auto:,.0f}" if (auto := row["interval_auto"]) > 0 else _SELDOM,
+        "Decayed": lambda row: f"every {steps:,.0f}" if (steps := row["interval_auto"]) > 0 else "seldom",
         "its time over best": over,
     }
     row = found.to_dict("records")[0]
