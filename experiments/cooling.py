@@ -19,7 +19,7 @@ less energy. The rate is that of touching pairs, which has a bias of some percen
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ import pandas as pd
 import md
 from experiments.core import Axis, Settings, main
 from experiments.core.terminal import FEW_PARTICLES
-from experiments.results.answers import Answer, percent, rounded, rows_of, spread
+from experiments.results.answers import Answer, listed, percent, rounded, rows_of, spread
 from experiments.results.charts import LINES, MIDDLE, Chart, Points, Scale, Table
 from md.laws.spring_dashpot import LEAST_RESTITUTION
 from md.observe import kinetic_theory
@@ -43,7 +43,6 @@ MEASURES = {  # columns of `by_decade`, and their axes
     "flow_energy": Scale("energy of flow over uncorrelated", log=10, line=1),
 }
 _GROUP = ["n", "filling_fraction", "restitution"]
-_HEADING = "filling fraction and gas"
 
 
 @dataclass(frozen=True)
@@ -87,14 +86,15 @@ def measure(case: Config) -> Iterator[dict]:
     phi, e = case.filling_fraction, case.restitution
     contact_time = case.softness / kinetic_theory.collision_rate(phi, 1.0)
     dt = contact_time / case.steps_per_contact
-    law = md.laws.SpringDashpot.from_restitution(e, contact_time)
+    law = partial(md.laws.SpringDashpot.from_restitution, contact_time=contact_time)
+    simulate = partial(md.Simulation, search="verlet", dt=dt, backend=case.backend, fused=True)
     stepped = _stepped_restitution(e, case.steps_per_contact)
-    state = _thermalised(case, contact_time, dt)
-    sim = _simulation(state, law, dt, case.backend)
-    start = md.observe.temperature(state)
+    gas = simulate(md.scenes.cooling_gas(case.n, phi, 1.0, seed=case.seed, backend=case.backend), law(1.0))
+    gas.run(math.ceil(THERMALISING / kinetic_theory.collision_rate(phi, 1.0) / dt), phases=False)
+    sim = simulate(gas.state, law(e))
+    start = md.observe.temperature(gas.state)
     tau = kinetic_theory.cooling_time(phi, start, stepped)
-    end = tau * (10 ** (case.decades / 2) - 1)
-    times = tau * (np.geomspace(1, 1 + end / tau, case.observations) - 1)
+    times = tau * (np.geomspace(1, 10 ** (case.decades / 2), case.observations) - 1)
     for steps in np.unique(np.rint(times / dt).astype(np.int64)):
         if steps < sim.step:
             continue  # the contacts of the last observation were still counted
@@ -151,34 +151,16 @@ def homogeneity(state: md.State) -> dict[str, float]:
     }
 
 
-def _simulation(state: md.State, law: md.laws.SpringDashpot, dt: float, backend: str) -> md.Simulation:
-    return md.Simulation(state, law, search="verlet", dt=dt, backend=backend, fused=True)
-
-
-def _thermalised(case: Config, contact_time: float, dt: float) -> md.State:
-    """Create the gas in equilibrium at a temperature near 1."""
-    state = md.scenes.cooling_gas(
-        case.n, case.filling_fraction, temperature=1.0, seed=case.seed, backend=case.backend
-    )
-    law = md.laws.SpringDashpot.from_restitution(1.0, contact_time)
-    sim = _simulation(state, law, dt, case.backend)
-    duration = THERMALISING / kinetic_theory.collision_rate(case.filling_fraction, 1.0)
-    sim.run(math.ceil(duration / dt), phases=False)
-    return sim.state
-
-
 @lru_cache
 def _stepped_restitution(restitution: float, steps_per_contact: int) -> float:
     """Measure the restitution of head-on pairs with these steps, averaged over the offset of the contact."""
-    pairs, law = 64, md.laws.SpringDashpot.from_restitution(restitution, 1.0)
-    dt, speed = 1.0 / steps_per_contact, 0.05
-    box = md.Box((4.0, 4.0, 3.0 * pairs))
-    z = 3.0 * np.arange(pairs)
+    pairs, speed, dt = 64, 0.05, 1.0 / steps_per_contact
     gap = 1 + 2 * speed * dt * (1 + np.arange(pairs) / pairs)
-    left, right = (np.column_stack([1 + side * gap, np.ones(pairs), z]) for side in (0, 1))
-    vel = np.zeros((2 * pairs, 3))
-    vel[:pairs, 0], vel[pairs:, 0] = speed, -speed
-    sim = md.Simulation(md.State(np.vstack([left, right]), vel, box), law, dt=dt, backend="cpu")
+    sides = (np.column_stack([1 + side * gap, np.ones(pairs), 3.0 * np.arange(pairs)]) for side in (0, 1))
+    vel = np.repeat([[speed, 0.0, 0.0], [-speed, 0.0, 0.0]], pairs, axis=0)
+    state = md.State(np.vstack([*sides]), vel, md.Box((4.0, 4.0, 3.0 * pairs)))
+    law = md.laws.SpringDashpot.from_restitution(restitution, 1.0)
+    sim = md.Simulation(state, law, dt=dt, backend="cpu")
     sim.run(2 * steps_per_contact, phases=False)
     return float(np.abs(sim.state.by_id().vel[:, 0]).mean() / speed)
 
@@ -192,12 +174,6 @@ def fit(rows: pd.DataFrame) -> float:
     return float(rows["temperature_start"].iloc[0] ** -0.5 / slope)
 
 
-def _slope(rows: pd.DataFrame) -> float:
-    """Return tau as the slope of time over (T(0) / T)^(1/2), by least squares, as verdict T13 takes it."""
-    slowed = (rows["temperature_start"] / rows["temperature"]) ** 0.5
-    return float(np.polyfit(slowed, rows["time"], 1)[0])
-
-
 def by_decade(table: pd.DataFrame) -> pd.DataFrame:
     """Reduce the observations of each gas to a row for each decade of energy with three of them or more.
 
@@ -205,65 +181,60 @@ def by_decade(table: pd.DataFrame) -> pd.DataFrame:
         table: rows of `measure` with the columns of `_GROUP` and `repeat`.
 
     Returns:
-        For each gas, repeat and decade (1 for the first; its end belongs to it) the columns of `MEASURES`,
-        of which those of homogeneity are means, and are missing if the table has none; `observations`; and
-        `touching_pairs`, the sum over observations of the mean number counted.
+        For each gas, repeat and decade (1 for the first; its end belongs to it) the columns of `MEASURES`.
     """
     lost = np.log10((table["temperature_start"] / table["temperature"]).to_numpy(float))
     table = table.assign(decade=np.maximum(np.ceil(lost), 1).astype(int))
-    found, keys = [], [*_GROUP, "repeat", "decade"]
-    for key, hard in table[table["rate_times_contact_time"] < SOFTEST].groupby(keys, sort=False):
-        if len(hard) < 3:
-            continue
-        tau = _slope(hard) / hard["cooling_time_theory"].iloc[0]
-        rate = hard["collision_rate"].sum() / hard["collision_rate_theory"].sum()
-        contact_time = hard["rate_times_contact_time"] / hard["collision_rate_theory"]
-        values = {
-            "observations": len(hard),
-            "touching_pairs": (hard["collision_rate"] * contact_time * hard["n"] / 2).sum(),
-            "tau_over_theory": tau,
-            "rate_over_theory": rate,
-            "tau_over_theory_of_rate": tau * rate,
-        }
-        values |= {name: hard[name].mean() for name in MEASURES if name in hard}
-        found.append(dict(zip(keys, key, strict=True)) | values)
-    return pd.DataFrame(found, columns=None if found else [*keys, *MEASURES])
+    hard, keys = table[table["rate_times_contact_time"] < SOFTEST], [*_GROUP, "repeat", "decade"]
+    found = [
+        dict(zip(keys, key, strict=True)) | _measures(rows)
+        for key, rows in hard.groupby(keys, sort=False)
+        if len(rows) >= 3
+    ]
+    return pd.DataFrame(found, columns=[*keys, *MEASURES])
+
+
+def _measures(hard: pd.DataFrame) -> dict[str, float]:
+    """Return the measures of some observations of a gas.
+
+    tau is the slope of time over (T(0) / T)^(1/2), by least squares, as verdict T13 takes it. Those of
+    homogeneity are means.
+    """
+    slowed = (hard["temperature_start"] / hard["temperature"]) ** 0.5
+    tau = float(np.polyfit(slowed, hard["time"], 1)[0]) / hard["cooling_time_theory"].iloc[0]
+    rate = hard["collision_rate"].sum() / hard["collision_rate_theory"].sum()
+    ratios = {"tau_over_theory": tau, "rate_over_theory": rate, "tau_over_theory_of_rate": tau * rate}
+    return ratios | {name: hard[name].mean() for name in MEASURES if name not in ratios}
 
 
 def decades(table: pd.DataFrame) -> pd.DataFrame:
     """Return median, least and most over repeats of the measures of each gas and decade."""
-    found = by_decade(table)
-    measured = [name for name in MEASURES if name in found]
-    averaged = found.groupby([*_GROUP, "decade"], sort=False)[measured].agg(["median", "min", "max"])
-    averaged.columns = ["_".join(column) for column in averaged.columns]
-    return averaged.reset_index()
+    gases = by_decade(table).groupby([*_GROUP, "decade"], sort=False)
+    found = gases[[*MEASURES]].agg(["median", "min", "max"])
+    found.columns = found.columns.map("_".join)
+    return found.reset_index()
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
     """List the cooling time of each gas, over that of theory, and the decades of energy that it lost."""
-    gases = table.assign(left=table["temperature"] / table["temperature_start"]).groupby([*_GROUP, "repeat"])
-    found = gases[["cooling_time_theory"]].first().assign(tau=gases.apply(fit), left=gases["left"].min())
-    found = found.assign(over_theory=found["tau"] / found["cooling_time_theory"])
+    gases = table.groupby([*_GROUP, "repeat"])
+    found = gases[["cooling_time_theory", "temperature_start", "temperature"]].min()
+    found = found.assign(tau=gases.apply(fit)).eval("over_theory = tau / cooling_time_theory")
+    found["decades"] = -np.log10(found["temperature"] / found["temperature_start"])
     columns = {
         "repeats": ("tau", "size"), "cooling_time_median": ("tau", "median"),
         "over_theory_median": ("over_theory", "median"), "over_theory_least": ("over_theory", "min"),
-        "over_theory_most": ("over_theory", "max"), "decades": ("left", lambda left: -np.log10(left.min())),
+        "over_theory_most": ("over_theory", "max"), "decades": ("decades", "max"),
     }  # fmt: skip
     return found.groupby(_GROUP, sort=False).agg(**columns).reset_index()
 
 
 def _by_gas(table: pd.DataFrame) -> pd.DataFrame:
-    """Name the gas of each row by its filling fraction and by what else varies, the least restitution first.
-
-    So it is drawn if there are too many gases.
-    """
+    """Name the gas of each row by what varies, the least restitution first: drawn if there are too many."""
     table = table.sort_values("restitution", kind="stable")
-    several, sizes = table["restitution"].nunique() > 1, table["n"].nunique() > 1
-    names = [
-        f"{phi:.3g}" + (f", e = {e:g}" if several else "") + (f", n = {n}" if sizes else "")
-        for n, phi, e in zip(*(table[name] for name in _GROUP), strict=True)
-    ]
-    return table.assign(gas=names)
+    several = [name for name in _GROUP if table[name].nunique() > 1] or ["filling_fraction"]
+    words = {name: f"{name.replace('_', ' ')} " + table[name].astype(str) for name in several}
+    return table.assign(gas=pd.DataFrame(words).agg(listed, axis=1))
 
 
 def _over_time(table: pd.DataFrame) -> pd.DataFrame:
@@ -272,36 +243,35 @@ def _over_time(table: pd.DataFrame) -> pd.DataFrame:
     Each repeat has its own cooling time, so that its observations are at slightly different times: they
     are joined at the median.
     """
-    ratios, table = summary(table), _by_gas(table)
-    left = table["temperature"] / table["temperature_start"]
+    found, table = summary(table), _by_gas(table)
+    ends = found["over_theory_least"].min(), found["over_theory_most"].max()
     passed = table["time"] / table["cooling_time_theory"]
     number = table.groupby(["gas", "repeat"]).cumcount()
-    table = table.assign(left=left, over_law=left * (1 + passed) ** 2)
-    table = table.assign(passed=passed.groupby([table["gas"], number]).transform("median"))
-    ends = ratios["over_theory_least"].min(), ratios["over_theory_most"].max()
-    return table[table["passed"] > 0].assign(ratios=" to ".join(dict.fromkeys(map(rounded, ends))))
+    joined = passed.groupby([table["gas"], number]).transform("median")
+    table = table.assign(own=passed, passed=joined, ratios=" to ".join(dict.fromkeys(map(rounded, ends))))
+    return table[joined > 0]
 
 
-def _over_decades(table: pd.DataFrame) -> pd.DataFrame:
-    found = by_decade(table)
-    return _by_gas(found.reindex(columns=list(dict.fromkeys([*found, *MEASURES]))))
+def _filled(rows: pd.DataFrame) -> str:
+    return f"free cooling, {listed(map(percent, rows['filling_fraction'].unique()))} filled"
 
 
 _LAW = Scale("temperature over that at the start", log=10)
+_LEFT = "temperature / temperature_start"
 VIEWS = (
     Chart(
         "cooling", "Gases cool with {ratios} times the cooling time of theory", LINES,
-        (Points("left", values=_LAW), Points("over_law")),
+        (Points(_LEFT, values=_LAW), Points(f"{_LEFT} * (1 + own) ** 2")),
         Scale(r"time over $\tau$ of theory", "passed", log=10), Scale("temperature over Haff's law", line=1),
-        "gas", _HEADING, gaps=False, bounds=(Points("(1 + passed) ** -2.0", statistic=MIDDLE, values=_LAW),),
-        note="homogeneous cooling; dotted: Haff's law with Enskog's rate", prepare=_over_time,
+        "gas", "gas", gaps=False, bounds=(Points("(1 + passed) ** -2.0", statistic=MIDDLE, values=_LAW),),
+        prepare=_over_time,
+        note=lambda rows: f"{_filled(rows)}; dotted: Haff's law with Enskog's rate",
     ),
     Chart(
-        "decades",
-        r"In decade {decade} $\tau$ over theory is {value} with {best}, {of_worst} with {worst}", LINES,
-        tuple(Points(name, values=scale) for name, scale in MEASURES.items()),
-        Scale("decade of energy", "decade"), Scale(""), "gas", _HEADING, gaps=False,
-        prepare=_over_decades, note="free cooling by decades",
+        "decades", "In decade {decade} the slowest gas, {worst}, takes {of_worst} times the time of theory",
+        LINES, tuple(Points(name, values=scale) for name, scale in MEASURES.items()),
+        Scale("decade of energy", "decade"), Scale(""), "gas", "gas", gaps=False,
+        prepare=lambda table: _by_gas(by_decade(table)), note=lambda rows: f"{_filled(rows)}, by decades",
     ),
     Table("decades", decades),
     Table("summary", summary),
@@ -311,25 +281,22 @@ VIEWS = (
 def answer(table: pd.DataFrame) -> Answer:
     """Compare the cooling times with those of theory."""
     found = summary(table)
+    over = [f"over_theory_{end}" for end in ("median", "least", "most")]
     cells = {
-        "cooling time over theory": _over_theory,
+        "cooling time over theory": lambda row: spread(map(row.get, over)),
         "decades of energy": lambda row: rounded(row["decades"]),
         "gases": lambda row: row["repeats"],
     }
-    row = found.to_dict("records")[0]
+    first = found.iloc[0]
+    ratio, lost, gases = (cell(first) for cell in cells.values())
     off = (found["over_theory_median"] - 1).abs().max()
     sentence = (
-        f"At {percent(row['filling_fraction'])} filled and restitution {row['restitution']:g}, {row['n']:,} "
-        f"particles cool with {_over_theory(row)} times the cooling time of theory, over "
-        f"{rounded(row['decades'])} decades of energy in {row['repeats']} gases; over all {len(found)} "
-        f"cases the largest difference is {percent(off)}."
+        f"At {percent(first['filling_fraction'])} filled and restitution {first['restitution']:g}, "
+        f"{first['n']:,.0f} particles cool with {ratio} times the cooling time of theory, over {lost} "
+        f"decades of energy in {gases:.0f} gases; over all {len(found)} cases the largest difference is "
+        f"{percent(off)}."
     )
     return Answer(rows_of(found, _GROUP, cells), sentence)
-
-
-def _over_theory(row: dict) -> str:
-    """Format a cooling time over that of theory, with its range over gases."""
-    return spread(row[f"over_theory_{end}"] for end in ("median", "least", "most"))
 
 
 if __name__ == "__main__":
