@@ -219,7 +219,8 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     """List the cooling time of each gas, over that of theory, and the decades of energy that it lost."""
     gases = table.groupby([*_GROUP, "repeat"])
     found = gases[["cooling_time_theory", "temperature_start", "temperature"]].min()
-    found = found.assign(tau=gases.apply(fit)).eval("over_theory = tau / cooling_time_theory")
+    found["tau"] = gases.apply(fit)
+    found["over_theory"] = found["tau"] / found["cooling_time_theory"]
     found["decades"] = -np.log10(found["temperature"] / found["temperature_start"])
     columns = {
         "repeats": ("tau", "size"), "cooling_time_median": ("tau", "median"),

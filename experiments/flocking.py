@@ -19,8 +19,8 @@ the tree's search for pairs use one thread, ours all.
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
-from functools import lru_cache, partial
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise, product
 from typing import Any, ClassVar, NamedTuple
 
@@ -29,19 +29,27 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, main, save_table, values
+from experiments.core import Axis, TimedSettings, main, values
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_flight
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import whole_steps
+from experiments.measurement.step_times import sample_of_steps
 from experiments.peers.numpy_flock import numpy_flock_step
 from experiments.prediction.cache_models import MODELS, check_models, predicted
 from experiments.prediction.flocks import MAX_SPEED, RULES, STARTS, Aging, Flock, places, structure
 from experiments.results import gains
-from experiments.results.answers import Answer, compared, headline, largest_gain, pair_in_words, quoted
+from experiments.results.answers import (
+    Answer,
+    compared,
+    estimate,
+    headline,
+    largest_gain,
+    pair_in_words,
+    quoted,
+)
 from experiments.results.baselines import SHUFFLED, again, is_again
-from experiments.results.charts import DOTS, Chart, Points, Scale, Summary, View
+from experiments.results.charts import DOTS, Chart, Points, Scale, Summary, Table, View
 from md.backend import Backend
 from md.scenes.flock import SOURCE_DT
 from md.search.lists.list_search import ListConfig
@@ -51,15 +59,13 @@ FLOCK = ["n", "start", "rules", "precision", "age"]  # columns that identify a f
 RUNGS = ("naive", "scattered, shuffled", "coherent", "tiles")
 BEFORE = dict(zip(RUNGS, (None, *RUNGS), strict=False))  # rung -> the one before
 TWICE = "coherent"  # measured twice: the difference is noise
-PEERS = {"numpy": "numpy and cKDTree"}  # flag -> column `search` in tables
+PEER = "numpy and cKDTree"  # column `search` in tables
+PEER_MEMORIES = (SHUFFLED, "hilbert")
 TARGET = 5  # gain over a peer
 OWN = "its own"  # memory order of a search that sorts
 TENSOR = "tensor"
 MOST_NEIGHBOURS = 3.0  # times the median flock of a size: of others no gains are drawn
-SORTED = "hilbert"  # memory of a peer besides shuffled memory
 CHECKED_STEPS = {"float32": 1, "float64": 10}
-_STRUCTURE = ["neighbours_mean", "neighbours_largest", "order_parameter", "heading_correlation"]
-_STRUCTURE += ["clustering"]
 
 
 @dataclass(frozen=True)
@@ -107,7 +113,7 @@ class Config(TimedSettings):
     def __post_init__(self):
         super().__post_init__()
         self.check_known({
-            "start": STARTS, "rules": tuple(RULES), "precision": PRECISIONS, "peers": tuple(PEERS),
+            "start": STARTS, "rules": tuple(RULES), "precision": PRECISIONS, "peers": ("numpy",),
             "search": tuple(md.search.SEARCHES), "ordering": (SHUFFLED, *sfc.orderings(3)),
             "model": MODELS,
         })  # fmt: skip
@@ -117,27 +123,43 @@ class Config(TimedSettings):
             "steps": 1, "skin": 0,
         })  # fmt: skip
         self.check_particles(len(self.search) * len(self.ordering) + 2)
-        divided = [name for name in self.search if _takes_division(name)]
+        divided = [name for name, search in self.searches().items() if hasattr(search, "division")]
         if self.division != (0,) and not divided:
             raise ValueError(
                 f"--division {' '.join(map(str, self.division))} beside --search {' '.join(self.search)}; "
                 "allowed: 0, or with a search that has the parameter `division`"
             )
-        for search, division in product(divided, self.division):
-            _with_division(search, division)
-        limited = bool(self.peers) or TENSOR in self.search
-        on_cpu = self.backend == "cpu"
-        if limited and self.backend == "auto":
-            on_cpu = md.backend.get(self.backend).name == "cpu"
-        if self.peers and not on_cpu:
+        if self.peers or TENSOR in self.search:
+            self._check_device()
+
+    def _check_device(self) -> None:
+        """Raise for peers and searches that this device or precision does not have."""
+        device = md.backend.get("auto").name if self.backend == "auto" else self.backend
+        if self.peers and device != "cpu":
             raise ValueError("--peers run on the CPU, simulations on a GPU; take --backend cpu")
         if self.peers and "float64" not in values(self.precision) and isinstance(self.precision, tuple):
             raise ValueError("--peers are measured in float64; add --precision float64")
-        if TENSOR in self.search and (on_cpu or self.precision == ("float64",)):
+        if TENSOR in self.search and (device == "cpu" or self.precision == ("float64",)):
             raise ValueError(
-                f"--search {TENSOR} {'on a CPU' if on_cpu else 'in float64'}, where it is coherent's kernel; "
-                "allowed: in float32 on a GPU with tensor cores; leave it out"
+                f"--search {TENSOR} on a CPU, or in float64, is coherent's kernel; allowed: in float32 on a "
+                "GPU with tensor cores; leave it out"
             )
+
+    def searches(self) -> dict[str, Any]:
+        """Return name in tables -> configuration, of each search with each of its divisions.
+
+        Raises:
+            ValueError: a division that a search does not have.
+        """
+        found: dict[str, Any] = {}
+        for search in self.search:
+            kind: Any = md.search.SEARCHES[search]
+            if hasattr(kind, "division"):
+                names = {f"{search} division {k}" if k else search: k for k in self.division}
+                found |= {name: kind(division=k or None) for name, k in names.items()}
+            else:
+                found[search] = kind(skin=self.skin) if issubclass(kind, ListConfig) else kind()
+        return found
 
 
 QUICK = {"n": (2000,), "age": (0, 60), "order_age": 50, "search": ("naive", "scattered", "coherent", "tiles"),
@@ -145,144 +167,83 @@ QUICK = {"n": (2000,), "age": (0, 60), "order_age": 50, "search": ("naive", "sca
 MINUTES = 6  # the first case up to its first round, extrapolated
 
 
-class Kind(NamedTuple):
-    """Search in a memory order.
+class Memory(NamedTuple):
+    """Memory order of a flock.
 
     Attributes:
-        name: of search and memory, in tables and figures.
-        search: name of the search.
-        memory: shuffled, an ordering, or its own.
-        order_age: steps since the memory was sorted, at the start of a sample; None if it never was.
-        config: of the search.
+        ordering: shuffled, an ordering, or the search's own.
+        age: steps since the memory was sorted, at the start of a sample; None if it never was.
+        rows: (n,) rows of the state, first slot first.
     """
 
-    name: str
-    search: str
-    memory: str
-    order_age: int | None
-    config: Any
-
-
-def _takes_division(search: str) -> bool:
-    kind: Any = md.search.SEARCHES[search]
-    return "division" in {parameter.name for parameter in fields(kind)}
-
-
-def _with_division(search: str, division: int) -> Any:
-    kind: Any = md.search.SEARCHES[search]
-    return kind(division=division or None)
-
-
-def _kinds(case: Config) -> list[Kind]:
-    """List each search with each of its options in each memory order."""
-    found = []
-    for search in case.search:
-        if search == "naive" and case.n > case.naive_up_to:
-            continue
-        kind: Any = md.search.SEARCHES[search]
-        configs = {search: kind(skin=case.skin) if issubclass(kind, ListConfig) else kind()}
-        if _takes_division(search):
-            configs = {
-                f"{search} division {k}" if k else search: _with_division(search, k) for k in case.division
-            }
-        for name, config in configs.items():
-            if search == "naive":
-                found.append(Kind(name, search, SHUFFLED, None, config))
-            elif kind.capabilities.moves_particles:
-                found.append(Kind(name, search, OWN, None, config))
-            else:
-                found += [
-                    Kind(f"{name}, {_memory(order, age)}", search, order, age, config)
-                    for order in case.ordering
-                    for age in _order_ages(case, order)
-                ]
-    return found
-
-
-def _order_ages(case: Config, order: str) -> list[int | None]:
-    if order == SHUFFLED:
-        return [None]
-    return [0] if case.age < case.order_age else [0, case.order_age]
-
-
-def _memory(order: str, age: int | None) -> str:
-    return order if age is None else f"{order} fresh" if age == 0 else f"{order} {age} steps old"
-
-
-class _Aged:
-    """Flock at an age, in each memory order."""
-
-    def __init__(self, case: Config):
-        aging = _aging(case)
-        before: dict[str, np.ndarray] = {}
-        orders = [order for order in case.ordering if order != SHUFFLED]
-        if orders and case.age >= case.order_age:
-            young = aging.at(case.age - case.order_age)
-            before = {order: places(young, order, aging.flock.law.cutoff, case.seed) for order in orders}
-        self.state = aging.at(case.age)
-        self.columns = structure(self.state, aging.flock.law.cutoff)._asdict()
-        now = {order: places(self.state, order, aging.flock.law.cutoff, case.seed) for order in orders}
-        self._rows = {0: now, case.order_age: before}
-        self.shuffled = np.random.default_rng([case.seed, 5]).permutation(case.n)
-
-    def in_memory_of(self, kind: Kind) -> md.State:
-        """Return the state in a memory order."""
-        if kind.order_age is None:
-            return self.state.take(self.shuffled)
-        return self.state.take(self._rows[kind.order_age][kind.memory])
-
-
-_agings: dict[tuple, Aging] = {}  # of the last flock, to be aged further by the next case
-
-
-def _aging(case: Config) -> Aging:
-    """Return a flock that is young enough: the one of the case before, or a new one."""
-    flock = Flock(case.n, case.start, case.rules, case.seed)
-    key = flock, case.backend, case.precision
-    youngest = max(0, case.age - case.order_age)
-    if key not in _agings or _agings[key].age > youngest:
-        _agings.clear()
-        _agings[key] = Aging(flock, case.backend, case.precision)
-    return _agings[key]
+    ordering: str
+    age: int | None
+    rows: np.ndarray
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     """Yield the rounds from `begin` on: the mean time of a sample's steps."""
     place = md.backend.get(case.backend)  # one backend for all: its count of recorded graphs covers all
-    aged, entries = _Aged(case), []
-    reference = _reference(case, place, aged)
     flock = Flock(case.n, case.start, case.rules, case.seed)
-    for kind in _kinds(case):
-        for name in (kind.name, again(kind.name)) if kind.name == TWICE else (kind.name,):
-            simulation = flock.simulation(aged.in_memory_of(kind), kind.config, place, case.precision)
-            if not getattr(simulation.search, "uses_tensor_cores", True):
-                print(f"{name} is left out: in {case.precision} on this device it has no tensor cores",
-                      file=sys.stderr)  # fmt: skip
-                continue
-            entries.append(_entry(case, aged, kind, name, simulation, reference))
-    if case.precision == "float64":
-        for flag, memory in product(case.peers, (SHUFFLED, SORTED)):
-            entries.append(_peer(case, place, aged, reference, PEERS[flag], memory))
+    aging = Aging(flock, case.backend, case.precision)
+    young, state = aging.at(max(0, case.age - case.order_age)), aging.at(case.age)
+    sort = partial(places, cutoff=flock.law.cutoff, seed=case.seed)
+    shuffled = Memory(SHUFFLED, None, np.random.default_rng([case.seed, 5]).permutation(case.n))
+    ages = {0: state} | ({case.order_age: young} if case.age >= case.order_age else {})
+    memories = {SHUFFLED: shuffled} if SHUFFLED in case.ordering else {}
+    for ordering, (age, flying) in product(case.ordering, ages.items()):
+        if ordering != SHUFFLED:
+            words = f"{ordering} {age} steps old" if age else f"{ordering} fresh"
+            memories[words] = Memory(ordering, age, sort(flying, ordering))
+    measured = structure(state, flock.law.cutoff)._asdict()
+    simulate = partial(flock.simulation, backend=place, precision=case.precision)
+    right = {name: _stepped(simulate(state, name)) for name in ("scattered", "coherent")}
+
+    def checked(columns: dict, found: md.State) -> dict:
+        """Compare with another search after the same steps, and add what all cases of the flock share."""
+        other = right["coherent" if columns["search"] == "scattered" else "scattered"]
+        what = f"{columns['name']} after {CHECKED_STEPS[case.precision]} steps"
+        differ = check_flight(what, found, other, case.precision, measured["neighbours_mean"])
+        return columns | measured | {"boids_that_differ": differ}
+
+    entries = []
+    for name, search, memory in _kinds(case, memories, shuffled):
+        simulation = simulate(state.take(memory.rows), search)
+        if not getattr(simulation.search, "uses_tensor_cores", True):
+            print(f"{name} is left out: in {case.precision} on this device it has no tensor cores",
+                  file=sys.stderr)  # fmt: skip
+            continue
+        searched = again(search.name) if is_again(name) else search.name
+        columns = {"name": name, "search": searched, "memory": memory.ordering}
+        entries.append(_entry(case, simulation, memory, partial(checked, columns)))
+    for ordering in PEER_MEMORIES if case.peers and case.precision == "float64" else ():
+        rows = shuffled.rows if ordering == SHUFFLED else sort(state, ordering)
+        columns = {"name": f"{PEER}, {ordering}", "search": PEER, "memory": ordering}
+        entries.append(_peer(flock, state.take(rows), place, partial(checked, columns)))
     yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
 
 
-def _reference(case: Config, place: Backend, aged: _Aged) -> Callable[[str], md.State]:
-    """Return a function of a search: the state after the checked steps, by another search."""
-
-    @lru_cache
-    def after_steps(search: str) -> md.State:
-        flock = Flock(case.n, case.start, case.rules, case.seed)
-        simulation = flock.simulation(aged.state, search, place, case.precision)
-        simulation.run(CHECKED_STEPS[case.precision], phases=False)
-        return simulation.state
-
-    return lambda search: after_steps("coherent" if search == "scattered" else "scattered")
+def _stepped(simulation: md.Simulation) -> md.State:
+    """Return the state after the checked steps."""
+    simulation.run(CHECKED_STEPS[simulation.config.precision], phases=False)
+    return simulation.state
 
 
-def _entry(
-    case: Config, aged: _Aged, kind: Kind, name: str, simulation: md.Simulation,
-    reference: Callable[[str], md.State],
-) -> Entry:  # fmt: skip
+def _kinds(case: Config, memories: dict[str, Memory], shuffled: Memory) -> Iterator[tuple[str, Any, Memory]]:
+    """Yield name, configuration and memory of each search in each memory order."""
+    for name, search in case.searches().items():
+        if search.name == "naive":
+            if case.n <= case.naive_up_to:
+                yield name, search, shuffled
+        elif search.capabilities.moves_particles:
+            for twice in (name, again(name)) if name == TWICE else (name,):
+                yield twice, search, shuffled._replace(ordering=OWN)
+        else:
+            for words, memory in memories.items():
+                yield f"{name}, {words}", search, memory
+
+
+def _entry(case: Config, simulation: md.Simulation, memory: Memory, checked: Callable) -> Entry:
     """Check a simulation, and return it ready to be sampled."""
     particles = simulation.system.particles
     start = [array.copy() for array in (particles.pos, particles.vel, particles.id)]
@@ -292,69 +253,30 @@ def _entry(
             array[...] = first
         simulation.search.reset()
 
-    steps = CHECKED_STEPS[case.precision]
-    simulation.run(steps, phases=False)
-    what = f"search {kind.name!r} after {steps} steps"
-    crowd = aged.columns["neighbours_mean"]
-    differ = check_flight(what, simulation.state, reference(kind.search), case.precision, crowd)
+    columns = checked(_stepped(simulation))
     restart()
-    columns = {
-        "name": name,
-        "search": again(kind.search) if is_again(name) else kind.search,
-        "memory": kind.memory,
-        **aged.columns,
-        "boids_that_differ": differ,
-        **_predicted(case, kind, simulation),
-        **working_set(case.n, 3, case.precision, simulation.backend),
-    }
+    if case.n <= case.predicted_up_to and columns["search"] != "naive":
+        reads = simulation.accesses()
+        columns["partners_read"] = len(reads.reads) / case.n
+        for row in predicted(reads, (case.model,), (case.cache,)):  # none if the capacity does not fit
+            columns |= {name: row[name] for name in ("model", "cache_particles", "hit_ratio")}
+    aged = {} if memory.age is None else {"order_age_steps": memory.age + 1 + case.steps}
 
     def sample() -> Iterator[dict]:
         restart()
-        simulation.run(1, phases=False)  # loads the caches again after other cases
-        ms = whole_steps(simulation, case.steps)
-        sorted_ago = {} if kind.order_age is None else {"order_age_steps": kind.order_age + 1 + case.steps}
-        yield sorted_ago | {"time_ms": ms / case.steps, "sample_ms": ms}
+        yield aged | sample_of_steps(simulation, case.steps)
 
-    return Entry(columns, sample)
+    return Entry(columns | working_set(case.n, 3, case.precision, simulation.backend), sample)
 
 
-def _predicted(case: Config, kind: Kind, simulation: md.Simulation) -> dict:
-    """Return the columns of the reads of the force kernel, and of their hits in a cache."""
-    if case.n > case.predicted_up_to or kind.search == "naive":
-        return {}
-    reads = simulation.accesses()
-    found = {"partners_read": len(reads.reads) / case.n}
-    for row in predicted(reads, (case.model,), (case.cache,)):  # none if the capacity does not fit the model
-        found |= {name: row[name] for name in ("model", "cache_particles", "hit_ratio")}
-    return found
-
-
-def _peer(
-    case: Config, place: Backend, aged: _Aged, reference: Callable[[str], md.State], peer: str, memory: str
-) -> Entry:  # fmt: skip
-    """Check the same rules in numpy, and return them ready to be sampled over one step.
-
-    Args:
-        case: settings.
-        place: backend of the stopwatch.
-        aged: the flock.
-        reference: of `_reference`.
-        peer: name in tables.
-        memory: shuffled, or an ordering.
-    """
-    flock, state = Flock(case.n, case.start, case.rules, case.seed), aged.state
-    rows = aged.shuffled if memory == SHUFFLED else places(state, memory, flock.law.cutoff, case.seed)
-    state = state.take(rows)
+def _peer(flock: Flock, state: md.State, place: Backend, checked: Callable) -> Entry:
+    """Check the same rules in numpy, and return them ready to be sampled over one step."""
     lengths = np.array(state.box.lengths)
     take = partial(numpy_flock_step, lengths=lengths, law=flock.law, max_speed=MAX_SPEED, dt=SOURCE_DT)
-    pos, vel = state.pos, state.vel
-    for _ in range(CHECKED_STEPS[case.precision]):
-        pos, vel = take(pos, vel)
-    name = f"{peer}, {memory}"
-    what = f"{name} after {CHECKED_STEPS[case.precision]} steps"
-    found = md.State(pos, vel, state.box, state.id)
-    crowd = aged.columns["neighbours_mean"]
-    differ = check_flight(what, found, reference("coherent"), case.precision, crowd)
+    moved = state.pos, state.vel
+    for _ in range(CHECKED_STEPS["float64"]):
+        moved = take(*moved)
+    columns = checked(md.State(*moved, state.box, state.id))
 
     def sample() -> Iterator[dict]:
         pos, vel = take(state.pos, state.vel)
@@ -362,119 +284,93 @@ def _peer(
             take(pos, vel)
         yield {"time_ms": elapsed[0], "sample_ms": elapsed[0]}
 
-    columns = {"name": name, "search": peer, "memory": memory, **aged.columns}
-    columns |= {"boids_that_differ": differ, **working_set(case.n, 3, case.precision, place)}
-    return Entry(columns, sample, threads=1)
-
-
-def rungs(table: pd.DataFrame) -> pd.DataFrame:
-    """Compute the gain of each rung of B1 over the one before, in each flock."""
-    return gains.gains_over(table, FLOCK, "name", BEFORE)
-
-
-def memory_gains(table: pd.DataFrame) -> pd.DataFrame:
-    """Compute the gain of each search in sorted memory over the same search in shuffled memory."""
-    return gains.gains_over(table, FLOCK, "name", _in_shuffled(table))
+    return Entry(columns | working_set(len(state), 3, "float64", place), sample, threads=1)
 
 
 def _in_shuffled(table: pd.DataFrame) -> dict[str, str]:
-    return {name: f"{name.split(',')[0]}, {SHUFFLED}" for name in table["name"].unique()}
+    """Name the same search in shuffled memory; name of a search in a memory order -> that name."""
+    names = table.loc[table["search"] != PEER, "name"].unique()
+    return {name: f"{name.split(',')[0]}, {SHUFFLED}" for name in names}
 
 
-def over_peer(table: pd.DataFrame, peer: str) -> pd.DataFrame:
-    """Compute the gain of each search over a peer in the peer's faster memory, in each flock."""
-    names = list(table.loc[table["search"] == peer, "name"].unique())
+def _over_peer(table: pd.DataFrame) -> pd.DataFrame:
+    """Compute the gain of each search over the peer in the peer's faster memory, in each flock."""
+    names = [f"{PEER}, {ordering}" for ordering in PEER_MEMORIES]
     return gains.gains_over_fastest(table, FLOCK, "name", names)
 
 
-def _over_peers(table: pd.DataFrame) -> list[str]:
-    """Compare the fastest search of each flock with the faster memory of each peer in words."""
-    lines, text = [], "{n:,} boids, {precision}, {state}: {name} {centre:.3g} ({low:.3g} to {high:.3g})"
-    for ratios in (over_peer(table, peer) for peer in PEERS.values()):
-        shown = with_state(ratios.join(gains.bounds(ratios, "gain")))
-        for _, rows in shown.groupby(["n", "precision", "state"], sort=False):
-            best = rows.iloc[int(rows["centre"].to_numpy().argmax())]
-            lines.append(f"{text.format(**best)} times as fast as {best['over']} (target: {TARGET})")
-    return lines
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """Average over runs each search in each memory order: its time, structure and gains.
+
+    A rung of B1 has its gain over the rung before, another search that over the same in shuffled memory
+    (`over` names it). Gains over the peer are those over its faster memory.
+    """
+    means = ("neighbours_mean", "neighbours_largest", "order_parameter", "heading_correlation", "clustering",
+             "partners_read", "hit_ratio", "order_age_steps")  # fmt: skip
+    more = {"ns_per_boid": "1e6 * value / n"} | dict.fromkeys(means, "mean")
+    found = Summary(tuple(FLOCK), "name", more=more).table(table)
+    steps = gains.gains_over(table, FLOCK, "name", _in_shuffled(table) | BEFORE)
+    for ratios in (steps.drop(columns=["runs", "rounds"]), gains.named(_over_peer(table), "numpy")):
+        if not ratios.empty:
+            found = found.merge(ratios, on=[*FLOCK, "name"], how="left")
+    return found
 
 
-def with_state(table: pd.DataFrame) -> pd.DataFrame:
-    """Add the column `state`: start, rules and age of a flock, for legends."""
-    starts = table["start"] + (", " + table["rules"] if table["rules"].nunique() > 1 else "")
-    states = starts + ", " + table["age"].astype(str) + " steps"
-    return table.assign(state=states.str.replace("_", " "))
+def shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Add columns for figures; the memory orders of a search stand together.
+
+    Returns:
+        The table with `state`: start, rules and age of the flock; and `panel`, its size, and its start if
+        there are several.
+    """
+    rules = ", " + table["rules"] if table["rules"].nunique() > 1 else ""
+    states = table["start"] + rules + ", " + table["age"].astype(str) + " steps"
+    starts = ", " + table["start"] if table["start"].nunique() > 1 else ""
+    panels = table["n"].map("{:,} boids".format) + starts
+    search = pd.factorize(table["name"].str.split(",").str[0])[0]
+    rows = table.assign(state=states.str.replace("_", " "), panel=panels)
+    return rows.iloc[np.argsort(search, kind="stable")]
 
 
-def comparable(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+def comparable(table: pd.DataFrame) -> pd.DataFrame:
     """Leave out flocks in which a boid has far more neighbours than in others: gains of another regime.
 
     Args:
         table: with columns `neighbours_mean` and those of `FLOCK`.
 
     Returns:
-        The other rows, and a line which names the flocks that are left out; empty if none is.
+        The other rows, with the column `left_out`: a line which names the flocks that are left out, or empty.
     """
-    mean = table.groupby(FLOCK)["neighbours_mean"].transform("mean")
-    is_dense = mean > MOST_NEIGHBOURS * mean.groupby(table["n"]).transform("median")
-    states = with_state(table[is_dense])["state"].unique()
-    note = f"among the times and in the table only, for its many neighbours: {'; '.join(states)}"
-    return table[~is_dense], note if len(states) else ""
-
-
-SUMMARY = Summary(
-    tuple(FLOCK), "name",
-    more={"ns_per_boid": "1e6 * value / n",
-          **dict.fromkeys([*_STRUCTURE, "partners_read", "hit_ratio", "order_age_steps"], "mean")},
-)  # fmt: skip
-
-
-def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Average over runs each search in each memory order: its time, structure and gain over the peers."""
-    found = SUMMARY.table(table)
-    for flag, peer in PEERS.items():
-        ratios = over_peer(table, peer)
-        if not ratios.empty:
-            found = found.merge(gains.named(ratios, flag), on=[*FLOCK, "name"], how="left")
-    return found
-
-
-def _shown(table: pd.DataFrame) -> pd.DataFrame:
-    """Add the state of a flock and the heading of its panel; searches in memory orders stand together."""
-    if table.empty:
-        return table
-    several = ", " + table["start"] if table["start"].nunique() > 1 else ""
-    search = table["name"].str.split(",").str[0]
-    rows = with_state(table).assign(panel=table["n"].map("{:,} boids".format) + several)
-    return rows.iloc[np.argsort(pd.factorize(search)[0], kind="stable")]
-
-
-def _compared(ratios: Callable[[pd.DataFrame], pd.DataFrame], table: pd.DataFrame) -> pd.DataFrame:
-    """Return what a figure of gains shows, which is none of a single dot, with lines on what is left out."""
-    rows, note = comparable(table)
-    old, young = rows[rows["name"].str.endswith("steps old")], ""
-    if len(old) and set(rows["age"]) - set(old["age"]):
-        young = "no mark where a flock is younger than the order"
-    dots = ratios(rows)["precision"].value_counts()
-    return _shown(rows[rows["precision"].map(dots) > 1]).assign(left_out=note, young=young)
-
-
-def _with_hits(table: pd.DataFrame) -> pd.DataFrame:
-    return _shown(table[table["hit_ratio"].notna()]) if "hit_ratio" in table else table.iloc[:0]
+    rows = shown(table)
+    mean = rows.groupby(FLOCK)["neighbours_mean"].transform("mean")
+    is_dense = mean > MOST_NEIGHBOURS * mean.groupby(rows["n"]).transform("median")
+    states = "; ".join(rows.loc[is_dense, "state"].unique())
+    note = f"among the times and in the table only, for its many neighbours: {states}" if states else ""
+    return rows[~is_dense].assign(left_out=note)
 
 
 def _neighbours(rows: pd.DataFrame) -> dict[str, str]:
     """Name states with the neighbours of a boid: the mean, and the most, in the largest flocks."""
     largest = rows[rows["n"] == rows.groupby("state")["n"].transform("max")]
     found = largest.groupby("state")[["neighbours_mean", "neighbours_largest"]].mean()
-    return {
-        str(state): f"{state}\n{mean:.0f} neighbours, at most {most:.0f}"
-        for state, mean, most in found.itertuples(name=None)
-    }
+    words = "{}\n{:.0f} neighbours, at most {:.0f}".format
+    return {str(row[0]): words(*row) for row in found.itertuples()}
 
 
-def _notes(*columns: str) -> Callable[[pd.DataFrame], str]:
-    """Return the function that joins those texts of rows which are not empty."""
-    return lambda rows: "\n".join(filter(None, (rows[name].iloc[0] for name in columns)))
+def _note(rows: pd.DataFrame, *lines: str) -> str:
+    """Join precision, lines, and which flocks are left out."""
+    return "\n".join(filter(None, (rows["precision"].iloc[0], *lines, rows["left_out"].iloc[0])))
+
+
+def _with_peer(rows: pd.DataFrame) -> str:
+    """Name the precision, and the gain of the fastest search of each flock over the peer's faster memory."""
+    lines, ratios = [rows["precision"].iloc[0]], shown(_over_peer(rows))
+    for _, flock in ratios.groupby(["n", "state"], sort=False):
+        best = largest_gain(flock)
+        where = f"{best['n']:,} boids, {best['precision']}, {best['state']}"
+        gain = f"{best['name']} {estimate(best, 'gain')} times as fast as {best['over']}"
+        lines.append(f"{where}: {gain} (target: {TARGET})")
+    return "\n".join(lines)
 
 
 PANELS: dict[str, Any] = {
@@ -482,33 +378,29 @@ PANELS: dict[str, Any] = {
     "panels": "panel", "heading": "{panel}",
 }  # fmt: skip
 VIEWS: tuple[View, ...] = (
-    lambda table, out: save_table(summary(table), out, "summary"),
-    lambda table, out: save_table(rungs(table), out, "rungs"),
-    lambda table, out: save_table(memory_gains(table), out, "memory"),
+    Table("summary", summary),
     Chart(
         "times_{precision}", "{state}: {best} takes {value} ns a boid and step",
         points=Points("time_ms", scale="1e6 / n"), values=Scale("time per boid and step (ns)", log=10),
-        words=_neighbours, note=lambda rows: "\n".join([rows["precision"].iloc[0], *_over_peers(rows)]),
-        prepare=_shown, **PANELS,
+        words=_neighbours, note=_with_peer, prepare=shown, **PANELS,
     ),
     Chart(
         "rungs_{precision}", "{state}: a step of {best} is {value} times as fast as the rung before",
         points=Points("time_ms", pairs=BEFORE, compared="name"),
-        values=Scale("gain of a step", log=10, line=1),
-        words={rung: f"{rung}\nover {before}" for before, rung in pairwise(RUNGS)},
-        note=_notes("precision", "left_out"), prepare=partial(_compared, rungs), **PANELS,
+        values=Scale("gain of a step", log=10, line=1), note=_note, prepare=comparable,
+        words={rung: f"{rung}\nover {before}" for before, rung in pairwise(RUNGS)}, **PANELS,
     ),
     Chart(
         "memory_{precision}", "{state}: {best} is {value} times as fast as in shuffled memory",
         points=Points("time_ms", pairs=_in_shuffled, compared="name"),
-        values=Scale("gain of a step over shuffled memory", log=10, line=1),
-        note=_notes("precision", "young", "left_out"), prepare=partial(_compared, memory_gains), **PANELS,
+        values=Scale("gain of a step over shuffled memory", log=10, line=1), prepare=comparable,
+        note=lambda rows: _note(rows, "no mark where a flock is younger than the order"), **PANELS,
     ),
     Chart(
         "misses_{precision}", "{state}: {best} misses {value} of its reads",
         points=Points("1 - hit_ratio"), values=Scale("predicted misses, share of all reads", log=10),
         note="reads of the force kernel, cache `{model}` of {cache_particles} particles; {precision}",
-        prepare=_with_hits, **PANELS,
+        prepare=lambda table: shown(table).dropna(subset="hit_ratio"), needs="hit_ratio", **PANELS,
     ),
 )  # fmt: skip
 
@@ -516,13 +408,12 @@ VIEWS: tuple[View, ...] = (
 def answer(table: pd.DataFrame) -> Answer:
     """Compare the fastest searches with the naive one, or with shuffled memory, and name the best order."""
     rows = headline(table, "n", "start", "rules", "precision")
-    first = rows.iloc[0]
+    first, more = rows.iloc[0], ""
     at = rows[rows["age"] == first["age"]]
     baseline = [name for name in RUNGS[:2] if name in set(at["name"])][:1]
-    worth = memory_gains(at[~at["search"].isin(PEERS.values())])
-    more = ""
-    if not worth.empty:
-        row = largest_gain(worth)
+    ordered = gains.gains_over(at, FLOCK, "name", _in_shuffled(at))
+    if not ordered.empty:
+        row = largest_gain(ordered)
         more = f"the best memory order is {pair_in_words(row, quoted(row['name']), quoted(row['over']))}"
     where = f"At {first['n']:,} boids of {first['age']:,} steps ({first['precision']})"
     return compared(rows, "name", baseline, "age", where, lambda age: f"age {age:,}", more=more)
