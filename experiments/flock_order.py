@@ -16,23 +16,24 @@ A step lasts 0.2 time units. All rules are increments of velocity a step.
 """
 
 import math
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from textwrap import wrap
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from experiments.core import Axis, Settings, figures, main, save_table
+from experiments.core import Axis, Settings, figures, main
 from experiments.core.terminal import FEW_PARTICLES
-from experiments.drawing.film import WITHOUT, can_film, film
+from experiments.drawing.film import film_or_say
 from experiments.drawing.headings import Headings
 from experiments.prediction.flocks import RULES, SOURCE_DENSITY, STARTS, Aging, Flock, densest, structure
-from experiments.results.answers import Answer, listed, rounded, rows_of
-from experiments.results.charts import LINES, Chart, Points, Scale, View
+from experiments.results.answers import Answer, case_in_words, listed, rounded, rows_of
+from experiments.results.charts import LINES, Chart, Points, Scale, Table, View
 from md import State
 from md.simulation import PRECISIONS
 
@@ -47,6 +48,11 @@ THRESHOLDS = (
 LETTERS = 44  # in a line of a panel's title
 ACROSS = 2  # panels in a row of the still
 RATE = 12.0  # pictures of the film a second
+CONDITIONS = {
+    "aligned": f"heading_correlation >= {ALIGNED}",
+    "clustered": f"clustering >= {CLUSTERED}",
+    "clumped": f"nearest_over_random < {CLUMPED}",
+}
 _CASE = ["dim", "rules", "start", "density", "n"]
 _MEASURES = {
     "neighbours_mean": Scale("mean number of neighbours", ends=(0, None)),
@@ -118,15 +124,14 @@ def measure(case: Config) -> Iterator[dict]:
 
 def _picture(case: Config, state: State, step: int, cutoff: float) -> Iterator[dict]:
     """Yield a row for each boid in a window of the plane, or of a slab a cutoff thick at the densest cell."""
-    pos, lengths = state.pos, np.array(state.box.lengths)
-    side, middle = float(lengths[0]), densest(state, cutoff)
+    pos, lengths, middle = state.pos, np.array(state.box.lengths), densest(state, cutoff)
+    side, is_near = float(lengths[0]), np.full(len(pos), True)
     if case.dim == 3:
         pos = np.mod(pos + lengths / 2 - middle, lengths)  # a periodic box has no middle
-        pos = pos[:, :2] + np.where(np.abs(pos[:, 2:] - lengths[2] / 2) < cutoff / 2, 0, np.nan)
-    near = int(np.isfinite(pos[:, 0]).sum())
-    window = side * min(1.0, math.sqrt(case.shown / max(1, near)))
-    at = pos - (0.0 if case.dim == 2 else (side - window) / 2)
-    inside = ((at >= 0) & (at < window)).all(axis=1)  # false for NaN
+        is_near = np.abs(pos[:, 2] - lengths[2] / 2) < cutoff / 2
+    window = side * min(1.0, math.sqrt(case.shown / max(1, int(is_near.sum()))))
+    at = pos if case.dim == 2 else pos[:, :2] - (side - window) / 2
+    inside = is_near & ((at >= 0) & (at < window)).all(axis=1)
     corner = np.mod(middle[:2] - window / 2, side) if case.dim == 3 else np.zeros(2)
     picture = {
         "window": window,
@@ -141,10 +146,55 @@ def _picture(case: Config, state: State, step: int, cutoff: float) -> Iterator[d
         yield {"what": "boid", "step": step} | at_boid | picture
 
 
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """List for each flock its structure at the end (median over repeats), and since when there are flocks.
+
+    Args:
+        table: with rows of observations.
+
+    Returns:
+        A row for each flock. `is_aligned`, `is_clustered` and `is_clumped` tell whether a condition holds at
+        the end; `aligned_since_step`, `clustered_since_step` and `clumped_since_step` are the first
+        observation from which on it is as at the end; None if it never held.
+    """
+    rows = []
+    for key, part in table[table["what"] == "structure"].groupby(_CASE, sort=False):
+        middle = part.groupby("step")[[*_MEASURES, "neighbours_largest"]].median()
+        row = dict(zip(_CASE, key, strict=True))
+        row |= {"steps": int(middle.index[-1]), "repeats": part["repeat"].nunique()}
+        for name, condition in CONDITIONS.items():
+            holds: Any = middle.eval(condition)
+            other = np.flatnonzero(holds != holds.iloc[-1])
+            since = int(holds.index[other[-1] + 1 if len(other) else 0])
+            row |= {f"is_{name}": bool(holds.iloc[-1]), f"{name}_since_step": since if holds.any() else None}
+        row["neighbours_mean_start"] = middle["neighbours_mean"].iloc[0]
+        rows.append(row | middle.iloc[-1].to_dict())
+    return pd.DataFrame(rows)
+
+
+def _named(table: pd.DataFrame, what: str) -> pd.DataFrame:
+    """Return some rows with `line`, the name of the flock, and `words`, what its boids form at the end."""
+    found = summary(table)
+    several = [column for column in ("start", "density", "n") if found[column].nunique() > 1]
+    every: list[Any] = found.to_dict("records")
+    lines = []
+    for row in every:
+        words = ["clusters" if row["is_clustered"] else "no clusters wider than the cutoff"]
+        words += [*["clumps"] * row["is_clumped"], "aligned" if row["is_aligned"] else "not aligned"]
+        lines.append((case_in_words(row, ["rules", *several]).replace("_", " "), ", ".join(words)))
+    found[["line", "words"]] = lines
+    return table[table["what"] == what].merge(found[[*_CASE, "line", "words"]], on=_CASE)
+
+
+def _boids(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the boids of the pictures, which are those of the first repeat."""
+    return _named(table[table["repeat"] == table["repeat"].min()], "boid")
+
+
 def _stills(table: pd.DataFrame, out: Path) -> None:
     """Draw the end of each flock, in rows of `ACROSS` panels."""
-    found, boids = summary(table), _boids(table)
-    parts = list(boids.groupby(_CASE, sort=False))
+    boids = _boids(table)
+    parts = [rows for _, rows in boids.groupby(_CASE, sort=False)]
     if not parts:
         return
     across, down = min(ACROSS, len(parts)), -(-len(parts) // ACROSS)
@@ -152,11 +202,13 @@ def _stills(table: pd.DataFrame, out: Path) -> None:
     figure, panels = plt.subplots(down, across, figsize=size, squeeze=False)
     for panel in panels.flat[len(parts) :]:
         panel.set_axis_off()
-    for panel, (key, rows) in zip(panels.flat, parts, strict=False):
-        panel.set_title(_named(key, found, with_speed=True), fontsize=8)
-        first = rows.iloc[0]
+    for panel, rows in zip(panels.flat, parts, strict=False):
+        last = rows[rows["step"] == rows["step"].max()]
+        first = last.iloc[0]
+        words = wrap(f"{first['words']}, speed {first['speed_mean']:.2f}", LETTERS)
+        panel.set_title("\n".join([f"{first['dim']}D, {first['line']}:", *words]), fontsize=8)
         shown = Headings(panel, first["window"], first["window"])
-        _show(shown, rows[rows["step"] == rows["step"].max()])
+        _show(shown, last)
         if first["dim"] == 3:
             x, y = (f"{axis} - {first[f'corner_{axis}']:.1f} (units of length)" for axis in "xy")
             panel.set(xlabel=x, ylabel=y)
@@ -167,9 +219,8 @@ def _stills(table: pd.DataFrame, out: Path) -> None:
     figures.titled(figure, "\n".join(lines), out, "still")
 
 
-def _boids(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the boids of the pictures, which are those of the first repeat."""
-    return table[(table["what"] == "boid") & (table["repeat"] == table["repeat"].min())]
+def _show(shown: Headings, rows: pd.DataFrame) -> None:
+    shown.show(*(rows[name].to_numpy() for name in ("x", "y", "heading")))
 
 
 def _heading_bar(figure: plt.Figure, shown: Headings, panels: list, boids: pd.DataFrame) -> None:
@@ -179,100 +230,19 @@ def _heading_bar(figure: plt.Figure, shown: Headings, panels: list, boids: pd.Da
     bar.set_label(f"heading{plane} (degrees from x)", fontsize=8)
 
 
-def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """List for each flock its structure at the end (median over repeats), and since when there are flocks.
-
-    Args:
-        table: with rows of observations.
-
-    Returns:
-        A row for each flock. `aligned_from_step`, `clustered_from_step` and `clumped_from_step` are the first
-        observation from which on the condition holds to the end; None if it does not hold at the end.
-        `<condition>_until_step` is the first observation from which on a condition that held before does not
-        hold to the end; None if it holds at the end, or never held.
-    """
-    rows = []
-    for key, part in table[table["what"] == "structure"].groupby(_CASE, sort=False):
-        middle = part.groupby("step")[[*_MEASURES, "neighbours_largest"]].median()
-        conditions = {
-            "aligned": middle["heading_correlation"] >= ALIGNED,
-            "clustered": middle["clustering"] >= CLUSTERED,
-            "clumped": middle["nearest_over_random"] < CLUMPED,
-        }
-        rows.append(
-            dict(zip(_CASE, key, strict=True))
-            | {"steps": int(middle.index[-1]), "repeats": part["repeat"].nunique()}
-            | {f"is_{name}": bool(holds.iloc[-1]) for name, holds in conditions.items()}
-            | {f"{name}_from_step": _since(holds) for name, holds in conditions.items()}
-            | {
-                f"{name}_until_step": _since(~holds) if holds.any() else None
-                for name, holds in conditions.items()
-            }
-            | {"neighbours_mean_start": middle["neighbours_mean"].iloc[0]}
-            | middle.iloc[-1].to_dict()
-        )
-    return pd.DataFrame(rows)
-
-
-def _since(holds: pd.Series) -> int | None:
-    """Return the first step from which on a condition holds to the end; None if it does not at the end."""
-    fails = np.flatnonzero(~holds.to_numpy())
-    first = int(fails[-1]) + 1 if len(fails) else 0
-    return int(holds.index[first]) if first < len(holds) else None
-
-
-def _named(key: tuple, found: pd.DataFrame, with_speed: bool = False) -> str:
-    """Name a flock, and say whether its boids form flocks."""
-    (row,) = found[(found[_CASE] == list(key)).all(axis=1)].to_dict("records")
-    several = [column for column in ("start", "density", "n") if found[column].nunique() > 1]
-    parts = [
-        f"{row['dim']}D",
-        row["rules"].replace("_", " "),
-        *(
-            f"{column} {row[column]:.3g}" if column == "density" else f"{column} {row[column]}"
-            for column in several
-        ),
-    ]
-    words = [
-        "clusters" if row["is_clustered"] else "no clusters wider than the cutoff",
-        *(["clumps"] if row["is_clumped"] else []),
-        "aligned" if row["is_aligned"] else "not aligned",
-        *([f"speed {row['speed_mean']:.2f}"] if with_speed else []),
-    ]
-    return "\n".join([f"{', '.join(parts)}:", *wrap(", ".join(words), LETTERS)])
-
-
-def _structures(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the observations with a name of each flock, and words for its end."""
-    seen, found = table[table["what"] == "structure"], summary(table)
-    rows = []
-    for key, part in seen.groupby(_CASE, sort=False):
-        flock, *words = _named(key, found).splitlines()
-        line = flock.removesuffix(":").partition(", ")[2]
-        rows.append(part.assign(line=line, words=f"{line}: {' '.join(words)}", spread_over="repeats"))
-    return pd.concat(rows, ignore_index=True)
-
-
-def _show(shown: Headings, rows: pd.DataFrame) -> None:
-    shown.show(rows["x"].to_numpy(), rows["y"].to_numpy(), rows["heading"].to_numpy())
-
-
 def _films(table: pd.DataFrame, out: Path) -> None:
     """Film the flocks that have several pictures."""
-    flocks = [rows for _, rows in _boids(table).groupby(_CASE, sort=False) if rows["step"].nunique() > 1]
-    if flocks and not can_film():
-        print(WITHOUT, file=sys.stderr)
-        return
-    for boids in flocks:
+    boids = _boids(table)
+    flocks = boids[boids.groupby(_CASE)["step"].transform("nunique") > 1]
+    for key, rows in flocks.groupby(_CASE, sort=False):
         figure, panel = plt.subplots(figsize=(6.4, 5.6), dpi=110)
-        first = boids.iloc[0]
-        shown = Headings(panel, first["window"], first["window"])
-        _heading_bar(figure, shown, [panel], boids)
-        name = figures.file_name("film", pd.concat(flocks), _CASE, tuple(first[_CASE]))
-        film(figure, _pictures(boids, panel, shown), out / f"{name}.mp4", rate=RATE)
+        shown = Headings(panel, *rows[["window", "window"]].iloc[0])
+        _heading_bar(figure, shown, [panel], rows)
+        name = figures.file_name("film", flocks, _CASE, key)
+        film_or_say(figure, _pictures(panel, shown, rows), out / f"{name}.mp4", rate=RATE)
 
 
-def _pictures(boids: pd.DataFrame, panel: plt.Axes, shown: Headings) -> Iterator[None]:
+def _pictures(panel: plt.Axes, shown: Headings, boids: pd.DataFrame) -> Iterator[None]:
     """Show one picture of a film after the other."""
     for step, rows in boids.groupby("step"):
         _show(shown, rows)
@@ -283,13 +253,15 @@ def _pictures(boids: pd.DataFrame, panel: plt.Axes, shown: Headings) -> Iterator
 
 
 VIEWS: tuple[View, ...] = (
-    lambda table, out: save_table(summary(table), out, "summary"),
+    Table("summary", summary),
     Chart(
         "structure", "{dim}D, {n} boids: after {step} steps a boid has {of_worst} neighbours, {worst}", LINES,
-        tuple(Points(name, values=scale) for name, scale in _MEASURES.items()),
+        tuple(Points(name, values=scale, repeated="repeats") for name, scale in _MEASURES.items()),
         Scale("steps", "step", log=10, from_zero=True), _MEASURES["neighbours_mean"], "line", files=("dim",),
-        note=lambda rows: "\n".join([*rows["words"].unique(), f"grey: limits of the words; {THRESHOLDS}"]),
-        gaps=False, prepare=_structures,
+        note=lambda rows: "\n".join([
+            *(rows["line"] + ": " + rows["words"]).unique(), f"grey: limits of the words; {THRESHOLDS}",
+        ]),
+        gaps=False, prepare=lambda table: _named(table, "structure"),
     ),
     _stills,
     _films,
@@ -299,15 +271,12 @@ VIEWS: tuple[View, ...] = (
 def answer(table: pd.DataFrame) -> Answer:
     """Say since which step boids are aligned, clustered and clumped."""
     found = summary(table)
-    cells = {
-        "aligned": lambda row: _since_when(row, "aligned"),
-        "clustered": lambda row: _since_when(row, "clustered"),
-        "clumped": lambda row: _since_when(row, "clumped"),
+    cells = {name: partial(_since_when, name) for name in CONDITIONS} | {
         "neighbours": lambda row: rounded(row["neighbours_mean"]),
         "order parameter": lambda row: rounded(row["order_parameter"]),
     }
     row = found.to_dict("records")[0]
-    times = {name: _since_when(row, name) for name in ("aligned", "clustered", "clumped")}
+    times = {name: _since_when(name, row) for name in CONDITIONS}
     states = [f"never {name}" if time == "never" else f"{name} {time}" for name, time in times.items()]
     flocks = int((found["is_aligned"] & found["is_clustered"]).sum())
     sentence = (
@@ -317,12 +286,12 @@ def answer(table: pd.DataFrame) -> Answer:
     return Answer(rows_of(found, _CASE, cells), sentence)
 
 
-def _since_when(row: dict, name: str) -> str:
+def _since_when(name: str, row: dict) -> str:
     """Say since which step a condition holds, until which it held, or that it never held."""
-    if row[f"is_{name}"]:
-        return f"from step {row[f'{name}_from_step']:,.0f} on"
-    until = row[f"{name}_until_step"]
-    return "never" if until is None or pd.isna(until) else f"until step {until:,.0f}"
+    since = row[f"{name}_since_step"]
+    if since is None or pd.isna(since):
+        return "never"
+    return f"from step {since:,.0f} on" if row[f"is_{name}"] else f"until step {since:,.0f}"
 
 
 if __name__ == "__main__":

@@ -34,8 +34,8 @@ def test_boids_gather_under_a_weak_separation_alone(tmp_path, monkeypatch):
     main(*parts, ["--resume", str(folder)])
     found = pd.read_csv(folder / "summary.csv").set_index("rules")
     assert found["is_clustered"].to_dict() == {"source": False, "weak_separation": True}
-    assert found.loc["weak_separation", "clustered_from_step"] == 80
-    assert np.isnan(found.loc["source", "clustered_from_step"])
+    assert found.loc["weak_separation", "clustered_since_step"] == 80
+    assert np.isnan(found.loc["source", "clustered_since_step"])
     assert (
         found.loc["weak_separation", "heading_correlation"] > 0.3 > found.loc["source", "heading_correlation"]
     )
@@ -61,8 +61,8 @@ def test_flocks_form_under_a_weak_separation_alone(tmp_path):
     assert found["is_aligned"].to_dict() == {"source": False, "weak_separation": True}
     assert found.loc["weak_separation", "clustering"] > 1.5 > 0.6 > found.loc["source", "clustering"]
     assert found.loc["weak_separation", "neighbours_mean"] > found.loc["source", "neighbours_mean"]
-    assert found.loc["weak_separation", "aligned_from_step"] <= 120
-    assert np.isnan(found.loc["source", "aligned_from_step"])
+    assert found.loc["weak_separation", "aligned_since_step"] <= 120
+    assert np.isnan(found.loc["source", "aligned_since_step"])
     table = pd.read_parquet(folder / "table.parquet")
     steps = table.groupby(["rules", "what"])["step"].unique().map(sorted)
     assert steps["source", "boid"] == [0, 120]
@@ -89,11 +89,14 @@ def test_flocks_last_from_a_step_on_only_if_they_are_there_at_the_end():
     (row,) = flock_order.summary(
         seen(heading_correlation=[1.0, 0.9, 0.1], clustering=[9.0, 1.0, 5.0], nearest_over_random=[0.2] * 3)
     ).to_dict("records")
-    assert (row["is_aligned"], row["aligned_from_step"], row["aligned_until_step"]) == (False, None, 20)
-    assert (row["is_clustered"], row["clustered_from_step"], row["clustered_until_step"]) == (True, 20, None)
-    assert (row["is_clumped"], row["clumped_from_step"], row["clumped_until_step"]) == (True, 0, None)
+    assert (row["is_aligned"], row["aligned_since_step"]) == (False, 20)
+    assert (row["is_clustered"], row["clustered_since_step"]) == (True, 20)
+    assert (row["is_clumped"], row["clumped_since_step"]) == (True, 0)
+    assert flock_order._since_when("aligned", row) == "until step 20"
+    assert flock_order._since_when("clustered", row) == "from step 20 on"
     (random,) = flock_order.summary(seen()).to_dict("records")
-    assert random["clumped_from_step"] is random["clumped_until_step"] is None
+    assert (random["is_clumped"], random["clumped_since_step"]) == (False, None)
+    assert flock_order._since_when("clumped", random) == "never"
 
 
 def test_titles_tell_clumps_from_clusters_and_one_repeat_from_several(tmp_path, monkeypatch):
@@ -117,7 +120,7 @@ def test_titles_tell_clumps_from_clusters_and_one_repeat_from_several(tmp_path, 
     assert "3D: a slab 5 thick" in title
     assert "cells of side 5 from 2" in title
     assert len(panels) == 6 + 1  # three rows of two, and the bar of colours
-    words = "no clusters wider than the cutoff, clumps, not aligned, speed 1.00"
+    words = "no clusters wider than the cutoff, clumps, not aligned, speed 0.10"
     assert " ".join(panels[0].splitlines()[1:]) == words
 
 
