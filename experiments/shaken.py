@@ -32,11 +32,11 @@ from md.simulation import PRECISIONS
 LOOKS_A_CONTACT = 25  # observations of the balance
 LOOKS_A_SHAKE = 20  # observations of the profile
 _GROUP = ["amplitude", "filling_fraction"]
-_SUMS = ("energy_in", "energy_lost_in_pairs", "energy_lost_at_walls", "energy_missing")
 _FLOWS = {
     "energy_in": "comes in",
     "energy_lost_in_pairs": "lost in pairs",
     "energy_lost_at_walls": "lost at walls",
+    "energy_missing": "missing",
 }
 
 
@@ -116,11 +116,8 @@ def measure(case: Config) -> Iterator[dict]:
     )  # fmt: skip
     dt = case.contact_time / case.steps_per_contact
     shake = round(1 / (case.frequency * dt))
-    lengths = (case.length, case.length, case.height)
-    warm = (0.2 * walls.speed) ** 2
-    state = md.scenes.shaken_box(
-        case.filling_fraction, lengths, temperature=warm, seed=case.seed, backend=case.backend
-    )
+    lengths, heat = (case.length, case.length, case.height), (0.2 * walls.speed) ** 2
+    state = md.scenes.shaken_box(case.filling_fraction, lengths, heat, seed=case.seed, backend=case.backend)
     sim = md.Simulation(
         state, law, search=case.search, dt=dt, walls=walls, backend=case.backend, precision=case.precision,
         fused=md.search.search(case.search).capabilities.fusable,
@@ -138,13 +135,12 @@ def measure(case: Config) -> Iterator[dict]:
             balance.report(sim)
         common = {"shake": k, "n": n, "wall_speed_squared": walls.speed**2}
         common |= {"length_d": case.length, "height_d": case.height}
-        sums = {name: column[-1] / n for name, column in balance.table().items() if name in _SUMS}
+        sums = {name: column[-1] / n for name, column in balance.table().items() if name in _FLOWS}
         warmth = observer.table()["temperature_about_local_mean"].mean()
         yield {"what": "shake", "temperature": warmth} | common | sums
         for number, rows in pd.DataFrame(observer.profile_table()).groupby("slice"):
             yield common | {"what": "slice", "slice": number} | _slice(rows)
-        for row in sections.rows:
-            yield common | {"what": "disc"} | row
+        yield from (common | {"what": "disc"} | row for row in sections.rows)
 
 
 class _Sections:
@@ -152,15 +148,15 @@ class _Sections:
 
     def __init__(self, interval: int, walls: ShakenWalls):
         self.interval, self.walls = interval, walls
-        self.rows: list[dict] = []
+        self.rows: list[Any] = []
 
     def report(self, simulation: md.Simulation) -> None:
         cut, time = md.observe.section(simulation.state), simulation.time
         speed = np.linalg.norm(cut.vel + np.array([0, 0, self.walls.velocity(time)]), axis=1)
+        found = pd.DataFrame(cut.centre, columns=["x_d", "z_d"])
+        found = found.assign(radius_d=cut.radius, speed_over_walls=speed / self.walls.speed)
         common = {"time": time, "lift_d": self.walls.displacement(time)}
-        for (x, z), radius, fast in zip(cut.centre, cut.radius, speed / self.walls.speed, strict=True):
-            here = {"x_d": x, "z_d": z, "radius_d": radius, "speed_over_walls": fast}
-            self.rows.append(common | here)
+        self.rows += [common | row for row in found.to_dict("records")]
 
 
 def _slice(rows: pd.DataFrame) -> dict:
@@ -177,15 +173,16 @@ def _slice(rows: pd.DataFrame) -> dict:
 def summary(table: pd.DataFrame) -> pd.DataFrame:
     """List the medians over shakes of temperature and energies, and the largest share that is missing."""
     shakes = table[table["what"] == "shake"]
-    found = shakes.groupby(_GROUP, sort=False)[[*_FLOWS, "energy_missing", "temperature"]].median()
-    share = shakes.assign(share=shakes["energy_missing"].abs() / shakes["energy_in"])
-    return found.assign(missing_over_in_most=share.groupby(_GROUP)["share"].max()).reset_index()
+    share = shakes["energy_missing"].abs() / shakes["energy_in"]
+    gases = shakes.assign(share=share).groupby(_GROUP, sort=False)
+    found = gases[[*_FLOWS, "temperature", "wall_speed_squared"]].median()
+    return found.assign(missing_over_in_most=gases["share"].max()).reset_index()
 
 
 def _flows(table: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each flow of energy of a shake, that which is missing among them."""
     shakes = table[table["what"] == "shake"]
-    named = {words: shakes[name] for name, words in (_FLOWS | {"energy_missing": "missing"}).items()}
+    named = {words: shakes[name] for name, words in _FLOWS.items()}
     return shakes.assign(**named).melt(list(shakes), list(named), "flow", "energy")
 
 
@@ -193,8 +190,7 @@ def _sections(table: pd.DataFrame, out: Path) -> None:
     """Draw the last section of the first gas of each case as a figure, and all its sections as a film."""
     every = table[(table["what"] == "disc") & (table["repeat"] == table["repeat"].min())]
     several = every["filling_fraction"].nunique() > 1
-    for (amplitude, share_filled), discs in every.groupby(_GROUP, sort=False):
-        name = f"section_{amplitude:g}" + (f"_{share_filled:g}" if several else "")
+    for (amplitude, filling), discs in every.groupby(_GROUP, sort=False):
         length, height = discs[["length_d", "height_d"]].iloc[0]
         upright = height + 2 * amplitude + 1
         inches = min(7.4 / length, 3.6 / upright)  # a d
@@ -204,6 +200,7 @@ def _sections(table: pd.DataFrame, out: Path) -> None:
         bar = figure.colorbar(shown.scale, ax=panel, pad=0.02, shrink=0.8, extend="max")
         bar.set_label("speed over the walls'", fontsize=8)
         panel.set_title(f"section, seen from outside; amplitude {amplitude:g} d", fontsize=9)
+        name = f"section_{amplitude:g}" + (f"_{filling:g}" if several else "")
         film_or_say(figure, _pictures(shown, discs), out / f"{name}.mp4")
         style.save(figure, out, name, discs)
 
@@ -211,8 +208,8 @@ def _sections(table: pd.DataFrame, out: Path) -> None:
 def _pictures(shown: Discs, discs: pd.DataFrame) -> Iterator[None]:
     """Show the sections of a case one after the other."""
     for _, at in discs.groupby("time"):
-        x, z, radius, speed = (at[name].to_numpy() for name in ("x_d", "z_d", "radius_d", "speed_over_walls"))
-        shown.show(x, z, radius, speed, lift=at["lift_d"].iloc[0])
+        columns = at[["x_d", "z_d", "radius_d", "speed_over_walls"]].to_numpy().T
+        shown.show(*columns, at["lift_d"].iloc[0])
         yield
 
 
@@ -250,22 +247,19 @@ VIEWS = (
 
 def answer(table: pd.DataFrame) -> Answer:
     """State the temperature over the walls' speed squared, and where the energy of a shake goes."""
-    found, shakes = summary(table), table[table["what"] == "shake"]
-    walls = shakes.groupby(_GROUP, sort=False)["wall_speed_squared"].median().reset_index()
-    found = found.merge(walls, on=_GROUP).sort_values("amplitude", ascending=False, kind="stable")
+    found = summary(table).sort_values("amplitude", ascending=False, kind="stable")
     cells = {
         "temperature over walls": lambda row: rounded(row["temperature"] / row["wall_speed_squared"]),
         "lost in pairs": lambda row: percent(row["energy_lost_in_pairs"] / row["energy_in"]),
         "lost at walls": lambda row: percent(row["energy_lost_at_walls"] / row["energy_in"]),
         "missing at most": lambda row: percent(row["missing_over_in_most"]),
     }
-    row = found.to_dict("records")[0]
-    words = {name: cell(row) for name, cell in cells.items()}
+    row = found.iloc[0]
+    warm, pairs, walls, missing = (cell(row) for cell in cells.values())
     sentence = (
         f"At {percent(row['filling_fraction'])} filled and an amplitude of {row['amplitude']:g} d the "
-        f"temperature is {words['temperature over walls']} of the walls' speed squared; pairs lose "
-        f"{words['lost in pairs']} of the work of a shake, walls {words['lost at walls']}, and at most "
-        f"{words['missing at most']} is missing."
+        f"temperature is {warm} of the walls' speed squared; pairs lose {pairs} of the work of a shake, "
+        f"walls {walls}, and at most {missing} is missing."
     )
     return Answer(rows_of(found, _GROUP, cells), sentence)
 
