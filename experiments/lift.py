@@ -109,21 +109,22 @@ MINUTES = 40  # CPU time of one angle of a smaller chord, extrapolated
 def measure(case: Config) -> Iterator[dict]:
     """Yield a row for each block of time, segment of the outline, cell of the map, and cell of a picture."""
     sim, wing = _simulation(case)
+    body: Any = sim.surroundings[0]  # has the momentum given to each segment so far: (m, 2)
     common = {"n": len(sim), "length_d": LENGTH * case.chord, "height_d": HEIGHT * case.chord}
     chord_steps = case.chord / (SPEED * sim.dt)
     sim.run(max(1, round(case.chords_before * chord_steps)), phases=False)
     steps = max(FIELDS, round(case.chords * chord_steps / case.blocks))
     every, cells = max(1, steps * case.blocks // FIELDS), (case.cells, round(case.cells * HEIGHT / LENGTH))
-    fields, start = md.observe.Fields(every, cells), _momentum(sim)
-    started, given, earlier = sim.time, start, sim.time
+    fields, start, started = md.observe.Fields(every, cells), body.momentum, sim.time
+    given, earlier = start, started
     for block in range(case.blocks):
         sim.run(steps, phases=False, reporters=[fields])
-        now = _momentum(sim)
-        force = (now - given).sum(axis=0) / (sim.time - earlier)
-        given, earlier = now, sim.time
+        force = (body.momentum - given).sum(axis=0) / (sim.time - earlier)
+        given, earlier = body.momentum, sim.time
         drag, lift = (force / _pressure_of_stream(case) / case.chord).tolist()
         yield common | {"what": "block", "block": block, "lift_coefficient": lift, "drag_coefficient": drag}
-    yield from _surface(case, common, wing, (given - start) / (sim.time - started))
+    for row in _surface(case, wing, (given - start) / (sim.time - started)):
+        yield common | {"what": "segment"} | row
     for row in _cells(fields.mean(), case):
         yield common | {"what": "cell"} | row
     for number in range(case.frames):
@@ -133,37 +134,22 @@ def measure(case: Config) -> Iterator[dict]:
             yield common | {"what": "frame", "frame": number, "time": sim.time} | row
 
 
-def _momentum(sim: md.Simulation) -> np.ndarray:
-    """Return the momentum given to each segment of the wing so far: (m, 2)."""
-    wing: Any = sim.surroundings[0]
-    return wing.momentum
-
-
 def _simulation(case: Config) -> tuple[md.Simulation, md.Wing]:
     box = md.Box((LENGTH * case.chord, HEIGHT * case.chord), periodic=(True, False))
-    wing = md.Wing(
-        airfoil=_airfoil(case.airfoil),
-        chord=case.chord,
-        angle=case.angle,
-        at=(AHEAD * case.chord, box.lengths[1] / 2),
-        stiffness=(math.pi / case.contact_time) ** 2,
-    )
-    temperature = (SPEED / case.mach) ** 2 / 2
+    at, stiffness = (AHEAD * case.chord, box.lengths[1] / 2), (math.pi / case.contact_time) ** 2
+    airfoil = _airfoil(case.airfoil)
+    wing = md.Wing(airfoil=airfoil, chord=case.chord, angle=case.angle, at=at, stiffness=stiffness)
+    stream, temperature = (SPEED, 0.0), (SPEED / case.mach) ** 2 / 2
     start = md.scenes.wing_tunnel(
-        case.filling_fraction, box, wing, (SPEED, 0.0), temperature, case.seed, case.backend
+        case.filling_fraction, box, wing, stream, temperature, case.seed, case.backend
     )
-    inflow = md.Inflow(velocity=(SPEED, 0.0), temperature=temperature, seed=case.seed)
+    inflow = md.Inflow(velocity=stream, temperature=temperature, seed=case.seed)
     sim = md.Simulation(
-        start,
-        SpringDashpot.from_restitution(case.restitution, case.contact_time),
-        search=case.search,
-        integrator=case.integrator,
-        dt=case.contact_time / case.steps_per_contact,
-        walls=Walls(contact_time=case.contact_time),
-        surroundings=[wing, inflow],
-        backend=case.backend,
+        start, SpringDashpot.from_restitution(case.restitution, case.contact_time),
+        dt=case.contact_time / case.steps_per_contact, walls=Walls(contact_time=case.contact_time),
+        surroundings=[wing, inflow], search=case.search, integrator=case.integrator, backend=case.backend,
         precision=case.precision,
-    )
+    )  # fmt: skip
     return sim, wing
 
 
@@ -180,27 +166,28 @@ def _pressure_of_stream(case: Config) -> float:
     return case.filling_fraction / (math.pi / 4) * SPEED**2 / 2
 
 
-def _cells(seen: md.observe.Field, case: Config) -> Iterator[dict]:
-    """Yield a row for each cell: density over the stream's, pressure over the stream's dynamic pressure."""
+def _cells(seen: md.observe.Field, case: Config) -> list[Any]:
+    """Return a row for each cell: density over the stream's, pressure over the stream's dynamic pressure."""
+    x, y = np.meshgrid(*seen.centres, indexing="ij")
     density = seen.number_density / (case.filling_fraction / (math.pi / 4))
-    pressure = seen.pressure / _pressure_of_stream(case)
-    for (a, b), share in np.ndenumerate(density):
-        place = {"x_d": seen.centres[0][a], "y_d": seen.centres[1][b]}
-        yield place | {"density_over_stream": share, "pressure_coefficient": pressure[a, b]}
+    columns = {"x_d": x, "y_d": y, "density_over_stream": density}
+    columns["pressure_coefficient"] = seen.pressure / _pressure_of_stream(case)
+    return pd.DataFrame({name: of.ravel() for name, of in columns.items()}).to_dict("records")
 
 
-def _surface(case: Config, common: dict, wing: md.Wing, force: np.ndarray) -> Iterator[dict]:
-    """Yield a row for each segment of the outline: its pressure, and its position along the chord."""
-    segments = wing.segments()
-    middle = (wing.airfoil.outline + np.roll(wing.airfoil.outline, -1, axis=0)) / 2
-    normal, length = segments[:, 4:6], np.sqrt(segments[:, 7])
-    pressure = -(force * normal).sum(axis=1) / length / _pressure_of_stream(case)
-    outward = wing.airfoil.placed(1.0, 0.0, (0.0, 0.0))
-    rise = np.roll(outward, -1, axis=0)[:, 0] - outward[:, 0]
-    for k, share in enumerate(pressure.tolist()):
-        side = "upper" if rise[k] < 0 else "lower"
-        yield common | {"what": "segment", "segment": k, "x_chords": middle[k, 0], "side": side,
-                        "length_d": length[k], "surface_pressure_coefficient": share}  # fmt: skip
+def _surface(case: Config, wing: md.Wing, force: np.ndarray) -> list[Any]:
+    """Return a row for each segment of the outline: its pressure, and its position along the chord."""
+    segments, outline = wing.segments(), wing.airfoil.outline
+    following, length = np.roll(outline, -1, axis=0), np.sqrt(segments[:, 7])
+    pressure = -(force * segments[:, 4:6]).sum(axis=1) / length / _pressure_of_stream(case)
+    found = {
+        "segment": np.arange(len(outline)),
+        "x_chords": (outline[:, 0] + following[:, 0]) / 2,
+        "side": np.where(following[:, 0] < outline[:, 0], "upper", "lower"),
+        "length_d": length,
+        "surface_pressure_coefficient": pressure,
+    }
+    return pd.DataFrame(found).to_dict("records")
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -208,20 +195,24 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
     Density before the nose is the largest of a cell, as the mean over the gases.
     """
-    blocks = table[table["what"] == "block"].groupby([*_GROUP, "angle"], sort=False)
+    keys = [*_GROUP, "angle"]
+    blocks = table[table["what"] == "block"].groupby(keys, sort=False)
     found = blocks[["lift_coefficient", "drag_coefficient"]].agg(["mean", "sem"])
-    found.columns = ["_".join(column) for column in found.columns]
-    segments = table[table["what"] == "segment"]
+    found.columns = found.columns.map("_".join)
     for side in ("lower", "upper"):
-        own = segments[segments["side"] == side]
-        weighed = own.assign(push=own["surface_pressure_coefficient"] * own["length_d"])
-        sums = weighed.groupby([*_GROUP, "angle"], sort=False)[["push", "length_d"]].sum()
-        found[f"pressure_{side}"] = sums["push"] / sums["length_d"]
+        found[f"pressure_{side}"] = _weighed(table[table["side"] == side], keys, sort=False)
     ahead = table[(table["what"] == "cell") & (table["x_d"] < table["length_d"] * AHEAD / LENGTH)]
-    cells = ahead.groupby([*_GROUP, "angle", "y_d", "x_d"], sort=False)["density_over_stream"].mean()
-    found["density_at_nose_over_stream"] = cells.groupby([*_GROUP, "angle"], sort=False).max()
+    cells = ahead.groupby([*keys, "y_d", "x_d"], sort=False)["density_over_stream"].mean()
+    found["density_at_nose_over_stream"] = cells.groupby(keys, sort=False).max()
     found["particles"] = blocks["n"].first()
     return found.reset_index()
+
+
+def _weighed(segments: pd.DataFrame, keys: list[str], sort: bool = True) -> pd.Series:
+    """Average the pressure on segments, by their lengths."""
+    push = segments["surface_pressure_coefficient"] * segments["length_d"]
+    sums = segments.assign(push=push).groupby(keys, sort=sort)[["push", "length_d"]].sum()
+    return sums["push"] / sums["length_d"]
 
 
 def _named(airfoil: str) -> str:
@@ -252,16 +243,14 @@ def _surface_of(table: pd.DataFrame) -> pd.DataFrame:
     """
     segments = table[table["what"] == "segment"]
     number = np.clip((segments["x_chords"] * BINS).astype(int), 0, BINS - 1)
-    push = segments["surface_pressure_coefficient"] * segments["length_d"]
-    keys = [*_GROUP, "side", "angle", "bin"]
-    sums = segments.assign(bin=number, push=push).groupby(keys)[["push", "length_d"]].sum().reset_index()
-    sums = sums.assign(x=(sums["bin"] + 0.5) / BINS, pressure=sums["push"] / sums["length_d"])
-    angles = set(sums["angle"])
+    pressure = _weighed(segments.assign(x=(number + 0.5) / BINS), [*_GROUP, "side", "angle", "x"])
+    found = pressure.rename("pressure").reset_index()
+    angles = set(found["angle"])
     is_twice = {-angle for angle in angles if angle < 0} <= angles
-    sums = sums[sums["angle"] >= 0] if is_twice else sums
-    most = sums.groupby(_GROUP)["pressure"].transform("max").map(rounded)
+    found = found[found["angle"] >= 0] if is_twice else found
+    most = found.groupby(_GROUP)["pressure"].transform("max").map(rounded)
     note = "; negative angles in the table" if is_twice and min(angles) < 0 else ""
-    return sums.assign(repeat=0, most=most, note=note, named=sums["airfoil"].map(_named))
+    return found.assign(repeat=0, most=most, note=note, named=found["airfoil"].map(_named))
 
 
 def _map(rows: pd.DataFrame, every: pd.DataFrame) -> tuple[plt.Figure, Flow]:
@@ -295,24 +284,18 @@ def _maps(table: pd.DataFrame, out: Path) -> None:
         for angle, rows in every.groupby("angle", sort=False):
             if rows["n"].iloc[0] < len(rows[["x_d", "y_d"]].drop_duplicates()):
                 continue  # of fewer discs than cells it is noise
-            words = Path(str(airfoil)).stem, f"{mach:g}", f"{phi:g}", f"{angle:g}"
-            style.save(_map(rows, every)[0], out, f"map_{'_'.join(words).replace('.', 'p')}", rows)
+            name = f"map_{Path(str(airfoil)).stem}_{mach:g}_{phi:g}_{angle:g}".replace(".", "p")
+            style.save(_map(rows, every)[0], out, name, rows)
 
 
 def _film(table: pd.DataFrame, out: Path) -> None:
     """Film the pictures of the last case, 16 steps apart."""
     frames = table[table["what"] == "frame"]
-    if frames.empty:
-        return
     frames = frames[frames["case"] == frames["case"].max()]
-    figure, shown = _map(frames[frames["frame"] == 0], frames)
-
-    def pictures() -> Iterator[None]:
-        for _, rows in frames.groupby("frame"):
-            shown.show(_grid(rows))
-            yield
-
-    film_or_say(figure, pictures(), out / "film.mp4")
+    if not frames.empty:
+        figure, shown = _map(frames[frames["frame"] == 0], frames)
+        grids = (_grid(rows) for _, rows in frames.groupby("frame"))
+        film_or_say(figure, map(shown.show, grids), out / "film.mp4")
 
 
 _LIFT, _DRAG = Scale("lift coefficient", line=0), Scale("drag coefficient", line=0)
@@ -347,12 +330,12 @@ def answer(table: pd.DataFrame) -> Answer:
         "drag": lambda row: _with_error(row, "drag_coefficient"),
         "lift over drag": lambda row: rounded(row["lift_coefficient_mean"] / row["drag_coefficient_mean"]),
     }
-    row = found.to_dict("records")[0]
-    words = {name: cell(row) for name, cell in cells.items()}
+    row = found.iloc[0]
+    lift, drag, ratio = (cell(row) for cell in cells.values())
     sentence = (
         f"At {row['angle']:g} degrees and Mach {row['mach']:g} ({row['particles']:,.0f} discs) the wing has "
-        f"a lift of {words['lift']} and a drag of {words['drag']} (coefficients, with standard errors over "
-        f"blocks of time), lift over drag {words['lift over drag']}; before the nose the density is "
+        f"a lift of {lift} and a drag of {drag} (coefficients, with standard errors over blocks of time), "
+        f"lift over drag {ratio}; before the nose the density is "
         f"{rounded(row['density_at_nose_over_stream'])} times that of the stream."
     )
     return Answer(rows_of(found, [*_GROUP, "angle"], cells), sentence)

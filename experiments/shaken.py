@@ -209,7 +209,7 @@ def _pictures(shown: Discs, discs: pd.DataFrame) -> Iterator[None]:
     """Show the sections of a case one after the other."""
     for _, at in discs.groupby("time"):
         columns = at[["x_d", "z_d", "radius_d", "speed_over_walls"]].to_numpy().T
-        shown.show(*columns, at["lift_d"].iloc[0])
+        shown.show(*columns, lift=at["lift_d"].iloc[0])  # type: ignore[misc]
         yield
 
 
