@@ -84,9 +84,7 @@ class Config(Settings):
             "search": tuple(md.search.SEARCHES), "precision": PRECISIONS,
             "integrator": ("velocity_verlet", "adaptive_euler"),
         })  # fmt: skip
-        self.check_above_zero({
-            "filling_fraction": 0.5, "mach": 100.0, "contact_time": 1.0, "chords": 1e4,
-        })  # fmt: skip
+        self.check_above_zero({"filling_fraction": 0.5, "mach": 100.0, "contact_time": 1.0, "chords": 1e4})
         self.check_least({
             "chord": 10, "steps_per_contact": 8, "chords_before": 0, "blocks": 2, "cells": 8, "frames": 0,
         })  # fmt: skip
@@ -123,15 +121,18 @@ def measure(case: Config) -> Iterator[dict]:
         given, earlier = body.momentum, sim.time
         drag, lift = (force / _pressure_of_stream(case) / case.chord).tolist()
         yield common | {"what": "block", "block": block, "lift_coefficient": lift, "drag_coefficient": drag}
-    for row in _surface(case, wing, (given - start) / (sim.time - started)):
-        yield common | {"what": "segment"} | row
-    for row in _cells(fields.mean(), case):
-        yield common | {"what": "cell"} | row
+    force = (given - start) / (sim.time - started)
+    yield from _rows(common | {"what": "segment"} | _surface(case, wing, force))
+    yield from _rows(common | {"what": "cell"} | _cells(case, fields.mean()))
     for number in range(case.frames):
         sim.run(16, phases=False)
         seen = md.observe.field(sim, (case.cells // 2, round(case.cells // 2 * HEIGHT / LENGTH)))
-        for row in _cells(seen, case):
-            yield common | {"what": "frame", "frame": number, "time": sim.time} | row
+        columns = {"what": "frame", "frame": number, "time": sim.time}
+        yield from _rows(common | columns | _cells(case, seen))
+
+
+def _rows(columns: dict[str, Any]) -> list[Any]:
+    return pd.DataFrame(columns).to_dict("records")
 
 
 def _simulation(case: Config) -> tuple[md.Simulation, md.Wing]:
@@ -166,32 +167,31 @@ def _pressure_of_stream(case: Config) -> float:
     return case.filling_fraction / (math.pi / 4) * SPEED**2 / 2
 
 
-def _cells(seen: md.observe.Field, case: Config) -> list[Any]:
-    """Return a row for each cell: density over the stream's, pressure over the stream's dynamic pressure."""
+def _cells(case: Config, seen: md.observe.Field) -> dict[str, np.ndarray]:
+    """Return density over the stream's and pressure over the stream's dynamic pressure, of each cell."""
     x, y = np.meshgrid(*seen.centres, indexing="ij")
     density = seen.number_density / (case.filling_fraction / (math.pi / 4))
     columns = {"x_d": x, "y_d": y, "density_over_stream": density}
     columns["pressure_coefficient"] = seen.pressure / _pressure_of_stream(case)
-    return pd.DataFrame({name: of.ravel() for name, of in columns.items()}).to_dict("records")
+    return {name: values.ravel() for name, values in columns.items()}
 
 
-def _surface(case: Config, wing: md.Wing, force: np.ndarray) -> list[Any]:
-    """Return a row for each segment of the outline: its pressure, and its position along the chord."""
-    segments, outline = wing.segments(), wing.airfoil.outline
-    following, length = np.roll(outline, -1, axis=0), np.sqrt(segments[:, 7])
+def _surface(case: Config, wing: md.Wing, force: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the pressure on each segment of the outline, and its position along the chord."""
+    segments, x = wing.segments(), wing.airfoil.outline[:, 0]
+    following, length = np.roll(x, -1), np.sqrt(segments[:, 7])
     pressure = -(force * segments[:, 4:6]).sum(axis=1) / length / _pressure_of_stream(case)
-    found = {
-        "segment": np.arange(len(outline)),
-        "x_chords": (outline[:, 0] + following[:, 0]) / 2,
-        "side": np.where(following[:, 0] < outline[:, 0], "upper", "lower"),
+    return {
+        "segment": np.arange(len(x)),
+        "x_chords": (x + following) / 2,
+        "side": np.where(following < x, "upper", "lower"),
         "length_d": length,
         "surface_pressure_coefficient": pressure,
     }
-    return pd.DataFrame(found).to_dict("records")
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Average each case: lift and drag with standard errors over blocks, pressures below and above.
+    """Average each case: lift and drag with standard errors over blocks.
 
     Density before the nose is the largest of a cell, as the mean over the gases.
     """
@@ -199,20 +199,11 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     blocks = table[table["what"] == "block"].groupby(keys, sort=False)
     found = blocks[["lift_coefficient", "drag_coefficient"]].agg(["mean", "sem"])
     found.columns = found.columns.map("_".join)
-    for side in ("lower", "upper"):
-        found[f"pressure_{side}"] = _weighed(table[table["side"] == side], keys, sort=False)
     ahead = table[(table["what"] == "cell") & (table["x_d"] < table["length_d"] * AHEAD / LENGTH)]
     cells = ahead.groupby([*keys, "y_d", "x_d"], sort=False)["density_over_stream"].mean()
     found["density_at_nose_over_stream"] = cells.groupby(keys, sort=False).max()
     found["particles"] = blocks["n"].first()
     return found.reset_index()
-
-
-def _weighed(segments: pd.DataFrame, keys: list[str], sort: bool = True) -> pd.Series:
-    """Average the pressure on segments, by their lengths."""
-    push = segments["surface_pressure_coefficient"] * segments["length_d"]
-    sums = segments.assign(push=push).groupby(keys, sort=sort)[["push", "length_d"]].sum()
-    return sums["push"] / sums["length_d"]
 
 
 def _named(airfoil: str) -> str:
@@ -243,8 +234,10 @@ def _surface_of(table: pd.DataFrame) -> pd.DataFrame:
     """
     segments = table[table["what"] == "segment"]
     number = np.clip((segments["x_chords"] * BINS).astype(int), 0, BINS - 1)
-    pressure = _weighed(segments.assign(x=(number + 0.5) / BINS), [*_GROUP, "side", "angle", "x"])
-    found = pressure.rename("pressure").reset_index()
+    push = segments["surface_pressure_coefficient"] * segments["length_d"]
+    keys = [*_GROUP, "side", "angle", "x"]
+    sums = segments.assign(x=(number + 0.5) / BINS, push=push).groupby(keys)[["push", "length_d"]].sum()
+    found = sums.assign(pressure=sums["push"] / sums["length_d"]).reset_index()
     angles = set(found["angle"])
     is_twice = {-angle for angle in angles if angle < 0} <= angles
     found = found[found["angle"] >= 0] if is_twice else found
