@@ -36,7 +36,7 @@ from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import sample_of_steps
 from experiments.peers.numpy_flock import numpy_flock_step
-from experiments.prediction.cache_models import MODELS, check_models, predicted
+from experiments.prediction.cache_models import MODELS, predicted
 from experiments.prediction.flocks import MAX_SPEED, RULES, STARTS, Aging, Flock, places, structure
 from experiments.results import gains
 from experiments.results.answers import (
@@ -117,14 +117,13 @@ class Config(TimedSettings):
             "search": tuple(md.search.SEARCHES), "ordering": (SHUFFLED, *sfc.orderings(3)),
             "model": MODELS,
         })  # fmt: skip
-        check_models((self.model,), (self.cache,))
         self.check_least({
             "n": 1000, "age": 0, "order_age": 1, "division": 0, "naive_up_to": 0, "predicted_up_to": 0,
-            "steps": 1, "skin": 0,
+            "steps": 1, "skin": 0, "cache": 1,
         })  # fmt: skip
         self.check_particles(len(self.search) * len(self.ordering) + 2)
-        divided = [name for name, search in self.searches().items() if hasattr(search, "division")]
-        if self.division != (0,) and not divided:
+        divided = [hasattr(search, "division") for search in self.searches().values()]
+        if self.division != (0,) and not any(divided):
             raise ValueError(
                 f"--division {' '.join(map(str, self.division))} beside --search {' '.join(self.search)}; "
                 "allowed: 0, or with a search that has the parameter `division`"

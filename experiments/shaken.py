@@ -80,10 +80,8 @@ class Config(Settings):
 
     def __post_init__(self):
         super().__post_init__()
-        self.check_known({
-            "precision": PRECISIONS, "wall_damping": ("relative", "absolute"),
-            "search": tuple(md.search.SEARCHES),
-        })  # fmt: skip
+        words = {"precision": PRECISIONS, "wall_damping": ("relative", "absolute")}
+        self.check_known(words | {"search": tuple(md.search.SEARCHES)})
         for name in ("length", "amplitude", "frequency", "contact_time"):
             self.check(name, above=0)
         self.check("filling_fraction", above=0, high=0.6)
@@ -109,11 +107,8 @@ MINUTES = 2  # one of three cases, extrapolated
 def measure(case: Config) -> Iterator[dict]:
     """Yield a row for each shake, for each slice in it, and for each disc of a section in the last shake."""
     law = SpringDashpot.from_restitution(case.restitution, case.contact_time)
-    damping: Any = case.wall_damping  # one of two words, which the Config checks
-    walls = ShakenWalls(
-        amplitude=case.amplitude, frequency=case.frequency, restitution=case.wall_restitution,
-        wall_damping=damping,
-    )  # fmt: skip
+    bounce: dict[str, Any] = {"restitution": case.wall_restitution, "wall_damping": case.wall_damping}
+    walls = ShakenWalls(amplitude=case.amplitude, frequency=case.frequency, **bounce)
     dt = case.contact_time / case.steps_per_contact
     shake = round(1 / (case.frequency * dt))
     lengths, heat = (case.length, case.length, case.height), (0.2 * walls.speed) ** 2
@@ -160,14 +155,10 @@ class _Sections:
 
 
 def _slice(rows: pd.DataFrame) -> dict:
-    """Average the observations of a slice; the temperature is weighted by particles."""
-    weight = rows["particles"].sum()
-    heat = (rows["temperature"].fillna(0) * rows["particles"]).sum()
-    return {
-        "centre_d": rows["centre_d"].iloc[0],
-        "local_filling_fraction": rows["filling_fraction"].mean(),
-        "temperature": heat / weight if weight else np.nan,
-    }
+    """Average the observations of a slice; the temperature is weighted by particles, and NaN without any."""
+    heat, weight = (rows["temperature"] * rows["particles"]).sum(), rows["particles"].sum()
+    filling = {"local_filling_fraction": rows["filling_fraction"].mean()}
+    return {"centre_d": rows["centre_d"].iloc[0]} | filling | {"temperature": heat / (weight or np.nan)}
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
