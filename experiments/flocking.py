@@ -13,8 +13,11 @@ float64. Claim B1 of [flock] compares four searches, each with the one before (i
 `coherent` is measured twice: the difference of the two is noise.
 
 `--peers numpy` measures the same rules in vectorised numpy with scipy's cKDTree in the same rounds, in
-shuffled memory and in memory sorted along Hilbert's curve. Gains are over the faster of the two. numpy and
-the tree's search for pairs use one thread, ours all.
+shuffled memory and in memory sorted along Hilbert's curve. The gain in the figure is over the faster of the
+two. numpy and the tree's search for pairs use one thread, ours all.
+
+In summary.csv a rung of B1 has its gain over the rung before, another search that over the same search in
+shuffled memory (`over` names it), and each search its gains over the peer in either memory.
 """
 
 import sys
@@ -49,7 +52,7 @@ from experiments.results.answers import (
     quoted,
 )
 from experiments.results.baselines import SHUFFLED, again, is_again
-from experiments.results.charts import DOTS, Chart, Points, Scale, Summary, Table, View
+from experiments.results.charts import DOTS, Chart, Points, Scale, Summary, View
 from md.backend import Backend
 from md.scenes.flock import SOURCE_DT
 from md.search.lists.list_search import ListConfig
@@ -61,9 +64,12 @@ BEFORE = dict(zip(RUNGS, (None, *RUNGS), strict=False))  # rung -> the one befor
 TWICE = "coherent"  # measured twice: the difference is noise
 PEER = "numpy and cKDTree"  # column `search` in tables
 PEER_MEMORIES = (SHUFFLED, "hilbert")
+PEER_COLUMNS = {f"{PEER}, {ordering}": f"numpy_{ordering}" for ordering in PEER_MEMORIES}
 TARGET = 5  # gain over a peer
 OWN = "its own"  # memory order of a search that sorts
 TENSOR = "tensor"
+STRUCTURE = ("neighbours_mean", "neighbours_largest", "order_parameter", "heading_correlation", "clustering",
+             "partners_read", "hit_ratio", "order_age_steps")  # fmt: skip
 MOST_NEIGHBOURS = 3.0  # times the median flock of a size: of others no gains are drawn
 CHECKED_STEPS = {"float32": 1, "float64": 10}
 
@@ -292,29 +298,6 @@ def _in_shuffled(table: pd.DataFrame) -> dict[str, str]:
     return {name: f"{name.split(',')[0]}, {SHUFFLED}" for name in names}
 
 
-def _over_peer(table: pd.DataFrame) -> pd.DataFrame:
-    """Compute the gain of each search over the peer in the peer's faster memory, in each flock."""
-    names = [f"{PEER}, {ordering}" for ordering in PEER_MEMORIES]
-    return gains.gains_over_fastest(table, FLOCK, "name", names)
-
-
-def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Average over runs each search in each memory order: its time, structure and gains.
-
-    A rung of B1 has its gain over the rung before, another search that over the same in shuffled memory
-    (`over` names it). Gains over the peer are those over its faster memory.
-    """
-    means = ("neighbours_mean", "neighbours_largest", "order_parameter", "heading_correlation", "clustering",
-             "partners_read", "hit_ratio", "order_age_steps")  # fmt: skip
-    more = {"ns_per_boid": "1e6 * value / n"} | dict.fromkeys(means, "mean")
-    found = Summary(tuple(FLOCK), "name", more=more).table(table)
-    steps = gains.gains_over(table, FLOCK, "name", _in_shuffled(table) | BEFORE)
-    for ratios in (steps.drop(columns=["runs", "rounds"]), gains.named(_over_peer(table), "numpy")):
-        if not ratios.empty:
-            found = found.merge(ratios, on=[*FLOCK, "name"], how="left")
-    return found
-
-
 def shown(table: pd.DataFrame) -> pd.DataFrame:
     """Add columns for figures; the memory orders of a search stand together.
 
@@ -363,8 +346,9 @@ def _note(rows: pd.DataFrame, *lines: str) -> str:
 
 def _with_peer(rows: pd.DataFrame) -> str:
     """Name the precision, and the gain of the fastest search of each flock over the peer's faster memory."""
-    lines, ratios = [rows["precision"].iloc[0]], shown(_over_peer(rows))
-    for _, flock in ratios.groupby(["n", "state"], sort=False):
+    lines, names = [rows["precision"].iloc[0]], [*PEER_COLUMNS]
+    ratios = gains.gains_over_fastest(rows, FLOCK, "name", names)
+    for _, flock in shown(ratios).groupby(["n", "state"], sort=False):
         best = largest_gain(flock)
         where = f"{best['n']:,} boids, {best['precision']}, {best['state']}"
         gain = f"{best['name']} {estimate(best, 'gain')} times as fast as {best['over']}"
@@ -377,7 +361,10 @@ PANELS: dict[str, Any] = {
     "panels": "panel", "heading": "{panel}",
 }  # fmt: skip
 VIEWS: tuple[View, ...] = (
-    Table("summary", summary),
+    Summary(
+        tuple(FLOCK), "name", PEER_COLUMNS, pairs=lambda table: _in_shuffled(table) | BEFORE,
+        more={"ns_per_boid": "1e6 * value / n", **dict.fromkeys(STRUCTURE, "mean")},
+    ),
     Chart(
         "times_{precision}", "{state}: {best} takes {value} ns a boid and step",
         points=Points("time_ms", scale="1e6 / n"), values=Scale("time per boid and step (ns)", log=10),
