@@ -9,7 +9,6 @@ from experiments import (
     cache_hit,
     cavity_flow,
     contacts,
-    cooling,
     counters,
     curves,
     decay,
@@ -181,23 +180,18 @@ def test_a_grid_takes_more_memory_than_a_tree_or_less(tree, expected):
     assert found.endswith("one in ten partners is farther in memory than 50 along row.")
 
 
-def test_a_gas_cools_as_theory_says_within_the_range_of_its_gases():
-    row = {"over_theory_median": 1.02, "over_theory_least": 1.0, "over_theory_most": 1.05}
-    assert cooling._over_theory(row) == "1.02 (1.00 to 1.05)"
-    assert cooling._over_theory(dict.fromkeys(row, 1.02)) == "1.02"
-
-
 @pytest.mark.parametrize(
-    ("holds", "since", "until", "expected"),
+    ("holds", "since", "expected"),
     [
-        (True, 56, None, "from step 56 on"),
-        (False, None, 1562.0, "until step 1,562"),
-        (False, None, None, "never"),
+        (True, 56, "from step 56 on"),
+        (False, 1562.0, "until step 1,562"),
+        (False, None, "never"),
+        (False, math.nan, "never"),
     ],
 )
-def test_a_condition_of_a_flock_holds_held_or_never_did(holds, since, until, expected):
-    row = {"is_aligned": holds, "aligned_from_step": since, "aligned_until_step": until}
-    assert flock_order._since_when(row, "aligned") == expected
+def test_a_condition_of_a_flock_holds_held_or_never_did(holds, since, expected):
+    row = {"is_aligned": holds, "aligned_since_step": since}
+    assert flock_order._since_when("aligned", row) == expected
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,13 @@ def test_a_decade_has_one_time_in_the_figure_and_in_the_verdict(decade):
     assert found.median() == pytest.approx(evaluate(verdict).value, rel=1e-9)
 
 
+def test_a_gas_cools_within_the_range_of_its_gases():
+    gases = [perfect(tau, 0.5).assign(repeat=k) for k, tau in enumerate((2.0, 2.04, 2.1))]
+    sentence = cooling.answer(pd.concat(gases)).sentence
+    assert "100 particles cool with 1.02 (1.00 to 1.05) times the cooling time of theory" in sentence
+    assert "decades of energy in 3 gases" in sentence
+
+
 def test_titles_are_sentences_about_the_gases(tmp_path, monkeypatch):
     titles = {}
     monkeypatch.setattr(

@@ -92,11 +92,8 @@ def test_flocks_last_from_a_step_on_only_if_they_are_there_at_the_end():
     assert (row["is_aligned"], row["aligned_since_step"]) == (False, 20)
     assert (row["is_clustered"], row["clustered_since_step"]) == (True, 20)
     assert (row["is_clumped"], row["clumped_since_step"]) == (True, 0)
-    assert flock_order._since_when("aligned", row) == "until step 20"
-    assert flock_order._since_when("clustered", row) == "from step 20 on"
     (random,) = flock_order.summary(seen()).to_dict("records")
     assert (random["is_clumped"], random["clumped_since_step"]) == (False, None)
-    assert flock_order._since_when("clumped", random) == "never"
 
 
 def test_titles_tell_clumps_from_clusters_and_one_repeat_from_several(tmp_path, monkeypatch):
