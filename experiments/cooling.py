@@ -111,16 +111,11 @@ def measure(case: Config) -> Iterator[dict]:
             "rate_times_contact_time": rate * contact_time,
             **homogeneity(sim.state),
         }
-        yield row | {"collision_rate": 2 * _touching_pairs(sim, case) / (case.n * contact_time)}
-
-
-def _touching_pairs(sim: md.Simulation, case: Config) -> float:
-    """Count the touching pairs some times, a contact time apart, and return the mean."""
-    found = [len(sim.pairs())]
-    for _ in range(case.contact_counts - 1):
-        sim.run(case.steps_per_contact, phases=False)
-        found.append(len(sim.pairs()))
-    return float(np.mean(found))
+        touching = [len(sim.pairs())]
+        for _ in range(case.contact_counts - 1):
+            sim.run(case.steps_per_contact, phases=False)
+            touching.append(len(sim.pairs()))
+        yield row | {"collision_rate": 2 * float(np.mean(touching)) / (case.n * contact_time)}
 
 
 def homogeneity(state: md.State) -> dict[str, float]:

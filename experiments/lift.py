@@ -335,8 +335,7 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 def _with_error(row: dict, name: str) -> str:
-    mean, error = row[f"{name}_mean"], row[f"{name}_sem"]
-    return f"{rounded(mean)} +- {rounded(error)}" if np.isfinite(error) else rounded(mean)
+    return f"{rounded(row[f'{name}_mean'])} +- {rounded(row[f'{name}_sem'])}"
 
 
 if __name__ == "__main__":

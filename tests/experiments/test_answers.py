@@ -14,7 +14,6 @@ from experiments import (
     decay,
     flock_decay,
     flock_order,
-    lift,
     pictures,
     reorder_cost,
     roofline,
@@ -205,11 +204,6 @@ def test_a_condition_of_a_flock_holds_held_or_never_did(holds, since, expected):
 def test_the_gain_of_an_order_in_a_flock_lasts_or_halves(left, half, expected):
     row = {"left_last": left, "age_last": 650, "half_age_crossing_steps": half}
     assert flock_decay._lasts(row).replace(".0 ", " ") == expected
-
-
-def test_a_lift_has_a_standard_error_if_there_are_several_blocks():
-    assert lift._with_error({"x_mean": 0.4, "x_sem": 0.02}, "x") == "0.40 +- 0.02"
-    assert lift._with_error({"x_mean": 0.4, "x_sem": math.nan}, "x") == "0.40"
 
 
 def test_the_parts_of_a_step_are_kernels_or_phases_or_not_measured():

@@ -10,7 +10,7 @@ from experiments import flocking
 from experiments.drawing import style
 from experiments.drawing.charts import draw
 from experiments.peers.numpy_flock import numpy_flock_step
-from experiments.prediction.flocks import Structure
+from experiments.prediction.flocks import Aging, Flock, Structure
 from experiments.processes.separate_run import all_rows
 from experiments.results.baselines import again
 from tests.experiments.runs import run
@@ -120,6 +120,20 @@ def test_samples_start_from_the_same_state(monkeypatch):
     assert len(seen) >= 3 * 3  # three simulations, and a round that is not timed
     for _, pos in seen:
         assert np.abs(pos - seen[0][1]).max() < 1e-12
+
+
+def test_an_old_order_is_that_of_the_flock_as_it_was(monkeypatch):
+    seen, sort = [], flocking.places
+
+    def noted(state, *arguments, **options):
+        seen.append(state.pos)
+        return sort(state, *arguments, **options)
+
+    monkeypatch.setattr(flocking, "places", noted)
+    next(flocking.measure(case(age=6, order_age=4, ordering=("hilbert",), search=("scattered",))))
+    aging = Aging(Flock(1000), "cpu", "float64")
+    young, state = aging.at(2).pos, aging.at(6).pos
+    np.testing.assert_array_equal(seen, [state, young])
 
 
 def test_a_search_that_computes_other_increments_is_not_recorded(monkeypatch):
