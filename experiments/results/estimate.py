@@ -25,6 +25,17 @@ class Spread:
     freedom: int
 
 
+def logarithms(numbers: np.ndarray, is_part: bool) -> np.ndarray:
+    """Return the logarithms of which the mean over runs is taken: of parts, those of x / (1 - x).
+
+    Args:
+        numbers: (runs,) numbers.
+        is_part: whether they are parts of a whole.
+    """
+    with np.errstate(all="ignore"):
+        return np.log(numbers / (1 - numbers) if is_part else numbers)
+
+
 def reach(spreads: Sequence[Spread], runs: int, of: int = 1) -> float:
     """Return the half-width of Student's t interval (95 %) of a mean of logarithms: by the widest spread.
 

@@ -14,29 +14,29 @@ columns of a table. No other module computes a gain, an interval or a noise floo
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from experiments.results import reliability
 from experiments.results.baselines import is_again, original
-from experiments.results.estimate import Estimate, Spread, reach
-from experiments.results.pooling import PARTS, alike, pool_of, pooled, siblings
+from experiments.results.estimate import Estimate, Spread, logarithms, reach
+from experiments.results.pooling import PARTS, pool_of, pooled, siblings
 from experiments.results.reductions import STATISTICS, Rows, Statistic
+from experiments.results.reliability import NAMES
 from experiments.results.selection import BROKEN, RUN, Runs
 from experiments.results.selection import windows_averaged as windows_averaged
 from experiments.results.selection import with_rounds as with_rounds
-from experiments.results.tables import ONE_RUN, names_of, table_of
+from experiments.results.tables import ALIKE, ONE_RUN, names_of, numbered, table_of
 from experiments.results.tables import bounds as bounds
 from experiments.results.tables import caption as caption
 from experiments.results.tables import named as named
 from sfc import checks
 
 NO_DIFFERENCE, FASTER, SLOWER = "no difference", "faster", "slower"
-LABELS = ("name", *reliability.NAMES)  # columns that name the cases compared
+Group = dict[int, Rows]  # run or gas -> its rows
 
 
 def estimates(
@@ -75,19 +75,13 @@ def estimates(
     """
     runs = table if isinstance(table, Runs) else Runs({"the table": table})
     each, kind = tuple(each), STATISTICS[checks.word("statistic", statistic, STATISTICS)]
-    if compared:
-        checks.word("compared", compared, each)
-    places = [k for k, name in enumerate(each) if name != compared]
-    rows = _groups(runs.selected("where", where, value, along, each, unit), each)
-    shared = [each[k] for k in places]
-    baselines: dict[tuple, dict[int, Rows]] = {}
-    if kind.has_baseline:
-        baselines = _groups(runs.selected("over", over, value, along, each, unit), shared)
+    labels = (checks.word("compared", compared, each),) if compared else ()
+    cases = _cases(runs, value, kind, where, over, each, labels, along, unit)
     found, floors, pools = [], _floors_of(runs, value), {}
-    if (unit or runs.unit) == RUN and max(map(len, rows.values()), default=0) > 1:
+    if (unit or runs.unit) == RUN and max((len(own) for _, own, _ in cases), default=0) > 1:
         pools = _pools(runs, value, statistic, *siblings(where, over, each, compared), along)
-    for key, own in rows.items():
-        base, case = baselines.get(tuple(key[k] for k in places), {}), _case(each, key)
+    for key, own, base in cases:
+        case = _in_words(each, key)
         if kind.has_baseline and not base:
             if compared:
                 continue
@@ -96,21 +90,42 @@ def estimates(
                 "baseline in each group"
             )
         try:
-            pool = pools.get((_pool(_alike_of(runs), own, base), *pool_of(each, key))) if pools else None
-            estimate = combined(reduced(own, base, kind), unit or runs.unit, kind.is_part, pool=pool)
+            pool = pools.get(_pool(runs.alike, each, key, own, base)) if pools else None
+            estimate = combined(reduced(own, base, kind), unit or runs.unit, kind.is_part, pool)
         except ValueError as error:
             raise ValueError(f"{statistic} of {runs.name}{case and f', {case}'}: {error}") from error
-        used = np.concatenate([part.number for part in (*own.values(), *base.values())])
+        used = _numbers(own, base)
         noise, most = (np.nan, np.nan) if floors is None else map(np.fmax.reduce, (floors[used], floors))
+        warnings = runs.warnings(used)
         estimate = replace(
-            estimate,
-            case=case,
-            noise_floor=float(noise),
-            table_noise=float(most),
-            warnings=runs.warnings(used),
+            estimate, case=case, noise_floor=float(noise), table_noise=float(most), warnings=warnings
         )
         found.append((dict(zip(each, key, strict=True)), estimate))
     return found
+
+
+def _cases(
+    runs: Runs,
+    value: str,
+    kind: Statistic,
+    where: str,
+    over: str,
+    each: tuple[str, ...],
+    labels: Sequence[str],
+    along: str,
+    unit: str = "",
+) -> list[tuple[tuple, Group, Group]]:
+    """Return the values of `each`, the rows and the rows of the baseline of every group.
+
+    A baseline has no values of `labels`; it is empty for statistics without one, and where it is missing.
+    """
+    rows = _groups(runs.selected("where", where, value, along, each, unit), each)
+    shared = [name for name in each if name not in labels]
+    bases: dict[tuple, Group] = {}
+    if kind.has_baseline:
+        bases = _groups(runs.selected("over", over, value, along, each, unit), shared)
+    places = [each.index(name) for name in shared]
+    return [(key, own, bases.get(tuple(key[k] for k in places), {})) for key, own in rows.items()]
 
 
 @functools.lru_cache(maxsize=512)
@@ -125,52 +140,31 @@ def _pools(
     along: str,
 ) -> dict[tuple, Spread]:
     """Return the spread of each pool of cases, see `pooling.siblings`; none where a row has no number."""
-    kind, baselines = STATISTICS[statistic], {}
-    shared = [name for name in each if name not in labels]
+    kind, found = STATISTICS[statistic], []
     try:
-        rows = _groups(runs.selected("where", where, value, along, each, ""), each)
-        if kind.has_baseline:
-            baselines = _groups(runs.selected("over", over, value, along, shared, ""), shared)
+        cases = _cases(runs, value, kind, where, over, each, labels, along)
     except ValueError:
         return {}
-    cases = []
-    for key, own in rows.items():
-        named = dict(zip(each, key, strict=True))
-        base = baselines.get(tuple(named[name] for name in shared), {})
-        if kind.has_baseline and (
-            not base or any(is_again(named[name]) for name in labels) or _is(own, base)
-        ):
-            continue
+    for key, own, base in cases:
+        is_twin = any(is_again(name) for column, name in zip(each, key, strict=True) if column in labels)
+        if kind.has_baseline and (not base or is_twin or np.array_equal(_numbers(own), _numbers(base))):
+            continue  # a baseline over itself among them
         try:
-            numbers = np.array([np.median(one) for one in reduced(own, base, kind)])
+            medians = np.array([np.median(one) for one in reduced(own, base, kind)])
         except ValueError:  # no common rounds
             continue
-        pool = (_pool(_alike_of(runs), own, base), *pool_of(each, key))
-        cases.append((pool, _logs(numbers, kind.is_part)))
-    return pooled(cases)
+        found.append((_pool(runs.alike, each, key, own, base), logarithms(medians, kind.is_part)))
+    return pooled(found)
 
 
-def _is(rows: Mapping[int, Rows], others: Mapping[int, Rows]) -> bool:
-    """Return whether two groups are the same rows: a baseline over itself."""
-    first, second = (np.concatenate([one.number for one in group.values()]) for group in (rows, others))
-    return np.array_equal(first, second)
+def _numbers(*groups: Group) -> np.ndarray:
+    """Return the numbers of all rows of some groups."""
+    return np.concatenate([rows.number for group in groups for rows in group.values()])
 
 
-@functools.lru_cache(maxsize=64)
-def _alike_of(runs: Runs) -> np.ndarray:
-    return alike(runs.rows)
-
-
-def _pool(numbers: np.ndarray, *groups: Mapping[int, Rows]) -> tuple:
-    """Return the numbers, of `pooling.alike`, of the rows of a group and its baseline."""
-    used = np.concatenate([one.number for group in groups for one in group.values()])
-    return tuple(np.unique(numbers[used]).tolist())
-
-
-def _logs(numbers: np.ndarray, is_part: bool) -> np.ndarray:
-    """Return the logarithms of which the mean is taken: of parts, those of x / (1 - x)."""
-    with np.errstate(all="ignore"):
-        return np.log(numbers / (1 - numbers) if is_part else numbers)
+def _pool(alike: np.ndarray, each: Sequence[str], key: tuple, *groups: Group) -> tuple:
+    """Return the pool of a case: the numbers, by `tables.ALIKE`, of its rows, and what `pool_of` returns."""
+    return tuple(np.unique(alike[_numbers(*groups)]).tolist()), *pool_of(each, key)
 
 
 @functools.lru_cache(maxsize=256)
@@ -181,26 +175,24 @@ def _floors_of(runs: Runs, value: str) -> np.ndarray | None:
         runs: all rows.
         value: column or expression of the noise.
     """
-    if not {"case", "round"} <= set(runs.rows):  # older runs measured no case twice
-        return None
-    rows = runs.rows.assign(_run=runs.rows["_unit"])
-    names = {name: list(filter(is_again, rows[name].unique())) for name in LABELS if name in rows}
-    label, again = next(((name, again) for name, again in names.items() if again), ("", []))
-    if not again:
+    rows = runs.rows.assign(run=runs.rows["_unit"])
+    label = next((name for name in NAMES if name in rows and rows[name].map(is_again).any()), "")
+    if not label or not {"case", "round"} <= set(rows):  # older runs measured no case twice
         return None
     try:
         rows["_value"] = runs.evaluated(value)
     except BROKEN:
         return None
-    twins = rows[rows[label].isin([*again, *map(original, again)])].assign(run=lambda own: own["_run"])
-    sampled = twins.groupby(["_run", "case", "round", label], sort=False)
-    parts = [name for name in PARTS if name in rows and sampled[name].nunique().max() > 1]
-    keys = ["_run", "case", *parts]
+    again = list(filter(is_again, rows[label].unique()))
+    twins = rows[rows[label].isin([*again, *map(original, again)])]
+    sampled = twins.groupby(["run", "case", "round", label], sort=False)
+    keys = ["run", "case", *(name for name in PARTS if name in rows and sampled[name].nunique().max() > 1)]
     floors = noise_floors(twins.dropna(subset="_value"), keys, label, "_value")
-    return rows[keys].merge(floors, on=keys, how="left")["noise_floor"].to_numpy(float)
+    found = pd.DataFrame([*floors], columns=keys).assign(_floor=[*floors.values()])
+    return rows[keys].merge(found, on=keys, how="left")["_floor"].to_numpy(float)
 
 
-def reduced(rows: Mapping[int, Rows], over: Mapping[int, Rows], kind: Statistic) -> list[np.ndarray]:
+def reduced(rows: Group, over: Group, kind: Statistic) -> list[np.ndarray]:
     """Take a statistic in each run or gas: the numbers of its rounds.
 
     Args:
@@ -219,8 +211,8 @@ def combined(
     numbers: Sequence[np.ndarray],
     unit: str = RUN,
     is_part: bool = False,
-    centres: Sequence[float] | None = None,
     pool: Spread | None = None,
+    centres: np.ndarray | None = None,
 ) -> Estimate:
     """Combine the numbers of runs or gases.
 
@@ -228,9 +220,9 @@ def combined(
         numbers: of each run or gas, (rounds,) numbers.
         unit: "run", "gas" or the name of another column.
         is_part: whether they are parts of a whole.
+        pool: spread of all cases of the table; None for none.
         centres: (runs,) number of each run, of rounds with several samples; None for the medians of the
             rounds.
-        pool: spread of all cases of the table; None for none.
 
     Raises:
         ValueError: a median that is no finite number, or of parts one that is not between 0 and 1.
@@ -247,7 +239,7 @@ def combined(
     if len(medians) == 1:
         low, high = np.min(numbers[0]), np.max(numbers[0])
     elif unit == RUN and (is_part or (medians > 0).all()):
-        logs = _logs(medians, is_part)
+        logs = logarithms(medians, is_part)
         own = Spread(float(logs.std(ddof=1)), len(logs) - 1)
         spreads = (own, pool) if pool and own.sd > 0 else (own,)
         around = reach(spreads, len(logs)) * np.array([0, -1, 1])
@@ -259,28 +251,7 @@ def combined(
     )
 
 
-def interval(values: np.ndarray) -> tuple[float, float, float]:
-    """Compute a geometric mean and the ends of Student's t interval of its logarithm (95 %).
-
-    Args:
-        values: (runs,) above 0; of one value the ends are NaN.
-
-    Raises:
-        TypeError: values that form no array.
-        ValueError: another shape, no values, values that are no numbers, or a value below 0.
-    """
-    values = checks.array("values", values, "fiu", "numbers", ("runs",)).astype(float)
-    if not len(values) or (values < 0).any():
-        raise checks.refuse_value("values", values, "one number or more, above 0")
-    logs = np.log(values)
-    mean = logs.mean()
-    if len(logs) < 2:
-        return float(np.exp(mean)), float("nan"), float("nan")
-    half = reach([Spread(float(logs.std(ddof=1)), len(logs) - 1)], len(logs))
-    return float(np.exp(mean)), float(np.exp(mean - half)), float(np.exp(mean + half))
-
-
-def _groups(rows: pd.DataFrame, by: Sequence[str], dropna: bool = True) -> dict[tuple, dict[int, Rows]]:
+def _groups(rows: pd.DataFrame, by: Sequence[str], dropna: bool = True) -> dict[tuple, Group]:
     """Return the values of each group -> number of a run or gas -> its rows, in the order of the table.
 
     Args:
@@ -289,14 +260,12 @@ def _groups(rows: pd.DataFrame, by: Sequence[str], dropna: bool = True) -> dict[
         dropna: whether rows without a value in one of them belong to no group.
     """
     by = list(by)
-    group = np.zeros(len(rows), int)
-    if by:
-        group = rows.groupby(by, sort=False, dropna=dropna, observed=True).ngroup().to_numpy()
+    group = numbered(rows, by, dropna)
     numbers, firsts = np.unique(group, return_index=True)
     firsts = firsts[numbers >= 0]  # -1: a value of `by` is missing
     columns = [[np.nan if x != x else x for x in rows[name].iloc[firsts].tolist()] for name in by]
     keys = list(zip(*columns, strict=True)) if by else [()] * len(firsts)
-    found: dict[tuple, dict[int, Rows]] = {key: {} for key in keys}
+    found: dict[tuple, Group] = {key: {} for key in keys}
     unit = rows["_unit"].to_numpy()
     along = rows["along"].to_numpy() if "along" in rows else None
     every = Rows(rows["round"].to_numpy(), rows["value"].to_numpy(), along, rows["_number"].to_numpy())
@@ -308,40 +277,12 @@ def _groups(rows: pd.DataFrame, by: Sequence[str], dropna: bool = True) -> dict[
     return found
 
 
-def _case(each: Sequence[str], key: tuple) -> str:
+def _in_words(each: Sequence[str], key: tuple) -> str:
     """Return the values of a group in words."""
     pairs = zip(each, key, strict=True)
     return ", ".join(
         f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in pairs
     )
-
-
-def ratios(
-    table: pd.DataFrame, by: list[str], label: str, baseline: str, value: str = "time_ms"
-) -> pd.DataFrame:
-    """Compute the gain over a baseline in every round: time of the baseline over time of each other case.
-
-    Args:
-        table: columns `by`, `label`, `run`, `round` and `value`; of several rows of a case in a round, the
-            median counts.
-        by: columns within which cases are compared.
-        label: the column that names the cases compared.
-        baseline: the case in the numerator.
-        value: the column of times.
-
-    Returns:
-        Columns `by`, `label`, `run`, `round`, `gain`; empty where the baseline was not measured.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a column that is missing.
-    """
-    keys = [*names_of("by", by), "run", "round"]
-    table_of("table", table, [*keys, label, value])
-    times = table.groupby([*keys, label], sort=False, dropna=False)[value].median().reset_index()
-    own = times[times[label] == baseline].drop(columns=label).rename(columns={value: "_baseline"})
-    joined = times[times[label] != baseline].merge(own, on=keys, how="inner")
-    return joined.assign(gain=joined["_baseline"] / joined[value]).drop(columns=["_baseline", value])
 
 
 def over_runs(table: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
@@ -361,13 +302,9 @@ def over_runs(table: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
         TypeError: an argument of a wrong class.
         ValueError: a column that is missing, or a case of which no row has a run.
     """
-    by = names_of("by", by)
-    table_of("table", table, [*by, "run", "round", value])
-    groups, kind = _groups(_sampled(table, by, value), by, dropna=False), STATISTICS["median"]
-    numbers = {key: reduced(own, {}, kind) for key, own in groups.items()}
-    centres = {key: [np.median(rows.value) for rows in own.values()] for key, own in groups.items()}
-    pools = {key: (_pool(alike(table), own), *pool_of(by, key)) for key, own in groups.items()}
-    return _in_columns(numbers, by, value, pools, centres)
+    table_of("table", table, [*names_of("by", by), "run", "round", value])
+    groups = _groups(_sampled(table, by, value), by, dropna=False)
+    return _in_columns({key: (own, {}) for key, own in groups.items()}, table, by, value, "median")
 
 
 def _sampled(table: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
@@ -378,40 +315,38 @@ def _sampled(table: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame
 
 
 def _in_columns(
-    found: Mapping[tuple, Sequence[np.ndarray]],
-    by: Sequence[str],
-    value: str,
-    pools: Mapping[tuple, tuple],
-    centres: Mapping[tuple, Sequence[float]] | None = None,
+    cases: Mapping[tuple, tuple[Group, Group]], table: pd.DataFrame, by: list[str], name: str, statistic: str
 ) -> pd.DataFrame:
     """Return the columns of `over_runs`.
 
     Args:
-        found: case -> numbers of the rounds of each of its runs.
+        cases: case -> its rows and those of its baseline.
+        table: of which they are rows.
         by: columns that identify a case.
-        value: start of the names of columns.
-        pools: case -> its pool, see `pooling`.
-        centres: case -> number of each of its runs; None for the medians of their rounds.
+        name: start of the names of columns.
+        statistic: one of `STATISTICS`, of numbers above 0.
 
     Raises:
-        ValueError: a case without runs, or with a number below 0.
+        ValueError: a case without runs, or with a number that is not finite.
     """
-    if not all(found.values()):
+    if not all(own for own, _ in cases.values()):
         raise ValueError("a case has rows without a run alone; allowed: a case with the number of a run")
-    several, rows = any(len(numbers) > 1 for numbers in found.values()), []
-    names = [value, f"{value}_low", f"{value}_high"] if several else [f"{value}_{end}" for end in ONE_RUN]
-    of_runs = {
-        key: np.array(centres[key] if centres else [np.median(one) for one in numbers], float)
-        for key, numbers in found.items()
+    several, alike = any(len(own) > 1 for own, _ in cases.values()), numbered(table, ALIKE)
+    names = [name, f"{name}_low", f"{name}_high"] if several else [f"{name}_{end}" for end in ONE_RUN]
+    found = {key: reduced(*groups, STATISTICS[statistic]) for key, groups in cases.items()}
+    samples = {
+        key: found[key] if base else [of.value for of in own.values()] for key, (own, base) in cases.items()
     }
-    spreads = pooled((pools[key], _logs(numbers, False)) for key, numbers in of_runs.items())
-    for key, numbers in found.items():
-        one = combined(numbers, centres=of_runs[key].tolist(), pool=spreads.get(pools[key]))
-        triple = (one.value, one.low, one.high)
-        if several and one.runs == 1:
-            triple = interval(np.array([one.value]))
+    centres = {key: np.array([np.median(one) for one in of_runs]) for key, of_runs in samples.items()}
+    pools = {key: _pool(alike, by, key, *groups) for key, groups in cases.items()}
+    spreads, rows = pooled((pools[key], logarithms(of, False)) for key, of in centres.items()), []
+    for key, of_runs in found.items():
+        one = combined(of_runs, pool=spreads.get(pools[key]), centres=centres[key])
+        ends = (one.value, one.low, one.high)
+        if several and one.runs == 1:  # the range of its rounds is no interval over runs
+            ends = (float(np.exp(np.log(one.value))), np.nan, np.nan)
         row = dict(zip(by, key, strict=True)) | {"runs": one.runs, "rounds": one.rounds}
-        rows.append(row | dict(zip(names, triple, strict=True)))
+        rows.append(row | dict(zip(names, ends, strict=True)))
     return pd.DataFrame(rows)
 
 
@@ -439,25 +374,14 @@ def gains(
         TypeError: an argument of a wrong class.
         ValueError: a column that is missing.
     """
-    by = names_of("by", by)
-    table_of("table", table, [*by, "run", "round", label, value])
-    sampled = _sampled(table, [*by, label], value)
-    over = sampled[sampled[label] == baseline]
-    others = (sampled[label] != baseline) & ~sampled[label].map(is_again).astype(bool)
-    rows = _paired(sampled[others], over, by)
-    if rows.empty:
+    table_of("table", table, [*names_of("by", by), "run", "round", label, value])
+    names = {name for name in table[label].unique() if name != baseline and not is_again(name)}
+    cases = _paired(table, by, label, value, names, baseline)
+    if not cases:
         return pd.DataFrame(columns=[*by, label, "over", "runs", "rounds", "noise_floor"])
-    baselines = _groups(over, by, dropna=False)
-    groups, numbers = _groups(rows, [*by, label], dropna=False).items(), alike(table)
-    of_rounds = {key: reduced(own, baselines[key[:-1]], STATISTICS["gain"]) for key, own in groups}
-    pools = {key: (_pool(numbers, own, baselines[key[:-1]]), *pool_of(by, key)) for key, own in groups}
-    found = _in_columns(of_rounds, [*by, label], "gain", pools)
+    found = _in_columns(cases, table, [*by, label], "gain", "gain")
     floors = noise_floors(table, by, label, value)
-    found = (
-        found.merge(floors, on=by, how="left")
-        if by
-        else found.assign(noise_floor=floors["noise_floor"].max())
-    )
+    found = found.assign(noise_floor=[floors.get(key[:-1], np.nan) for key in cases])
     found.insert(len(by) + 1, "over", baseline)
     if "gain" in found:
         numbers = found[["gain", "gain_low", "gain_high", "noise_floor"]].to_numpy(float)
@@ -465,10 +389,28 @@ def gains(
     return found
 
 
-def _paired(rows: pd.DataFrame, over: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Select the rows that have a baseline in the same group, run and round."""
-    keys = [*by, "_unit", "round"]
-    return rows.merge(over[keys].drop_duplicates(), on=keys)
+def _paired(
+    table: pd.DataFrame, by: list[str], label: str, value: str, names: Collection[str], baseline: str
+) -> dict[tuple, tuple[Group, Group]]:
+    """Return the rows of each case and of its baseline, in the runs with rounds that both have.
+
+    Args:
+        table: columns `by`, `label`, `run`, `round` and `value`.
+        by: columns within which cases are compared.
+        label: the column that names the cases compared.
+        value: the column of times.
+        names: of the cases.
+        baseline: name of the case that they are compared with.
+    """
+    sampled = _sampled(table, [*by, label], value)
+    bases = _groups(sampled[sampled[label] == baseline], by, dropna=False)
+    groups, found = _groups(sampled[sampled[label].isin(names)], [*by, label], dropna=False), {}
+    for key, own in groups.items():
+        base = bases.get(key[:-1], {})
+        own = {run: of for run, of in own.items() if run in base and np.isin(of.round, base[run].round).any()}
+        if own:
+            found[key] = own, base
+    return found
 
 
 def gains_over(
@@ -528,7 +470,9 @@ def gains_over_fastest(
     return pd.concat([part for part in found if len(part)] or found[:1], ignore_index=True)
 
 
-def noise_floors(table: pd.DataFrame, by: list[str], label: str, value: str = "time_ms") -> pd.DataFrame:
+def noise_floors(
+    table: pd.DataFrame, by: list[str], label: str, value: str = "time_ms"
+) -> dict[tuple, float]:
     """Compute the noise floor of each group: the factor, at least 1, between a case and its repetition.
 
     Args:
@@ -538,27 +482,20 @@ def noise_floors(table: pd.DataFrame, by: list[str], label: str, value: str = "t
         value: the column of times.
 
     Returns:
-        Columns `by` and `noise_floor`: the worst of the runs, each the median over its rounds. No row for
-        a group in which no case was measured twice.
+        Values of `by` -> the worst of the runs, each the median over its rounds; without the groups in which
+        no case was measured twice.
 
     Raises:
         TypeError: an argument of a wrong class.
         ValueError: a column that is missing.
     """
-    by = names_of("by", by)
-    table_of("table", table, [*by, "run", "round", label, value])
-    sampled = _sampled(table, [*by, label], value)
+    table_of("table", table, [*names_of("by", by), "run", "round", label, value])
     worst: dict[tuple, float] = {}
     for name in filter(is_again, table[label].unique()):
-        first = sampled[sampled[label] == original(name)]
-        baselines = _groups(first, by, dropna=False)
-        second = _paired(sampled[sampled[label] == name], first, by)
-        for key, own in _groups(second, by, dropna=False).items():
-            numbers = reduced(own, baselines[key], STATISTICS["apart"])
-            worst[key] = max(worst.get(key, 1.0), *(float(one[0]) for one in numbers))
-    if not worst:
-        return pd.DataFrame(columns=[*by, "noise_floor"]).astype({"noise_floor": float})
-    return pd.DataFrame([dict(zip(by, key, strict=True)) | {"noise_floor": x} for key, x in worst.items()])
+        for (*key, _), groups in _paired(table, by, label, value, [name], original(name)).items():
+            numbers = reduced(*groups, STATISTICS["apart"])
+            worst[*key,] = max(worst.get((*key,), 1.0), *(float(one[0]) for one in numbers))
+    return worst
 
 
 def verdict(gain: float, low: float, high: float, noise_floor: float) -> str:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import scipy  # its `special` is loaded when first used
 
 from experiments.results.estimate import Spread
@@ -22,7 +21,6 @@ from experiments.results.tables import SIZES
 PARTS = ("phase", "part", "what", "memory", "bytes_per_point")  # columns that tell rows of a case apart
 OUTLYING = 0.01  # level of Cochran's test
 FIXED = (*SIZES, "size", "length", *PARTS)  # columns that have one value in a pool
-ALIKE = (*SIZES, "cache_MB", "place", "strategy")  # columns that tell size, and host from device
 
 
 class Siblings(NamedTuple):
@@ -104,18 +102,6 @@ def _of_like(variances: list[tuple[float, int]]) -> Spread:
             break
         variances.pop()
     return Spread((square / all_freedom) ** 0.5, all_freedom)
-
-
-def alike(table: pd.DataFrame) -> np.ndarray:
-    """Number the rows of a table by size and device: (rows,).
-
-    Args:
-        table: rows of runs.
-    """
-    by = [name for name in ALIKE if name in table]
-    if not by:
-        return np.zeros(len(table), int)
-    return table.groupby(by, sort=False, dropna=False, observed=True).ngroup().to_numpy()
 
 
 def pool_of(columns: Sequence[str], key: Sequence[Any]) -> tuple:

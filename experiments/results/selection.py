@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.results.reliability import CHECKS, SEPARATOR
-from experiments.results.tables import names_of, table_of
+from experiments.results.tables import ALIKE, names_of, numbered, table_of
 from sfc import checks
 
 RUN, GAS = "run", "gas"
@@ -42,6 +42,7 @@ class Runs:
         rows: all rows; `_unit`, the last column, numbers the run or gas of each.
         unit: "run" or "gas".
         name: of all runs, for errors.
+        alike: (rows,) numbers of the rows by size and device, see `tables.ALIKE`.
 
     Raises:
         TypeError: no tables.
@@ -58,6 +59,7 @@ class Runs:
         of_runs = "run" in rows or ("time_ms" in rows and units.max(initial=0) + 1 == len(parts))
         self.rows, self.unit = rows.assign(_unit=units), RUN if of_runs else GAS
         self.name = ", ".join(tables)
+        self.alike = numbered(rows, ALIKE)
         self._known: dict[str, Any] = {}  # expression -> its values
 
     @functools.cached_property

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from experiments.results.baselines import gain_over
@@ -12,6 +13,7 @@ from md.io.atomic_write import write_atomically
 from sfc import checks
 
 SIZES = ("n", "particles")  # columns of a table with the size of a system
+ALIKE = (*SIZES, "cache_MB", "place", "strategy")  # columns that tell size, and host from device
 ONE_RUN = ("median_of_rounds", "lowest_round", "highest_round")  # columns of one run, in place of an interval
 MOST_SIZES = 4  # that are listed one by one
 
@@ -50,6 +52,20 @@ def names_of(name: str, given: Any) -> list[str]:
         TypeError: no sequence, or an entry that is no str.
     """
     return [checks.text(name, column) for column in checks.sequence(name, given, "names of columns")]
+
+
+def numbered(table: pd.DataFrame, columns: Iterable[str], dropna: bool = False) -> np.ndarray:
+    """Number the rows of a table by the values of those columns that it has, in their order; 0 without any.
+
+    Args:
+        table: any.
+        columns: names.
+        dropna: whether rows without a value in one of them get -1.
+    """
+    by = [name for name in columns if name in table]
+    if not by:
+        return np.zeros(len(table), int)
+    return table.groupby(by, sort=False, dropna=dropna, observed=True).ngroup().to_numpy()
 
 
 def sizes_of(table: pd.DataFrame, config: Mapping[str, Any]) -> str:

@@ -175,7 +175,6 @@ TABLE = rows({"shuffled": [[4.0]], "row": [[2.0]]})
     ("call", "message"),
     [
         (lambda t: gains.with_rounds(t, ["m"]), "table has no column 'm'; allowed: a table with m; "),
-        (lambda t: gains.ratios(t, ["n"], "name", "row"), "table has no column 'name'; .*n, run, round"),
         (lambda t: gains.over_runs(t, ["n"], "ms"), "table has no column 'ms'; allowed: a table with n"),
         (
             lambda t: gains.gains(t.drop(columns="run"), BY, "ordering", "row"),
@@ -185,9 +184,6 @@ TABLE = rows({"shuffled": [[4.0]], "row": [[2.0]]})
         (lambda t: gains.noise_floors(t, ["n", "m"], "ordering"), "table has no column 'm'; allowed: "),
         (lambda t: gains.bounds(t, "gain"), "summary has no column 'gain_median_of_rounds', "),
         (lambda t: gains.caption(t.drop(columns="run")), "summary has no column 'runs'; allowed: "),
-        (lambda t: gains.interval([]), "values = .*; allowed: one number or more, above 0"),
-        (lambda t: gains.interval([2.0, -1.0]), "values = .*; allowed: one number or more, above 0"),
-        (lambda t: gains.interval(["a"]), "values of dtype .*; allowed: numbers"),
     ],
 )
 def test_a_column_that_is_missing_is_named(call, message):
@@ -202,11 +198,9 @@ def test_a_column_that_is_missing_is_named(call, message):
         lambda: gains.with_rounds([1], []),
         lambda: gains.over_runs(TABLE, "n", "time_ms"),
         lambda: gains.over_runs(TABLE, [3], "time_ms"),
-        lambda: gains.ratios(TABLE, BY, None, "row"),
         lambda: gains.gains(TABLE.to_dict(), BY, "ordering", "row"),
         lambda: gains.named({}, "row"),
         lambda: gains.bounds(None, "gain"),
-        lambda: gains.interval(None),
         lambda: reliability.warned([1]),
         lambda: reliability.warned(TABLE, quick=1),
         lambda: reliability.lines({}),
