@@ -267,8 +267,8 @@ def _groups(rows: pd.DataFrame, by: Sequence[str], dropna: bool = True) -> dict[
     keys = list(zip(*columns, strict=True)) if by else [()] * len(firsts)
     found: dict[tuple, Group] = {key: {} for key in keys}
     unit = rows["_unit"].to_numpy()
-    along = rows["along"].to_numpy() if "along" in rows else None
-    every = Rows(rows["round"].to_numpy(), rows["value"].to_numpy(), along, rows["_number"].to_numpy())
+    along = "along" if "along" in rows else "value"
+    every = Rows(*(rows[name].to_numpy() for name in ("round", "value", along, "_number")))
     order = np.lexsort((unit, group))
     order = order[(group[order] >= 0) & (unit[order] >= 0)]
     ends = np.flatnonzero(np.diff(group[order]) | np.diff(unit[order])) + 1

@@ -8,6 +8,7 @@ with the line `@statistic(...)` above it.
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,29 +17,24 @@ from sfc import checks
 HALF = 0.5
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(NamedTuple):
     """Rows of one run or gas, as arrays: a query has thousands of groups of few rows.
 
-    Args:
+    Attributes:
         round: (rows,) numbers of rounds.
         value: (rows,) values.
-        along: (rows,) second values; None if there are none.
+        along: (rows,) second values; any for statistics that have none.
         number: (rows,) their numbers in the table.
     """
 
     round: np.ndarray
     value: np.ndarray
-    along: np.ndarray | None
+    along: np.ndarray
     number: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.value)
 
     def at(self, which: np.ndarray) -> "Rows":
         """Return the rows of a mask, or of places."""
-        along = None if self.along is None else self.along[which]
-        return Rows(self.round[which], self.value[which], along, self.number[which])
+        return Rows(*(column[which] for column in self))
 
 
 Reduce = Callable[[Rows, Rows], np.ndarray]
@@ -91,19 +87,19 @@ for _name in ("median", "mean", "min", "max"):
 @statistic("count")
 def count(rows: Rows, over: Rows) -> np.ndarray:
     """Return the number of rows."""
-    return np.array([float(len(rows))])
+    return np.array([float(len(rows.value))])
 
 
 @statistic("gain", has_baseline=True)
 def gain(rows: Rows, over: Rows) -> np.ndarray:
     """Return the baseline over the rows in each round that has both: the gain, if values are times."""
-    return _ratio(baseline=over, others=rows)
+    return _ratio(over, rows)
 
 
 @statistic("share", has_baseline=True)
 def share(rows: Rows, over: Rows) -> np.ndarray:
     """Return the rows over the baseline in each round that has both: the inverse of the gain."""
-    return _ratio(baseline=rows, others=over)
+    return _ratio(rows, over)
 
 
 @statistic("gain of sums", has_baseline=True)
@@ -113,7 +109,7 @@ def gain_of_sums(rows: Rows, over: Rows) -> np.ndarray:
     It is the gain of a process of which each round has another part, such as the phases of a shake: a median
     over rounds would drop the parts with the largest and the smallest gain.
     """
-    return _ratio_of_sums(baseline=over, others=rows)
+    return _ratio(over, rows, of_sums=True)
 
 
 @statistic("gain of medians", has_baseline=True)
@@ -125,13 +121,13 @@ def gain_of_medians(rows: Rows, over: Rows) -> np.ndarray:
 @statistic("part of sums", has_baseline=True, is_part=True)
 def part_of_sums(rows: Rows, over: Rows) -> np.ndarray:
     """Return the part that the rows have of the sum of a baseline that contains them, over common rounds."""
-    return _ratio_of_sums(baseline=rows, others=over)
+    return _ratio(rows, over, of_sums=True)
 
 
 @statistic("apart", has_baseline=True)
 def apart(rows: Rows, over: Rows) -> np.ndarray:
     """Return the factor, at least 1, by which rows and baseline differ: that of the median over rounds."""
-    return np.exp(np.abs(np.log(np.median(_ratio(baseline=over, others=rows), keepdims=True))))
+    return np.exp(np.abs(np.log(np.median(_ratio(over, rows), keepdims=True))))
 
 
 @statistic("weighted mean", has_second=True)
@@ -143,9 +139,11 @@ def weighted_mean(rows: Rows, over: Rows) -> np.ndarray:
 @statistic("slope", has_second=True)
 def slope(rows: Rows, over: Rows) -> np.ndarray:
     """Return the slope of the straight line through the values over `along`, by least squares."""
-    if len(np.unique(_along(rows))) < 2:
-        raise ValueError(f"a slope of {len(rows)} row(s); allowed: rows of two values of `along` or more")
-    return np.array([np.polyfit(_along(rows), rows.value, 1)[0]])
+    if len(np.unique(rows.along)) < 2:
+        raise ValueError(
+            f"a slope of {len(rows.value)} row(s); allowed: rows of two values of `along` or more"
+        )
+    return np.array([np.polyfit(rows.along, rows.value, 1)[0]])
 
 
 @statistic("half", has_second=True)
@@ -154,7 +152,7 @@ def half(rows: Rows, over: Rows) -> np.ndarray:
 
     It is interpolated over the logarithm of the place, because places of decays are spaced so.
     """
-    along, values = _of_each(_along(rows), rows.value)
+    along, values = _of_each(rows.along, rows.value)
     along, left = along.astype(float), values / values[0]
     below = np.flatnonzero(left < HALF)
     if not len(below):
@@ -175,15 +173,15 @@ def half(rows: Rows, over: Rows) -> np.ndarray:
 @statistic("spread", has_second=True)
 def spread(rows: Rows, over: Rows) -> np.ndarray:
     """Return the largest over the smallest of the medians of the groups `along`."""
-    medians = _of_each(_along(rows), rows.value)[1]
+    medians = _of_each(rows.along, rows.value)[1]
     return np.array([medians.max() / medians.min()])
 
 
 @statistic("over best", has_baseline=True, has_second=True)
 def over_best(rows: Rows, over: Rows) -> np.ndarray:
     """Return the rows over the best of the baseline in each round: the group `along` of the lowest median."""
-    places, medians = _of_each(_along(over), over.value)
-    return _ratio(baseline=rows, others=over.at(_along(over) == places[medians.argmin()]))
+    places, medians = _of_each(over.along, over.value)
+    return _ratio(rows, over.at(over.along == places[medians.argmin()]))
 
 
 @statistic("sums over best", has_baseline=True, has_second=True)
@@ -192,19 +190,14 @@ def sums_over_best(rows: Rows, over: Rows) -> np.ndarray:
 
     It is "over best" of a process of which each round has another part, see "gain of sums".
     """
-    places, means = _of_each(_along(over), over.value, np.mean)
-    return _ratio_of_sums(baseline=rows, others=over.at(_along(over) == places[means.argmin()]))
+    places, means = _of_each(over.along, over.value, np.mean)
+    return _ratio(rows, over.at(over.along == places[means.argmin()]), of_sums=True)
 
 
 @statistic("peak over mean", has_baseline=True)
 def peak_over_mean(rows: Rows, over: Rows) -> np.ndarray:
     """Return the largest value of the rows over the mean of the baseline."""
     return np.array([rows.value.max() / over.value.mean()])
-
-
-def _along(rows: Rows) -> np.ndarray:
-    assert rows.along is not None  # `estimates` requires it
-    return rows.along
 
 
 def _of_each(
@@ -219,38 +212,18 @@ def _of_each(
     return names, np.array([take(values[place == k]) for k in range(len(names))], float)
 
 
-def _ratio(baseline: Rows, others: Rows) -> np.ndarray:
-    """Return baseline over others in each round that has both.
+def _ratio(above: Rows, below: Rows, of_sums: bool = False) -> np.ndarray:
+    """Return the quotient of the medians of each round that both have, or that of the sums of these rounds.
 
     Raises:
         ValueError: no round has both.
     """
-    above, below = _in_common_rounds(baseline, others)
-    return above / below
-
-
-def _ratio_of_sums(baseline: Rows, others: Rows) -> np.ndarray:
-    """Return the sum of the baseline over that of the others, over the rounds that have both.
-
-    Raises:
-        ValueError: no round has both.
-    """
-    above, below = _in_common_rounds(baseline, others, np.sum)
-    return np.array([above.sum() / below.sum()])
-
-
-def _in_common_rounds(
-    first: Rows, second: Rows, take: Callable[[np.ndarray], float] = np.median
-) -> tuple[np.ndarray, np.ndarray]:
-    """Reduce the rows of each round that both have: (rounds,) numbers of each.
-
-    Raises:
-        ValueError: no round has both.
-    """
-    (up, above), (down, below) = (_of_each(rows.round, rows.value, take) for rows in (first, second))
+    take = np.sum if of_sums else np.median
+    (up, tops), (down, bottoms) = (_of_each(rows.round, rows.value, take) for rows in (above, below))
     _, ups, downs = np.intersect1d(up, down, assume_unique=True, return_indices=True)
     if not len(ups):
         raise checks.refuse_value(
-            "rounds", first.round.tolist(), f"rounds of the other rows, {second.round.tolist()}"
+            "rounds", above.round.tolist(), f"rounds of the other rows, {below.round.tolist()}"
         )
-    return above[ups], below[downs]
+    tops, bottoms = tops[ups], bottoms[downs]
+    return np.array([tops.sum() / bottoms.sum()]) if of_sums else tops / bottoms

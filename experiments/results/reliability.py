@@ -7,12 +7,13 @@ names of a case together, and so does the load beside names that were sampled fo
 terminal, the footer of every figure and every estimate of `results.gains` show the warnings of their rows.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from experiments.results.tables import table_of
+from experiments.results.tables import numbered, table_of
 from sfc import checks
 
 BUSY = "other work kept the machine busy"
@@ -22,16 +23,6 @@ CLOCK = "the GPU's clock fell by more than 5 %"
 RECORDED = "samples hold compiling or recording"
 SMALL = "too small for its answer to carry over (--quick, or it fits the last cache)"
 SERIAL = "measured before samples were taken in rounds of random order"
-
-SHORT = {  # beside a number
-    BUSY: "busy",
-    TICKS: "on ticks",
-    PHASES: "phases disagree",
-    CLOCK: "clock fell",
-    RECORDED: "recording",
-    SMALL: "does not carry over",
-    SERIAL: "in series",
-}
 
 MOST_OTHER = 0.15  # cores that other work may take of those this run needs
 MOST_WAITED = 0.1  # of the wall time, that threads may wait for a core
@@ -73,29 +64,14 @@ def warned(table: pd.DataFrame, quick: bool = False) -> pd.DataFrame:
         return table
     if "round" not in table:  # of a run before 2026-11-23
         return table.assign(warning=SERIAL)
-    case = _numbers(table, ["case"])
-    name = _numbers(table, ["case", *NAMES])
-    before = _recorded(table)
-    texts = np.full(len(table), "", dtype=object)
-    for text, (judge, columns) in CHECKS.items():
-        if any(column in table for column in columns):
-            marked = judge(table, case, name)
-        else:
-            marked = _has(before, text)
-        if text == SMALL and quick:
-            marked = np.ones(len(table), bool)
+    case, name = numbered(table, ["case"]), numbered(table, ["case", *NAMES])
+    before, texts = _recorded(table), np.full(len(table), "", dtype=object)
+    for text, (_, judge, columns) in CHECKS.items():
+        is_judged = any(column in table for column in columns)
+        marked = judge(table, case, name) if is_judged else _has(before, text)
+        marked = marked | (quick and text == SMALL)
         texts[marked] = [f"{found}{SEPARATOR}{text}" if found else text for found in texts[marked]]
     return table.assign(warning=texts)
-
-
-def judged(rows: pd.DataFrame) -> tuple[str, ...]:
-    """Return the warnings of exactly these rows, each once.
-
-    Raises:
-        TypeError: no table.
-    """
-    found = warned(rows)
-    return tuple(_cases_of(found["warning"], [0] * len(found))) if len(found) else ()
 
 
 def _recorded(table: pd.DataFrame) -> pd.Series:
@@ -108,46 +84,37 @@ def _has(texts: pd.Series, text: str) -> np.ndarray:
     return texts.isin([known for known in texts.unique() if text in known.split(SEPARATOR)]).to_numpy()
 
 
-def _numbers(table: pd.DataFrame, columns: Iterable[str]) -> np.ndarray:
-    """Number the rows by the values of those columns that a table has; 0 without any."""
-    by = [name for name in columns if name in table]
-    if not by:
-        return np.zeros(len(table), int)
-    return table.groupby(by, sort=False, dropna=False, observed=True).ngroup().to_numpy()
+def warnings_in(texts: pd.Series) -> tuple[str, ...]:
+    """Return the warnings of some rows, each once: in the order of the checks, then others by name.
 
-
-def _cases_of(texts: Iterable[str], cases: Iterable[int]) -> dict[str, set[int]]:
-    """Return each warning, in the order of the checks, and the numbers of the cases or runs that have it."""
-    found: dict[str, set[int]] = {}
-    for text, case in {*zip(texts, cases, strict=True)}:
-        for one in filter(None, text.split(SEPARATOR)):
-            found.setdefault(one, set()).add(case)
-    return {text: found[text] for text in [*CHECKS, SERIAL] if text in found}
+    Args:
+        texts: a column `warning`, without missing values.
+    """
+    found = {one for text in texts.unique() for one in text.split(SEPARATOR)} - {""}
+    return tuple(sorted(found, key=lambda text: ([*SHORT, text].index(text), text)))
 
 
 def lines(table: pd.DataFrame) -> list[str]:
     """List each warning of a table with its names and cases, for the terminal."""
     if "warning" not in table_of("table", table) or "case" not in table:
         return []
-    texts, every = _recorded(table), table["case"].nunique()
-    found = []
-    for text, cases in _cases_of(texts, table["case"].astype(int)).items():
-        where = "every case" if len(cases) == every else f"case {', '.join(map(str, sorted(cases)))}"
-        names = _names_of(text, table)
-        found.append(f"{text} ({f'{names} in {where}' if names else where})")
+    texts, every, found = _recorded(table), table["case"].nunique(), []
+    for text in warnings_in(texts):
+        cases = sorted(table.loc[_has(texts, text), "case"].astype(int).unique())
+        where = "every case" if len(cases) == every else f"case {', '.join(map(str, cases))}"
+        found.append(f"{text} ({' in '.join(filter(None, (_names_of(text, table), where)))})")
     return found
 
 
 def footer(table: pd.DataFrame) -> str:
     """Join all warnings of a table in one line, each with its names and runs; empty for none."""
-    if "warning" not in table_of("table", table):
-        return ""
+    texts = _recorded(table_of("table", table))
     runs = table["run"] if "run" in table else pd.Series(0, index=table.index)
     every, parts = runs.nunique(), []
-    for text, those in _cases_of(_recorded(table), runs).items():
-        notes = [_names_of(text, table)]
-        notes += [f"in {len(those)} of {every} runs"] if 1 < every != len(those) else []
-        note = ", ".join(filter(None, notes))
+    for text in warnings_in(texts):
+        warned_runs = runs[_has(texts, text)].nunique()
+        in_runs = f"in {warned_runs} of {every} runs" if 1 < every != warned_runs else ""
+        note = ", ".join(filter(None, (_names_of(text, table), in_runs)))
         parts.append(f"{text} ({note})" if note else text)
     return "Warning: " + SEPARATOR.join(parts) if parts else ""
 
@@ -242,12 +209,26 @@ def _column(rows: pd.DataFrame, name: str) -> pd.Series:
     return pd.to_numeric(rows[name]) if name in rows else pd.Series(np.nan, index=rows.index)
 
 
-# Text -> whether it holds for each row, by the numbers of its case and of its name in it; columns it reads.
-CHECKS: dict[str, tuple[Callable[[pd.DataFrame, np.ndarray, np.ndarray], np.ndarray], tuple[str, ...]]] = {
-    BUSY: (is_busy, ("other_load_cores", "waited_share")),
-    TICKS: (sits_on_ticks, ("sample_ms",)),
-    PHASES: (disagrees, ("phases_over_step",)),
-    CLOCK: (slowed_down, ("clock_MHz",)),
-    RECORDED: (holds_recording, ("recorded",)),
-    SMALL: (fits_cache, ("working_set_MB",)),
+class Check(NamedTuple):
+    """Check of the rows of a table.
+
+    Attributes:
+        short: its warning in short, beside a number.
+        judge: rows, numbers of their cases and of their names in them -> whether each row is warned.
+        reads: columns; where all are missing, the recorded warnings count.
+    """
+
+    short: str
+    judge: Callable[[pd.DataFrame, np.ndarray, np.ndarray], np.ndarray]
+    reads: tuple[str, ...]
+
+
+CHECKS = {
+    BUSY: Check("busy", is_busy, ("other_load_cores", "waited_share")),
+    TICKS: Check("on ticks", sits_on_ticks, ("sample_ms",)),
+    PHASES: Check("phases disagree", disagrees, ("phases_over_step",)),
+    CLOCK: Check("clock fell", slowed_down, ("clock_MHz",)),
+    RECORDED: Check("recording", holds_recording, ("recorded",)),
+    SMALL: Check("does not carry over", fits_cache, ("working_set_MB",)),
 }
+SHORT = {text: check.short for text, check in CHECKS.items()} | {SERIAL: "in series"}  # beside a number

@@ -7,27 +7,18 @@ another column may hold values that are independent of each other, such as the s
 
 import ast
 import functools
-import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from experiments.results.reliability import CHECKS, SEPARATOR
+from experiments.results.reliability import warnings_in
 from experiments.results.tables import ALIKE, names_of, numbered, table_of
 from sfc import checks
 
 RUN, GAS = "run", "gas"
 BROKEN = (SyntaxError, ValueError, TypeError, LookupError, AttributeError, NotImplementedError, NameError)
-_COMPARE: dict[type, Any] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
 _ROUNDS = ("round", "sample", "block")  # columns that number rounds; older tables have the others
 
 
@@ -60,25 +51,16 @@ class Runs:
         self.rows, self.unit = rows.assign(_unit=units), RUN if of_runs else GAS
         self.name = ", ".join(tables)
         self.alike = numbered(rows, ALIKE)
+        self._texts = rows["warning"].fillna("") if "warning" in rows else rows["_unit"]
         self._known: dict[str, Any] = {}  # expression -> its values
 
-    @functools.cached_property
-    def _warnings(self) -> tuple[np.ndarray, list[str]] | None:
-        """Number of the warnings of each row, and all warnings by their number."""
-        if "warning" not in self.rows:
-            return None
-        numbers, texts = pd.factorize(self.rows["warning"].fillna(""))
-        return numbers, list(texts)
+    @property
+    def _columns(self) -> str:
+        return ", ".join(map(str, self.rows.columns[:-1]))
 
     def warnings(self, places: np.ndarray) -> tuple[str, ...]:
         """Return the warnings of some rows, each once, in the order of the checks."""
-        if self._warnings is None:
-            return ()
-        numbers, texts = self._warnings
-        found = {text for k in np.unique(numbers[places]) for text in texts[k].split(SEPARATOR) if text}
-        return tuple(
-            sorted(found, key=lambda text: (list(CHECKS).index(text) if text in CHECKS else 9, text))
-        )
+        return warnings_in(self._texts.take(places)) if "warning" in self.rows else ()
 
     def selected(
         self, name: str, condition: str, value: str, along: str, each: Sequence[str], unit: str
@@ -100,11 +82,11 @@ class Runs:
             ValueError: a column that is missing, a filter without rows, or a value that is no number.
         """
         where = f"{name} = {condition!r} on {self.name}"
-        self._check("each", each, where)
-        self._check("unit", (unit,) if unit else (), self.name)
+        for field, given in (("each", each), ("unit", (unit,) if unit else ())):
+            if missing := [column for column in given if column not in self.rows]:
+                raise ValueError(f"{field} = {missing} of {where}; allowed: columns {self._columns}")
         places = self._places(condition, where)
-        columns = {column: self.rows[column].take(places) for column in dict.fromkeys(["_unit", *each])}
-        found = pd.DataFrame(columns)
+        found = self.rows[list(dict.fromkeys(["_unit", *each]))].take(places)
         if unit:
             by = ["_unit", unit]
             found["_unit"] = self.rows[by].take(places).groupby(by, sort=False, dropna=False).ngroup()
@@ -149,8 +131,7 @@ class Runs:
             found = self.evaluated(expression)
         except BROKEN as error:
             raise ValueError(
-                f"{where} cannot be evaluated: {error}; allowed: an expression of "
-                f"{', '.join(map(str, self.rows.columns[:-1]))}"
+                f"{where} cannot be evaluated: {error}; allowed: an expression of {self._columns}"
             ) from error
         if isinstance(found, pd.Series) and places is not None:
             found = found.take(places)
@@ -171,29 +152,9 @@ class Runs:
         if expression in self.rows:
             return self.rows[expression]
         if expression not in self._known:
-            tree: Any = ast.parse(expression, mode="eval").body
-            if _is_simple(tree, self.rows):
-                compare, constant = _COMPARE[type(tree.ops[0])], tree.comparators[0].value
-                found = compare(self.rows[tree.left.id], constant)
-            else:
-                named = [name for name in self.rows.columns if str(name) in expression]
-                found = self.rows[named].eval(expression, engine="python")
-            self._known[expression] = found
+            named = [name for name in self.rows.columns if str(name) in expression]
+            self._known[expression] = self.rows[named].eval(expression, engine="python")
         return self._known[expression]
-
-    def _check(self, field: str, columns: Sequence[str], where: str) -> None:
-        if missing := [name for name in columns if name not in self.rows]:
-            known = ", ".join(map(str, self.rows.columns[:-1]))
-            raise ValueError(f"{field} = {missing} of {where}; allowed: columns {known}")
-
-
-def _is_simple(tree: Any, rows: pd.DataFrame) -> bool:
-    """Return whether a comparison is that of a column with a constant, which most parts of filters are."""
-    if not isinstance(tree, ast.Compare):
-        return False
-    (op, *more), right = tree.ops, tree.comparators[0]
-    is_pair = isinstance(tree.left, ast.Name) and isinstance(right, ast.Constant)
-    return is_pair and not more and type(op) in _COMPARE and getattr(tree.left, "id", None) in rows
 
 
 @functools.lru_cache(maxsize=4096)

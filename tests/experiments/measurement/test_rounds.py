@@ -113,7 +113,7 @@ def test_what_records_for_ever_is_told():
     backend = type(CPU)()
     rows = all_rows(take_rounds([entry("a", [], backend, records=range(99))], 1, backend, seed=0))
     assert rows[0]["recorded"]
-    assert reliability.RECORDED in reliability.judged(pd.DataFrame(rows))
+    assert reliability.RECORDED in "; ".join(reliability.warned(pd.DataFrame(rows))["warning"])
 
 
 def test_columns_of_the_last_round():
@@ -162,7 +162,7 @@ def test_clock_and_threads_are_those_of_what_is_sampled(monkeypatch):
     assert {name: cores - row["spare_cores"] for name, row in rows.items()} == {
         "device": 1, "host": 2, "host and back": 3
     }  # fmt: skip
-    assert reliability.CLOCK not in reliability.judged(pd.DataFrame(rows.values()))
+    assert reliability.CLOCK not in "; ".join(reliability.warned(pd.DataFrame(rows.values()))["warning"])
 
 
 def test_no_clock_is_read_where_nothing_runs_on_the_device(monkeypatch):
@@ -219,7 +219,7 @@ def loaded(seconds):
 def test_a_process_that_spins_on_each_core_is_seen_and_warned_of():
     rows = loaded(0.25)
     assert rows.loc[0, "other_load_cores"] > 0.5 * HostLoad().cores
-    assert reliability.BUSY in reliability.judged(rows)
+    assert reliability.BUSY in "; ".join(reliability.warned(rows)["warning"])
     assert reliability.BUSY in reliability.warned(rows).loc[0, "warning"]
 
 
@@ -234,7 +234,7 @@ class Quiet(HostLoad):
 def test_nobody_is_warned_on_a_quiet_machine(monkeypatch):
     monkeypatch.setattr("experiments.measurement.rounds.HostLoad", Quiet)
     rows = pd.DataFrame(all_rows(take_rounds([entry("a", [])], 3, CPU, seed=0)))
-    assert reliability.BUSY not in reliability.judged(rows)
+    assert reliability.BUSY not in "; ".join(reliability.warned(rows)["warning"])
     assert reliability.warned(rows)["warning"].eq("").all()
 
 
@@ -264,4 +264,4 @@ def test_what_the_system_does_not_tell_is_none(monkeypatch, tmp_path, missing):
     load = HostLoad().stop()
     assert (load.waited_share if missing == "_THREADS" else load.involuntary_switches) is None
     row = {"round": 0, "waited_share": None, "sample_ms": 1.0}
-    assert reliability.BUSY not in reliability.judged(pd.DataFrame([row]))
+    assert reliability.BUSY not in "; ".join(reliability.warned(pd.DataFrame([row]))["warning"])

@@ -12,10 +12,15 @@ from experiments.results.reliability import (
     SMALL,
     TICKS,
     footer,
-    judged,
     lines,
     warned,
+    warnings_in,
 )
+
+
+def judged(rows):
+    """Return the warnings of rows, each once."""
+    return warnings_in(warned(rows)["warning"])
 
 
 def times(lengths, rounds=5, spread=0.01, seed=0):
