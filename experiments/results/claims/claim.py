@@ -88,6 +88,11 @@ class Claim:
         return SOURCES[self.id[0]]
 
     @property
+    def name(self) -> str:
+        """What the id of a part has after that of the whole, in words; empty for a whole claim."""
+        return self.id.partition(" ")[2].replace("_", " ")
+
+    @property
     def runs(self) -> tuple[str, ...]:
         """The kept runs that the queries read, each once; `origins` has the facts of each."""
         return tuple(dict.fromkeys(run for query in self.queries.values() for run in query.run))

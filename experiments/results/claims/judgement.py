@@ -11,16 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.results.claims.claim import (
-    CONFIRMED,
-    DEPENDS,
-    NOT_MEASURED,
-    REFUTED,
-    Claim,
-    placeholders,
-)
+from experiments.results.claims.claim import CONFIRMED, DEPENDS, NOT_MEASURED, REFUTED, Claim, placeholders
 from experiments.results.gains import Estimate
-from experiments.results.kept.queries import REFERENCE, evaluate
+from experiments.results.kept.queries import REFERENCE, Query, evaluate
 from sfc import checks
 
 DIGITS = 3
@@ -45,18 +38,13 @@ class Judgement:
     @property
     def faults(self) -> list[str]:
         """What the claim says and the tables do not: the verdict, or the sentence."""
-        if self.parts:
-            return [fault for part in self.parts for fault in part.faults] + self._wrong_word
-        needed = self.claim.sentence_if
-        if not needed or holds(needed, self.answers):
-            return self._wrong_word
-        return [*self._wrong_word, f"{self.claim.id}: the sentence needs {needed!r}, which does not hold"]
-
-    @property
-    def _wrong_word(self) -> list[str]:
-        if self.word == self.claim.verdict:
-            return []
-        return [f"{self.claim.id}: the claim says {self.claim.verdict!r}, the rules {self.word!r}"]
+        id, needed = self.claim.id, self.claim.sentence_if
+        found = [fault for part in self.parts for fault in part.faults]
+        if self.word != self.claim.verdict:
+            found.append(f"{id}: the claim says {self.claim.verdict!r}, the rules {self.word!r}")
+        if needed and not holds(needed, self.answers):
+            found.append(f"{id}: the sentence needs {needed!r}, which does not hold")
+        return found
 
     @property
     def sentence(self) -> str:
@@ -72,10 +60,9 @@ class Judgement:
     def here(self) -> str:
         """Numbers measured here, with their runs or gases; the verdicts of a claim's parts."""
         if self.parts:
-            names = (part.claim.id.partition(" ")[2].replace("_", " ") for part in self.parts)
-            return "; ".join(f"{name}: {part.word}" for name, part in zip(names, self.parts, strict=True))
-        shown = [self.answers[name.partition(".")[0]] for name in placeholders(self.claim.here)]
-        several = dict.fromkeys(answer.support for answer in shown if answer.runs > 1)
+            return "; ".join(f"{part.claim.name}: {part.word}" for part in self.parts)
+        answers = [self.answers[name.partition(".")[0]] for name in placeholders(self.claim.here)]
+        several = dict.fromkeys(answer.support for answer in answers if answer.runs > 1)
         return "; ".join(filter(None, (filled(self.claim.here, self.answers), ", ".join(several))))
 
 
@@ -94,13 +81,29 @@ def judge(claim: Claim, root: Path = REFERENCE) -> Judgement:
         parts = tuple(judge(part, root) for part in claim.parts)
         words = {part.word for part in parts}
         return Judgement(claim, words.pop() if len(words) == 1 else DEPENDS, {}, parts)
-    answers = {}
-    for name, query in claim.queries.items():
-        try:
-            answers[name] = evaluate(query, root)
-        except ValueError as error:
-            raise ValueError(f"claim {claim.id}, query {name}: {error}") from error
+    answers = answered(claim.queries, f"claim {claim.id}, ", root)
     return Judgement(claim, word(claim, answers), answers)
+
+
+def answered(queries: Mapping[str, Query], of: str = "", root: Path = REFERENCE) -> dict[str, Estimate]:
+    """Evaluate queries by their names.
+
+    Args:
+        queries: name -> query.
+        of: what has them, for errors.
+        root: folder of the runs.
+
+    Raises:
+        UsageError: a table that is missing or damaged.
+        ValueError: a query that cannot be answered; the error names it.
+    """
+    found = {}
+    for name, query in queries.items():
+        try:
+            found[name] = evaluate(query, root)
+        except ValueError as error:
+            raise ValueError(f"{of}query {name}: {error}") from error
+    return found
 
 
 def word(claim: Claim, answers: Mapping[str, Estimate]) -> str:
@@ -150,7 +153,12 @@ def filled(template: str, answers: Mapping[str, Estimate]) -> str:
             `{name.high}`, `{name.runs}`.
         answers: by the names of the queries.
     """
-    return template.format(**{name: Shown(answer) for name, answer in answers.items()})
+    return template.format(**shown(answers))
+
+
+def shown(answers: Mapping[str, Estimate]) -> dict[str, "Shown"]:
+    """Return answers by their names as texts have them."""
+    return {name: Shown(answer) for name, answer in answers.items()}
 
 
 def number(value: float) -> str:
@@ -167,11 +175,14 @@ class Shown:
         value: the number and its caveats: "4.74 (does not carry over; one run)".
         low, high: ends of the interval, to be shown beside the value.
         runs: how many.
+        support: how many runs or gases it rests on: "3 runs".
+        noise: its noise floor, the factor by which equal code measured twice differed.
     """
 
     def __init__(self, answer: Estimate) -> None:
         self._number, self.low, self.high = map(number, (answer.value, answer.low, answer.high))
         self._caveats, self.runs = answer.caveats, str(answer.runs)
+        self.support, self.noise = answer.support, number(answer.noise_floor)
         self.value = self._with()
 
     def __str__(self) -> str:

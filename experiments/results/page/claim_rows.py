@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from experiments.results.claims.judgement import Judgement, Shown
-from experiments.results.claims.origins import origins
+from experiments.results.claims.origins import Origin, origins
 from experiments.results.kept.queries import REFERENCE
 from experiments.results.page.pictures import embed
 from experiments.results.page.runs import Run
@@ -34,48 +34,40 @@ class ClaimRows:
         self.leaves = [leaf for one in self.by_id.values() for leaf in one["parts"] or [one]]
 
     def _rows(self, judgement: Judgement) -> dict[str, Any]:
-        claim = judgement.claim
-        anchor = claim.id.replace(" ", "-")
-        texts = ("id", "claim", "short", "source", "there", "quote", "figure")
-        found: dict[str, Any] = {name: getattr(claim, name) for name in texts}
-        found |= {
-            "word": judgement.word,
-            "cell": judgement.cell,
-            "sentence": judgement.sentence,
-            "here": judgement.here,
+        claim, known = judgement.claim, origins(judgement.claim)
+        anchor, figure, texts = claim.id.replace(" ", "-"), claim.figure, {}
+        for name in ("id", "name", "claim", "short", "source", "there", "quote", "figure"):
+            texts[name] = getattr(claim, name)
+        for name in ("word", "cell", "sentence", "here"):
+            texts[name] = getattr(judgement, name)
+        is_first = bool(figure) and figure not in self._figures
+        return texts | {
+            "anchor": anchor,
+            "queries": self._queries(judgement),
+            "rules": list(claim.rules.items()),
+            "origins": known,
+            "device": _each(known, "device"),
+            "n": _each(known, "n"),
+            "picture_at": self._figures.setdefault(figure, f"{anchor}-figure") if figure else "",
+            "picture": embed(REFERENCE, figure) if is_first else None,
+            "parts": [self._rows(part) for part in judgement.parts],
         }
-        found |= {"anchor": anchor, "name": claim.id.partition(" ")[2].replace("_", " ")}
-        found |= {"queries": self._queries(judgement), "picture": None, "picture_at": ""}
-        found |= {"rules": list(claim.rules.items()), "origins": (known := origins(claim))}
-        for name in ("device", "n"):
-            found[name] = "; ".join(dict.fromkeys(getattr(one, name) for one in known))
-        if figure := claim.figure:
-            is_first = figure not in self._figures
-            found["picture_at"] = self._figures.setdefault(figure, f"{anchor}-figure")
-            found["picture"] = embed(REFERENCE, figure) if is_first else None
-        found["parts"] = [self._rows(part) for part in judgement.parts]
-        return found
 
     def _queries(self, judgement: Judgement) -> list[dict[str, Any]]:
         found = []
         for name, answer in judgement.answers.items():
             query = judgement.claim.queries[name]
             runs = [self._runs[run] for run in query.run]
-            found.append(
-                {
-                    "name": name,
-                    "text": str(Shown(answer)),
-                    "interval": answer.interval,
-                    "case": answer.case,
-                    "warnings": answer.warnings,
-                    "runs": runs,
-                    "device": "; ".join(dict.fromkeys(run.where for run in runs)),
-                    "n": "; ".join(dict.fromkeys(run.n for run in runs)),
-                    "statistic": query.statistic,
-                    "value": query.value,
-                    "where": query.where,
-                    "over": query.over,
-                    "along": query.along,
-                }
-            )
+            row = {"name": name, "text": str(Shown(answer)), "runs": runs}
+            row |= {"device": _each(runs, "where"), "n": _each(runs, "n")}
+            row |= {field: getattr(answer, field) for field in ("interval", "case", "warnings")}
+            row |= {
+                field: getattr(query, field) for field in ("statistic", "value", "where", "over", "along")
+            }
+            found.append(row)
         return found
+
+
+def _each(runs: Iterable[Origin | Run], name: str) -> str:
+    """Return the distinct texts that runs have under a name."""
+    return "; ".join(dict.fromkeys(getattr(run, name) for run in runs))
