@@ -25,21 +25,10 @@ def in_box(percent: int, part: str = "total", over: str = "aged", phases: str = 
     return reordered(BOX, f"{phases} and filling_fraction == {percent / 100:g} and part == '{part}'", over)
 
 
-def in_phases(percent: int, part: str = "total", over: str = "aged") -> Query:
-    """Compare steps that are not fused."""
-    return in_box(percent, part, over, "not fused")
-
-
-def peano(search: str, percent: int, this: str = "peano", over: str = "hilbert") -> Query:
-    """Compare steps along Peano's curve with those along Hilbert's, at 2^21."""
-    where = f"search == '{search}' and {STEP} and filling_fraction == {percent / 100:g} and ordering == '?'"
-    return gain(H100, where, this, over)
-
-
-def smaller(n: str, percent: int) -> Query:
-    """Compare steps of fewer particles along Peano's curve with those along Hilbert's."""
-    where = f"n == {n} and {STEP} and filling_fraction == {percent / 100:g} and ordering == '?'"
-    return gain(SMALLER, where, "peano", "hilbert")
+def peano(where: str, percent: int, this: str = "peano", over: str = "hilbert", run: Runs = H100) -> Query:
+    """Compare steps along Peano's curve with those along Hilbert's, or of two other orders, at a filling."""
+    where = f"{where} and {STEP} and filling_fraction == {percent / 100:g} and ordering == '?'"
+    return gain(run, where, this, over)
 
 
 # Data: several fields a line.
@@ -79,8 +68,8 @@ CLAIMS = (
         refuted_if="total_40.high < total_5.low or " + both("other_?.low > force_?.high", "5", "20", "40"),
         sentence_if="total_5.high < 1.375 and total_40.low > 3.015",
         queries={
-            **{f"{part}_{phi}": in_phases(phi, part) for part in PARTS for phi in TABULATED},
-            **{f"shuffled_{phi}": in_phases(phi, over="shuffled") for phi in TABULATED},
+            **{f"{part}_{phi}": in_box(phi, part, phases="not fused") for part in PARTS for phi in TABULATED},
+            **{f"shuffled_{phi}": in_box(phi, over="shuffled", phases="not fused") for phi in TABULATED},
             "age": highest(number(BOX, "not fused and ordering == 'aged' and part == 'force'",
                 "age_steps - sample_ms / time_ms - 1", "max"), "round"),
         },
@@ -117,20 +106,20 @@ CLAIMS = (
         figure="timing/h100/gain_n2097152_linked_float32_fused.png",
         confirmed_if=both("linked_?.above(1)", "5", "20", "40"),
         refuted_if=both("linked_?.below(1)", "5", "20", "40"),
-        sentence_if="""linked_5.low > 1.08 and linked_5.high < 1.1 and linked_20.low > 1.02 and
-        linked_20.high < 1.09 and linked_40.low > 1.015 and scattered.low > 1 and verlet_5.high < 1.03 and
-        verlet_5.low > 0.97 and verlet_20.high < 1.03 and verlet_20.low > 0.97 and verlet_40.high < 1.03 and
-        verlet_40.low > 0.97 and rows_5.low > 1 and rows_20.low > 1 and rows_40.low > 1 and small_5.low <
-        1 and small_20.low < 1 and small_40.high < 1 and middle_5.low > 1 and middle_20.low < 1 and
-        middle_40.low < 1""",
+        sentence_if="""linked_5.low > 1.08 and linked_5.high < 1.1 and linked_20.low > 1.02 and linked_20.high
+        < 1.09 and linked_40.low > 1.015 and scattered.low > 1 and verlet_5.high < 1.03 and verlet_5.low >
+        0.97 and verlet_20.high < 1.03 and verlet_20.low > 0.97 and verlet_40.high < 1.03 and verlet_40.low >
+        0.97 and rows_5.low > 1 and rows_20.low > 1 and rows_40.low > 1 and small_5.low < 1 and small_20.low <
+        1 and small_40.high < 1 and middle_5.low > 1 and middle_20.low < 1 and middle_40.low < 1""",
         queries={
-            **{f"{name}_{phi}": peano(name, phi) for name in ("linked", "verlet") for phi in TABULATED},
-            **{f"rows_{phi}": peano("linked", phi, "row", "peano") for phi in TABULATED},
+            **{f"{name}_{phi}": peano(f"search == '{name}'", phi)
+                for name in ("linked", "verlet") for phi in TABULATED},
+            **{f"rows_{phi}": peano("search == 'linked'", phi, "row", "peano") for phi in TABULATED},
             "kernel": gain("counters/h200_three_runs", "what == 'kernel' and ordering == '?'", "peano",
                 "hilbert", statistic="gain of medians"),
-            "small_40": smaller("2**17", 40),
-            **{f"middle_{phi}": smaller("2**19", phi) for phi in (40, 20, 5)},
-            **{f"small_{phi}": smaller("2**17", phi) for phi in (20, 5)},
+            "small_40": peano("n == 2**17", 40, run=SMALLER),
+            **{f"middle_{phi}": peano("n == 2**19", phi, run=SMALLER) for phi in (40, 20, 5)},
+            **{f"small_{phi}": peano("n == 2**17", phi, run=SMALLER) for phi in (20, 5)},
             "scattered": gain("timing/h200_orders", f"search == 'scattered' and {STEP} and ordering == '?'",
                 "peano", "hilbert"),
         },

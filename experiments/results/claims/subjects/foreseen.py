@@ -1,32 +1,17 @@
 """Claims on models that foresee the gain of an order."""
 
 from experiments.results.claims.claim import Claim
-from experiments.results.claims.queries import Query, both, gain, number
+from experiments.results.claims.queries import both, gain, number
 
 H100, CPU = "timing/h100", "timing/cpu_three_runs"
 
 
-def foreseen(percent: int) -> Query:
-    """Ask for the gain of [thesis]'s formula: a miss takes as long as 100 hits."""
-    where = f"search == 'linked' and ordering == 'hilbert' and phase == 'force' and {filled(percent)}"
-    return number(H100, where, "1 / (predicted_hit_ratio / 100 + 1 - predicted_hit_ratio)")
+MODEL = "1 / (predicted_hit_ratio / 100 + 1 - predicted_hit_ratio)"  # [thesis]: a miss takes 100 hits' time
 
 
-def measured(percent: int, over: str = "shuffled") -> Query:
-    """Compare the force along Hilbert's curve with that in other memory."""
-    where = f"search == 'linked' and ordering == '?' and phase == 'force' and {filled(percent)}"
-    return gain(H100, where, "hilbert", over)
-
-
-def on_cpu(percent: int) -> Query:
-    """Compare the force on a CPU."""
-    where = f"ordering == '?' and phase == 'force' and {filled(percent)}"
-    return gain(CPU, where, "hilbert", "shuffled")
-
-
-def filled(percent: int) -> str:
-    """Return the filter of a filling."""
-    return f"filling_fraction == {percent / 100:g}"
+def force(percent: int, ordering: str = "?", linked: str = "search == 'linked' and ") -> str:
+    """Return the filter of the force at a filling."""
+    return f"{linked}ordering == '{ordering}' and phase == 'force' and filling_fraction == {percent / 100:g}"
 
 
 # Data: several fields a line.
@@ -48,10 +33,10 @@ CLAIMS = (
         sentence_if="""foreseen_5.low > foreseen_40.high and measured_5.high < measured_40.low and
         lattice_5.high < lattice_40.low""",
         queries={
-            **{f"foreseen_{phi}": foreseen(phi) for phi in (5, 20, 40)},
-            **{f"measured_{phi}": measured(phi) for phi in (5, 20, 40)},
-            **{f"lattice_{phi}": measured(phi, "lattice") for phi in (5, 40)},
-            **{f"cpu_{phi}": on_cpu(phi) for phi in (5, 40)},
+            **{f"foreseen_{phi}": number(H100, force(phi, "hilbert"), MODEL) for phi in (5, 20, 40)},
+            **{f"measured_{phi}": gain(H100, force(phi), "hilbert", "shuffled") for phi in (5, 20, 40)},
+            **{f"lattice_{phi}": gain(H100, force(phi), "hilbert", "lattice") for phi in (5, 40)},
+            **{f"cpu_{phi}": gain(CPU, force(phi, linked=""), "hilbert", "shuffled") for phi in (5, 40)},
         },
     ),
 )

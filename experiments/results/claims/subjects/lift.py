@@ -40,12 +40,6 @@ def trees(
 AHEAD = "what == 'cell' and angle == 0 and x_d == 385 and 490 < y_d < 510"
 
 
-def peak(cells: int) -> Query:
-    """Compare the densest of some cells with the stream that comes."""
-    where = "what == 'cell' and x_d < ?"
-    return gain(WING, where, cells, 200, "density_over_stream", "peak over mean")
-
-
 def pressure(side: str) -> Query:
     """Ask for the pressure on a side of the wing."""
     where = f"what == 'segment' and angle == 10 and side == '{side}'"
@@ -83,6 +77,92 @@ COHERENT = "search == 'coherent' and n == 2**21 and cell_order == '?'"
 
 # Data: several fields a line.
 # fmt: off
+RESTRICTIONS = (
+    Claim(
+        "L8 bounded_coordinates", "not measured", "The grid's own size limits the coordinates.",
+        short="A grid bounds the coordinates", there="no number",
+        quote="""The set of coordinate values is limited by the size of the grid itself. The restriction may
+        be relaxed though by applying the modulo-like operation to the coordinate, i.e., by wrapping the flat
+        space into a torus.""",
+        sentence="""True by construction of a grid in a box: a hundred times the volume takes {growth.value}
+        times the memory. Wrapping it onto a torus, the source's remedy, was not tried.""",
+        here="memory of the grid from 30 to 0.3 % filling {growth}",
+        figure="grid_limits/cpu/grid_limits.png",
+        sentence_if="growth.low > 50",
+        queries={
+            "growth": gain(GRID, "filling_fraction == ? and order == 'row'", 0.003, 0.3,
+                "grid_bytes", "share"),
+        },
+    ),
+    Claim(
+        "L8 far_in_memory", "refuted", "Near cells are far apart in memory, which loads the bus.",
+        short="Near cells are far apart in memory", there="no number",
+        quote="""Close cells in Euclidean space are usually located far away in the RAM / VRAM address space,
+        without sharing a single cache line, which creates an additional load on the memory bus.""",
+        sentence="""Rows are far apart, but read fewer bytes: a tenth of the partners is farther along
+        Hilbert.""",
+        here="slots apart: rows {rows.value}, Hilbert {hilbert.value}; bytes of rows over Hilbert's {bytes}",
+        figure="timing/h100/gain_n2097152_linked_float32_fused.png",
+        confirmed_if="rows.low > 8 and bytes.above(1)",
+        refuted_if="rows.high <= 8 or bytes.below(1, of=2)",
+        sentence_if="""rows.low > hilbert.high and rows_90.high < hilbert_90.low and bytes.high < 1 and
+        time.high < 1 and lists.low > 1""",
+        queries={
+            "rows": of_grid(0.2, "slots_apart_median"), "rows_90": of_grid(0.2, "slots_apart_90"),
+            "hilbert": of_grid(0.2, "slots_apart_median", "hilbert"),
+            "hilbert_90": of_grid(0.2, "slots_apart_90", "hilbert"),
+            "bytes": gain("counters/h200_three_runs", COUNTED, "hilbert", "row",
+                "dram_bytes_per_particle", "gain of medians"),
+            "time": highest(rows("linked"), "filling_fraction"),
+            "lists": lowest(rows("verlet"), "filling_fraction"),
+            "coherent": gain("searches/h200_orders", COHERENT, "hilbert", "row"),
+        },
+    ),
+    Claim(
+        "L8 memory_at_low_density", "confirmed",
+        "At low density the grid takes more memory than the data.",
+        short="At low density a grid wastes memory", there="no number",
+        quote="""If there's a low density of objects or a small number of them, the data structure consumes
+        more memory than the data itself.""",
+        sentence="""At 1 % cells take more bytes than positions and velocities (24) and than a tree, at 20 %
+        less.""",
+        here="bytes a particle at 1, 20 %: {grid_1}, {grid_20}, a tree {tree}",
+        figure="grid_limits/cpu/grid_limits.png",
+        confirmed_if="grid_1.low > 48 and grid_1.low > tree.high",
+        refuted_if="grid_1.high < 24",
+        sentence_if="grid_1.low > tree.high and grid_20.high < 24",
+        queries={
+            **{f"grid_{phi}": of_grid(phi / 100, "grid_bytes") for phi in (1, 5, 20)},
+            "tree": of_grid(0.01, "tree_bytes"), "room_8": clusters(8), "room_64": clusters(64),
+        },
+    ),
+    Claim(
+        "L8 long_lists", "depends", "At high density the grid's lists get excessively long.",
+        short="At high density lists are long", there="no number",
+        quote="Excessively long lists may appear with a high density of objects.",
+        sentence="""Over two runs of boids neither tree nor grid is certainly faster. Equal hard spheres
+        cannot be so dense.""",
+        here="tree over grid {tree}; uniform boids {tree_uniform}; neighbours {neighbours.value}",
+        figure="flocking/h200_100000/times_float32.png",
+        confirmed_if="tree.above(1)",
+        refuted_if="tree.below(1)",
+        sentence_if="tree.low < 1 and tree.high > 1 and neighbours.low > 100",
+        queries={
+            "tree": boids("clusters"), "tree_uniform": boids("uniform"),
+            "neighbours": number(BOIDS, "start == 'clusters' and age == 0 and name == 'coherent'",
+                "neighbours_mean"),
+        },
+    ),
+    Claim(
+        "L8 lock_free", "not measured",
+        "Some lock-free structures fail under the scheduling of GPU threads.",
+        short="Lock-free structures fail on a GPU", there="no number",
+        quote="""Due to the hardware features of GPU thread scheduling, some lock-free structures don't work
+        correctly""",
+        sentence="""No search here needs such a structure: cells are sorted, or lists are linked by an atomic
+        exchange; failures were not sought.""",
+    ),
+)
 CLAIMS = (
     Claim(
         "L1", "depends", "Z-order reordering gives 50 % more frames at 2 million discs.",
@@ -201,11 +281,12 @@ CLAIMS = (
         sentence="Ahead of the nose, where free flight gives at most 1.2.",
         here="density {ahead}; lift coefficient {lift_up.value}, {lift_down.value} at 10, -10 degrees",
         figure="lift/h200_three_gases/map_0012_5_0p1_10.png",
-        confirmed_if="""ahead.low > 1.2 and below.low > above.high and lift_up.low > 0 and
-        lift_down.high < 0""",
+        confirmed_if="ahead.low > 1.2 and below.low > above.high and lift_up.low > 0 and lift_down.high < 0",
         refuted_if="ahead.high < 1.2 or below.high < above.low or lift_up.high < 0",
         queries={
-            "ahead": number(WING, AHEAD, "density_over_stream", "mean"), "shock": lowest(peak(405), "angle"),
+            "ahead": number(WING, AHEAD, "density_over_stream", "mean"),
+            "shock": lowest(gain(WING, "what == 'cell' and x_d < ?", 405, 200, "density_over_stream",
+                "peak over mean"), "angle"),
             "below": pressure("lower"), "above": pressure("upper"), "lift_up": lift(10),
             "lift_down": lift(-10),
         },
@@ -215,94 +296,6 @@ CLAIMS = (
         short="A grid has five restrictions", there="no number",
         quote="This structure however may run into the following restrictions:",
         sentence="Restriction by restriction.",
-        parts=(
-            Claim(
-                "L8 bounded_coordinates", "not measured", "The grid's own size limits the coordinates.",
-                short="A grid bounds the coordinates", there="no number",
-                quote="""The set of coordinate values is limited by the size of the grid itself. The
-                restriction may be relaxed though by applying the modulo-like operation to the coordinate,
-                i.e., by wrapping the flat space into a torus.""",
-                sentence="""True by construction of a grid in a box: a hundred times the volume takes
-                {growth.value} times the memory. Wrapping it onto a torus, the source's remedy, was not
-                tried.""",
-                here="memory of the grid from 30 to 0.3 % filling {growth}",
-                figure="grid_limits/cpu/grid_limits.png",
-                sentence_if="growth.low > 50",
-                queries={
-                    "growth": gain(GRID, "filling_fraction == ? and order == 'row'", 0.003, 0.3,
-                        "grid_bytes", "share"),
-                },
-            ),
-            Claim(
-                "L8 far_in_memory", "refuted", "Near cells are far apart in memory, which loads the bus.",
-                short="Near cells are far apart in memory", there="no number",
-                quote="""Close cells in Euclidean space are usually located far away in the RAM / VRAM address
-                space, without sharing a single cache line, which creates an additional load on the memory
-                bus.""",
-                sentence="""Rows are far apart, but read fewer bytes: a tenth of the partners is farther along
-                Hilbert.""",
-                here="""slots apart: rows {rows.value}, Hilbert {hilbert.value}; bytes of rows over Hilbert's
-                {bytes}""",
-                figure="timing/h100/gain_n2097152_linked_float32_fused.png",
-                confirmed_if="rows.low > 8 and bytes.above(1)",
-                refuted_if="rows.high <= 8 or bytes.below(1, of=2)",
-                sentence_if="""rows.low > hilbert.high and rows_90.high < hilbert_90.low and bytes.high <
-                1 and time.high < 1 and lists.low > 1""",
-                queries={
-                    "rows": of_grid(0.2, "slots_apart_median"), "rows_90": of_grid(0.2, "slots_apart_90"),
-                    "hilbert": of_grid(0.2, "slots_apart_median", "hilbert"),
-                    "hilbert_90": of_grid(0.2, "slots_apart_90", "hilbert"),
-                    "bytes": gain("counters/h200_three_runs", COUNTED, "hilbert", "row",
-                        "dram_bytes_per_particle", "gain of medians"),
-                    "time": highest(rows("linked"), "filling_fraction"),
-                    "lists": lowest(rows("verlet"), "filling_fraction"),
-                    "coherent": gain("searches/h200_orders", COHERENT, "hilbert", "row"),
-                },
-            ),
-            Claim(
-                "L8 memory_at_low_density", "confirmed",
-                "At low density the grid takes more memory than the data.",
-                short="At low density a grid wastes memory", there="no number",
-                quote="""If there's a low density of objects or a small number of them, the data structure
-                consumes more memory than the data itself.""",
-                sentence="""At 1 % cells take more bytes than positions and velocities (24) and than a tree,
-                at 20 % less.""",
-                here="bytes a particle at 1, 20 %: {grid_1}, {grid_20}, a tree {tree}",
-                figure="grid_limits/cpu/grid_limits.png",
-                confirmed_if="grid_1.low > 48 and grid_1.low > tree.high",
-                refuted_if="grid_1.high < 24",
-                sentence_if="grid_1.low > tree.high and grid_20.high < 24",
-                queries={
-                    **{f"grid_{phi}": of_grid(phi / 100, "grid_bytes") for phi in (1, 5, 20)},
-                    "tree": of_grid(0.01, "tree_bytes"), "room_8": clusters(8), "room_64": clusters(64),
-                },
-            ),
-            Claim(
-                "L8 long_lists", "depends", "At high density the grid's lists get excessively long.",
-                short="At high density lists are long", there="no number",
-                quote="Excessively long lists may appear with a high density of objects.",
-                sentence="""Over two runs of boids neither tree nor grid is certainly faster. Equal hard
-                spheres cannot be so dense.""",
-                here="tree over grid {tree}; uniform boids {tree_uniform}; neighbours {neighbours.value}",
-                figure="flocking/h200_100000/times_float32.png",
-                confirmed_if="tree.above(1)",
-                refuted_if="tree.below(1)",
-                sentence_if="tree.low < 1 and tree.high > 1 and neighbours.low > 100",
-                queries={
-                    "tree": boids("clusters"), "tree_uniform": boids("uniform"),
-                    "neighbours": number(BOIDS, "start == 'clusters' and age == 0 and name == 'coherent'",
-                        "neighbours_mean"),
-                },
-            ),
-            Claim(
-                "L8 lock_free", "not measured",
-                "Some lock-free structures fail under the scheduling of GPU threads.",
-                short="Lock-free structures fail on a GPU", there="no number",
-                quote="""Due to the hardware features of GPU thread scheduling, some lock-free structures
-                don't work correctly""",
-                sentence="""No search here needs such a structure: cells are sorted, or lists are linked by an
-                atomic exchange; failures were not sought.""",
-            ),
-        ),
+        parts=RESTRICTIONS,
     ),
 )
