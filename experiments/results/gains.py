@@ -436,7 +436,7 @@ def gains_over(
     found = [gains(table.iloc[:0], by, label, "", value)]
     for baseline in dict.fromkeys([*over, *filter(None, over.values())]):
         names = [name for name, other in over.items() if other == baseline]
-        if names and table[label].isin(names).any():
+        if table[label].isin(names).any():
             rows = gains(table, by, label, baseline, value)
             found.append(rows[rows[label].isin(names)])
     return pd.concat([part for part in found if len(part)] or found[:1], ignore_index=True)

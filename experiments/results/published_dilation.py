@@ -27,10 +27,10 @@ class Published(NamedTuple):
         source: key of `SOURCES`; "" if all are unknown.
     """
 
-    one: str
-    two: str
-    max: str
-    source: str
+    one: str = ""
+    two: str = ""
+    max: str = ""
+    source: str = ""
 
 
 SOURCES = {
@@ -69,20 +69,12 @@ def beside_published(table: pd.DataFrame) -> pd.DataFrame:
     curves = table.dropna(subset=list(LIMITS.values())).drop_duplicates(["name", "dim"])
     rows = []
     for curve in curves.sort_values(["dim", "name"]).to_dict("records"):
-        published = PUBLISHED.get((curve["name"], curve["dim"]), Published("", "", "", ""))
-        for norm, text in zip(LIMITS, published, strict=False):
-            computed = float(curve[LIMITS[norm]])
-            rows.append(
-                {
-                    "name": curve["name"],
-                    "dim": curve["dim"],
-                    "norm": norm,
-                    "computed": computed,
-                    "published": text,
-                    "equal": is_equal(computed, text) if text else None,
-                    "source": SOURCES[published.source] if text else "",
-                }
-            )
+        published = PUBLISHED.get((curve["name"], curve["dim"]), Published())
+        for (norm, column), text in zip(LIMITS.items(), published, strict=False):
+            computed = float(curve[column])
+            equal = is_equal(computed, text) if text else None
+            source = SOURCES[published.source] if text else ""
+            rows.append((curve["name"], curve["dim"], norm, computed, text, equal, source))
     columns = ["name", "dim", "norm", "computed", "published", "equal", "source"]
     return pd.DataFrame(rows, columns=columns)
 

@@ -38,8 +38,7 @@ def parse(line: str) -> Settings:
     Raises:
         UsageError: an unknown experiment or flag, or settings that are not allowed.
     """
-    module, arguments = _split(line)
-    return parsed(module, arguments)
+    return parsed(*_split(line))
 
 
 def run_small(lines: Iterable[str], results: Path) -> Iterator[tuple[str, str]]:
