@@ -59,9 +59,9 @@ def answers() -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"claim {claim.id}", {"verdict": judged.word, "sentence": judged.sentence, "here": judged.here}
         for name, answer in judged.answers.items():
             yield f"claim {claim.id}, {name}", plain_of(answer)
-    for page, queries in (("report", NUMBERS), ("results", OF_NO_CLAIM)):
+    for page, queries in (("the page", NUMBERS), ("results", OF_NO_CLAIM)):
         for name, query in queries.items():
-            yield f"{page}/numbers.toml, {name}", plain_of(evaluate(query))
+            yield f"numbers of {page}, {name}", plain_of(evaluate(query))
 
 
 def plain_of(estimate: Any) -> dict[str, Any]:

@@ -111,4 +111,4 @@ def test_the_verdicts_have_every_claim_and_every_number_in_full_precision():
     assert answer["low"] < answer["value"] < answer["high"]
     assert f"{answer['value']:.3g}" in found["answers"]["claim T1"]["here"]
     assert len(f"{answer['value']!r}") > 10
-    assert any(name.startswith("results/numbers.toml") for name in found["answers"])
+    assert any(name.startswith("numbers of results, ") for name in found["answers"])
