@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent import futures
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numba
@@ -22,10 +22,9 @@ from experiments.core.settings import Case, Settings, UsageError
 from experiments.core.timed import TimedSettings
 from experiments.processes.lifetime import prepare_worker, without_interrupts
 from experiments.processes.separate_run import (
-    CaseMessage,
     Round,
     RunFailed,
-    Work,
+    Task,
     WorkerDied,
     measure_in_process,
     rounds_with_numbers,
@@ -87,7 +86,7 @@ class Executor:
             UsageError: workers cannot import it.
         """
         if self.where != SERIAL or has_process_per_run(config):
-            self._work(measure)
+            self._names(measure)
 
     def measure(
         self,
@@ -114,31 +113,30 @@ class Executor:
             RunFailed: `measure` raised an error in another process.
             Exception: what `measure` raised in this one.
         """
-        begun = list(zip(todo, begins or [0] * len(todo), strict=True))
-        by_number = {case.number: case for case in todo}
-        if process_per_run:
-            work = self._work(measure)
-            for _, run in itertools.groupby(begun, key=lambda pair: pair[0].place["run"]):
-                with closing(measure_in_process(work, [_message(*pair) for pair in run])) as results:
-                    yield from ((by_number[number], one) for number, one in results)
-        elif self.where != SERIAL:
-            with closing(self._measure_side_by_side(self._work(measure), todo)) as rows:
-                yield from rows
-        else:
+        begun = [
+            (case, (begin,) if case.config.CHANCE == "run" else ())
+            for case, begin in zip(todo, begins or [0] * len(todo), strict=True)
+        ]
+        if self.where == SERIAL and not process_per_run:
             for case, begin in begun:
-                if case.config.CHANCE == "run":
-                    yield from ((case, one) for one in rounds_with_numbers(measure(case.config, begin)))
-                else:
-                    yield case, (list(measure(case.config)), None)
-
-    def _measure_side_by_side(
-        self, work: Work, todo: list[Case]
-    ) -> Generator[tuple[Case, Round], None, None]:
+                yield from ((case, one) for one in rounds_with_numbers(measure(case.config, *begin)))
+            return
+        names, grammars = self._names(measure), dict(self.grammars)
+        by_number = {case.number: case for case in todo}
+        tasks = [
+            Task(case.number, *names, type(case.config).__qualname__, asdict(case.config), begin, grammars)
+            for case, begin in begun
+        ]
+        if process_per_run:
+            for _, run in itertools.groupby(tasks, key=lambda task: by_number[task.number].place["run"]):
+                with closing(measure_in_process(list(run))) as results:
+                    yield from ((by_number[number], one) for number, one in results)
+            return
         with self._processes(len(todo)) if self.where == PROCESSES else self._cluster() as pool:
             with without_interrupts():
-                given = {pool.submit(_measure_in_worker, work, _message(case)): case for case in todo}
+                given = {pool.submit(_measure_in_worker, task): by_number[task.number] for task in tasks}
             for done in futures.as_completed(given):
-                yield given[done], (done.result(), None)
+                yield from ((given[done], one) for one in done.result())
 
     @contextmanager
     def _processes(self, most: int) -> Iterator[futures.Executor]:
@@ -187,8 +185,8 @@ class Executor:
             finally:
                 pool.shutdown(wait=False)
 
-    def _work(self, measure: Measure) -> Work:
-        """Return the names by which another process imports the experiment.
+    def _names(self, measure: Measure) -> tuple[str, str]:
+        """Return the names of module and function, by which another process imports the experiment.
 
         Raises:
             UsageError: it has none.
@@ -203,7 +201,7 @@ class Executor:
                 f"{measure.__qualname__} cannot be imported by workers; run the experiment as "
                 f"python -m experiments.<name>, or take {remedy}"
             )
-        return Work(name, measure.__qualname__, dict(self.grammars))
+        return name, measure.__qualname__
 
 
 def has_process_per_run(config: Settings) -> bool:
@@ -215,27 +213,20 @@ def has_process_per_run(config: Settings) -> bool:
     return isinstance(config, TimedSettings) and config.runs > 1
 
 
-def _message(case: Case, begin: int = 0) -> CaseMessage:
-    """Convert a case to words and numbers."""
-    config = case.config
-    settings = {f.name: getattr(config, f.name) for f in fields(config)}
-    return CaseMessage(case.number, type(config).__qualname__, settings, begin)
-
-
 def _prepare_process(threads: int) -> None:
     prepare_worker()
     every: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # set when numba is imported
     numba.set_num_threads(min(threads, every))
 
 
-def _measure_in_worker(work: Work, case: CaseMessage) -> list[dict]:
-    """Measure a case in a worker, and return its rows.
+def _measure_in_worker(task: Task) -> list[Round]:
+    """Measure a case in a worker, and return its rounds.
 
     Raises:
         RunFailed: `measure` raised an error.
     """
     with _one_case_at_a_time:
         try:
-            return list(work.measure(case))
+            return list(task.rounds())
         except Exception as error:
             raise RunFailed.from_error(error) from None

@@ -25,47 +25,34 @@ Round = tuple[list[dict], int | None]
 EXPECTED = (ValueError, TypeError, BackendUnavailableError, SimulationFault, MemoryError, OSError)
 
 
-class CaseMessage(NamedTuple):
-    """A case as words and numbers, to be sent to another process.
+class Task(NamedTuple):
+    """A case and the function that measures it, as words and numbers, to be sent to another process.
 
     Attributes:
         number: of the case.
-        kind: name of the class of its Config.
-        settings: the Config's fields.
-        begin: the first round that is missing.
-    """
-
-    number: int
-    kind: str
-    settings: dict[str, Any]
-    begin: int = 0
-
-
-class Work(NamedTuple):
-    """Function of an experiment as words, to be sent to another process.
-
-    Attributes:
         module: importable name of the experiment.
         function: name of the function.
+        kind: name of the class of the Config.
+        settings: the Config's fields.
+        begin: the first round that is missing, of a timed case; else empty.
         grammars: name -> text of curves to register.
     """
 
+    number: int
     module: str
     function: str
+    kind: str
+    settings: dict[str, Any]
+    begin: tuple[int, ...]
     grammars: Mapping[str, str]
 
-    def measure(self, case: CaseMessage, *begin: int) -> Iterable[Any]:
-        """Call the function in this process.
-
-        Args:
-            case: settings.
-            begin: the first round, of a timed case.
-        """
+    def rounds(self) -> Iterator[Round]:
+        """Measure the case in this process, and yield its rounds: see `rounds_with_numbers`."""
         for name, text in self.grammars.items():
             sfc.register(sfc.parse_curve(text, f"grammar {name!r}"))
         experiment = importlib.import_module(self.module)
-        config = getattr(experiment, case.kind)(**case.settings)
-        return getattr(experiment, self.function)(config, *begin)
+        config = getattr(experiment, self.kind)(**self.settings)
+        return rounds_with_numbers(getattr(experiment, self.function)(config, *self.begin))
 
 
 class WorkerDied(RuntimeError):  # noqa: N818 - named for what happened
@@ -105,6 +92,8 @@ class RunFailed(RuntimeError):  # noqa: N818 - named for what happened
 def rounds_with_numbers(measured: Iterable[list[dict] | dict]) -> Iterator[Round]:
     """Yield the rounds of a timed case as they come, and last the rows that belong to no round.
 
+    All rows of a case without rounds are such.
+
     Args:
         measured: what `measure` yields: a list of rows for each round, with the column `round`, and rows
             alone that are no samples.
@@ -128,12 +117,11 @@ def all_rows(measured: Iterable[list[dict] | dict]) -> list[dict]:
     return [row for rows, _ in rounds_with_numbers(measured) for row in rows]
 
 
-def measure_in_process(work: Work, cases: list[CaseMessage]) -> Generator[tuple[int, Round], None, None]:
+def measure_in_process(tasks: list[Task]) -> Generator[tuple[int, Round], None, None]:
     """Measure the cases of one run in a new process.
 
     Args:
-        work: function of the experiment.
-        cases: of the run.
+        tasks: cases of the run.
 
     Returns:
         Number of a case with the rows of one of its rounds, as they come.
@@ -144,7 +132,7 @@ def measure_in_process(work: Work, cases: list[CaseMessage]) -> Generator[tuple[
     """
     context = multiprocessing.get_context("spawn")
     receiving, sending = context.Pipe(duplex=False)
-    process = context.Process(target=_measure, args=(sending, work, cases), daemon=True)
+    process = context.Process(target=_measure, args=(sending, tasks), daemon=True)
     try:
         with without_interrupts():
             process.start()
@@ -181,14 +169,14 @@ def _end(process: BaseProcess) -> None:
     process.close()
 
 
-def _measure(sending: Connection, work: Work, cases: list[CaseMessage]) -> None:
+def _measure(sending: Connection, tasks: list[Task]) -> None:
     """Measure in a new process, and send rounds, the end or an error."""
     prepare_worker(GRACE)
     with terminable():
         try:
-            for case in cases:
-                for one in rounds_with_numbers(work.measure(case, case.begin)):
-                    sending.send((case.number, one))
+            for task in tasks:
+                for one in task.rounds():
+                    sending.send((task.number, one))
             sending.send(None)
         except Terminated:
             raise
