@@ -238,8 +238,6 @@ class _Run:
         self.kept = f"--replot {run} draws the figures again"
         folder = _folder_of_replot(run, out)
         table, quick = read_table_now(run), was_quick(read_provenance(run))
-        if self.config_type.CHANCE == "run":  # of a run that is not complete, or of older code
-            table = reliability.warned(table, quick)
         try:
             self.show(table, run, folder, quick)
         except BrokenPipeError:

@@ -13,6 +13,7 @@ from experiments.core.old_names import experiment_now, settings_now, table_now
 from experiments.core.provenance import UNTIMED
 from experiments.core.record import PROVENANCE, read_provenance, read_table
 from experiments.core.settings import Settings, UsageError
+from experiments.results import reliability
 from sfc import checks
 
 COMPARED = {  # entries of a provenance on which times depend -> those in it that are not compared
@@ -23,6 +24,7 @@ COMPARED = {  # entries of a provenance on which times depend -> those in it tha
     "machine": {"system", "memory_GiB"},
 }
 _ABSENT = {"packages": "not installed", "environment": "not set"}  # of None, by entry; else: not known
+_OF_TIMES = {"run", "warning", "time_ms"}  # columns, of which a table of times has one or more
 _SAMPLES = ("runs", "repeats", "rounds")  # settings that are no sizes
 
 
@@ -53,7 +55,7 @@ def experiment_of(run: Path, provenance: Mapping[str, Any]) -> str:
 
 
 def read_table_now(run: Path) -> pd.DataFrame:
-    """Read the table of a run under the present names.
+    """Read the table of a run under the present names; rows of times get the warnings of this code.
 
     Args:
         run: its folder.
@@ -61,7 +63,9 @@ def read_table_now(run: Path) -> pd.DataFrame:
     Raises:
         UsageError: a table or a provenance that is missing or damaged.
     """
-    return table_now(read_table(run), str(read_provenance(run).get("experiment")))
+    origin = read_provenance(run)
+    table = table_now(read_table(run), str(origin.get("experiment")))
+    return reliability.warned(table, was_quick(origin)) if _OF_TIMES & {*table} else table
 
 
 def was_quick(provenance: Mapping[str, Any]) -> bool:

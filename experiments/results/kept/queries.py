@@ -5,10 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from experiments.core.old_names import table_now
-from experiments.core.record import read_provenance, read_table
-from experiments.core.rerun import was_quick
-from experiments.results import reliability
+from experiments.core.rerun import read_table_now
 from experiments.results.gains import STATISTICS, Estimate, estimates
 from experiments.results.selection import Runs
 from sfc import checks
@@ -132,10 +129,4 @@ def runs_of(names: tuple[str, ...], root: Path = REFERENCE) -> Runs:
     Raises:
         UsageError: a table that is missing or damaged.
     """
-    tables = {}
-    for name in names:
-        table = table_now(read_table(root / name), name.split("/")[0])
-        if "warning" in table or "time_ms" in table:
-            table = reliability.warned(table, was_quick(read_provenance(root / name)))
-        tables[name] = table
-    return Runs(tables)
+    return Runs({name: read_table_now(root / name) for name in names})

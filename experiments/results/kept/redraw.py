@@ -17,7 +17,7 @@ import pandas as pd
 
 import sfc
 from experiments.core.provenance import PROVENANCE, read_provenance
-from experiments.core.rerun import experiment_of, read_table_now, was_quick
+from experiments.core.rerun import experiment_of, read_table_now
 from experiments.core.settings import UsageError
 from experiments.drawing import style
 from experiments.drawing.charts import drawer
@@ -52,8 +52,6 @@ def redraw(run: Path) -> tuple[list[str], list[str]]:
     for curve, text in origin.get("grammars", {}).items():
         sfc.register(sfc.parse_curve(text, f"grammar {curve!r} of {run}"))
     table = read_table_now(run)
-    if experiment.Config.CHANCE == "run":  # warnings of older code were those of whole cases
-        table = reliability.warned(table, was_quick(origin))
     with tempfile.TemporaryDirectory() as folder:
         # the same names as those of the run, which the figures show
         drawn = Path(folder) / run.resolve().parent.name / run.resolve().name

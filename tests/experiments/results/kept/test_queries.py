@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments.core.provenance import write_provenance
 from experiments.results.gains import STATISTICS, combined
 from experiments.results.kept.queries import Query, evaluate
 
@@ -24,6 +25,7 @@ def folder(tmp_path):
     def write(rows: pd.DataFrame | list, name: str = "toy/run"):
         (tmp_path / name).mkdir(parents=True)
         pd.DataFrame(rows).to_parquet(tmp_path / name / "table.parquet")
+        write_provenance(tmp_path / name, {"experiment": name.partition("/")[0]})
         return tmp_path
 
     return write
