@@ -11,7 +11,7 @@ import itertools
 import math
 import os
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar, Union
 
@@ -131,9 +131,8 @@ class Settings:
         Raises:
             ValueError: a value is not.
         """
-        words = {name: tuple(allowed) for name, allowed in known.items()}
-        object.__setattr__(self, "_known_words", words)
-        for name, allowed in words.items():
+        object.__setattr__(self, "_known_words", {name: tuple(allowed) for name, allowed in known.items()})
+        for name, allowed in self.known_words.items():
             for value in values(getattr(self, name)):
                 checks.word(name, value, allowed)
 
@@ -240,20 +239,15 @@ def axes(config: Settings) -> dict[str, tuple]:
         UsageError: an axis without a value, or with a value twice.
     """
     checks.instance("config", config, Settings, "a Config that extends Settings")
-    given = {
-        f.name: getattr(config, f.name) for f in fields(config) if isinstance(getattr(config, f.name), tuple)
-    }
-    for name, values in given.items():
+    found = {f.name: one for f in fields(config) if isinstance(one := getattr(config, f.name), tuple)}
+    for name, given in found.items():
         flag = flag_of(name)
-        if not values:
+        if not given:
             raise UsageError(f"{flag} has no value: an empty axis has no case; allowed: one value or more")
-        if len(set(values)) < len(values):
-            raise UsageError(f"{flag} {' '.join(map(str, values))}: a value stands twice; allowed: each once")
-    return {
-        name: values
-        for name, values in given.items()
-        if name not in (*config.TOGETHER, *config.of_scene.without)
-    }
+        if len(set(given)) < len(given):
+            raise UsageError(f"{flag} {' '.join(map(str, given))}: a value stands twice; allowed: each once")
+    fixed = (*config.TOGETHER, *config.of_scene.without)
+    return {name: given for name, given in found.items() if name not in fixed}
 
 
 def cases(config: Settings) -> list[Case]:
@@ -265,11 +259,11 @@ def cases(config: Settings) -> list[Case]:
         ValueError: values that the Config itself refuses.
     """
     swept = axes(config)
-    found: list[Case] = []
     field = f"{config.CHANCE}s"
-    config_type: Any = type(config)
-    for name in _kinds(config_type).keys() - {"seed", field}:  # any seed is allowed; seeds are counted below
-        _check_width(flag_of(name), getattr(config, name))
+    for name in {one.name for one in fields(config)} - {"seed", field}:  # any seed is allowed
+        for value in values(getattr(config, name)):
+            if checks.is_integer(value) and not -(2**63) <= value < 2**63:  # which no table holds
+                raise checks.refuse_value(flag_of(name), value, KEPT, "take one in that range")
     seeds = getattr(config, field)
     count = seeds * math.prod(map(len, swept.values()))
     if count > MOST_CASES:
@@ -280,26 +274,18 @@ def cases(config: Settings) -> list[Case]:
             f"{checks.shown(seeds)} of --{field}{' x ' if product else ''}{product}: {_many(count)} "
             f"cases; allowed: up to {MOST_CASES:,}; take fewer {field}, or fewer values"
         )
-    for chance in range(seeds):
-        for values in itertools.product(*swept.values()):
-            chosen = dict(zip(swept, values, strict=True))
-            place = {"case": len(found), config.CHANCE: chance} | chosen
-            changes: dict[str, Any] = chosen | {"seed": config.seed + chance, field: 1}
-            one = replace(config, **changes)
-            found.append(Case(len(found), place, one))
+    found = []
+    for number, (chance, *chosen) in enumerate(itertools.product(range(seeds), *swept.values())):
+        on_axes = dict(zip(swept, chosen, strict=True))
+        changes: dict[str, Any] = on_axes | {"seed": config.seed + chance, field: 1}
+        place = {"case": number, config.CHANCE: chance} | on_axes
+        found.append(Case(number, place, replace(config, **changes)))
     return found
 
 
 def values(field: Any) -> Iterator[Any]:
     """Iterate over the values of a field, whether an axis, one of its values or fixed."""
     return iter(field if isinstance(field, (tuple, list)) else (field,))
-
-
-def _check_width(flag: str, field: Any) -> None:
-    """Raise for an integer outside the range of int64, which no table holds."""
-    for value in values(field):
-        if checks.is_integer(value) and not -(2**63) <= value < 2**63:
-            raise checks.refuse_value(flag, value, KEPT, "take one in that range")
 
 
 def flag_of(name: str) -> str:
@@ -326,13 +312,13 @@ def _of_kind(flag: str, value: Any, kind: Any, whole: bool = False) -> Any:
             several = checks.sequence(flag, value, "values")
             return typing.get_origin(kind)(_of_kind(flag, one, inside[0]) for one in several)
         return _of_kind(flag, value, inside[0])
-    if kind is bool:
-        return checks.flag(flag, value)
-    if kind is int:
-        return checks.integer(flag, value, -math.inf)
-    if kind is float:
-        return checks.number(flag, value)
-    return checked_text(flag, value) if kind is str else value
+    check: dict[Any, Callable[[str, Any], Any]] = {
+        bool: checks.flag,
+        int: functools.partial(checks.integer, low=-math.inf),
+        float: checks.number,
+        str: checked_text,
+    }
+    return check[kind](flag, value) if kind in check else value
 
 
 def checked_text(flag: str, value: Any) -> str:
