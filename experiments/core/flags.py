@@ -4,7 +4,6 @@ Contract. A flag's help is the docstring of its field, in one paragraph that is 
 a field takes is shown as words: the allowed ones, if the Config checks them (`Settings.check_known`).
 """
 
-import ast
 import inspect
 import itertools
 import re
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
+from docstring_parser import parse_from_object
 from tyro.constructors import (
     ConstructorRegistry,
     PrimitiveConstructorSpec,
@@ -147,11 +147,6 @@ def _shape(hint: Any, words: typing.Iterable[str]) -> tuple[str | None, str]:
 @cache
 def _docstrings(kind: type) -> dict[str, str]:
     """Return name -> docstring in one line of each field, of the class nearest to the Config that has one."""
-    found = {}
-    for base in filter(is_dataclass, reversed(kind.__mro__)):
-        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-        for field, text in itertools.pairwise(getattr(tree, "body", ())):
-            match field, text:
-                case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(docstring))):
-                    found[name] = _one_line(docstring)
-    return found
+    bases = filter(is_dataclass, reversed(kind.__mro__))
+    described = itertools.chain.from_iterable(parse_from_object(base).params for base in bases)
+    return {one.arg_name: _one_line(one.description or "") for one in described}
