@@ -174,9 +174,8 @@ def _columns(folder: Path, names: tuple[str, ...]) -> pd.DataFrame:
     """Read the columns of a table that it has among these."""
     path = folder / TABLE
     try:
-        data = path.read_bytes()  # pyarrow opens no path that Python could not decode
-        found = pq.read_schema(io.BytesIO(data)).names
-        return pd.read_parquet(io.BytesIO(data), columns=[name for name in names if name in found])
+        table = pq.ParquetFile(io.BytesIO(path.read_bytes()))  # pyarrow opens not every path
+        return table.read(columns=list(names)).to_pandas()
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}; restore a copy of it") from error
 
