@@ -64,6 +64,7 @@ class Query:
             checks.word("pick", self.pick, (LOWEST, HIGHEST))
 
 
+@functools.lru_cache(maxsize=2048)  # pages and the judgements of claims ask the same ones
 def evaluate(query: Query, root: Path = REFERENCE) -> Estimate:
     """Evaluate a query.
 
@@ -76,13 +77,8 @@ def evaluate(query: Query, root: Path = REFERENCE) -> Estimate:
         ValueError: a column that is missing, a filter without rows, a value that is no number, or rounds that
             cannot be paired.
     """
-    return _evaluated(query, root)
-
-
-@functools.lru_cache(maxsize=2048)
-def _evaluated(query: Query, root: Path) -> Estimate:
-    """Evaluate a query; pages and the judgements of claims ask the same ones."""
-    found = tuple(estimate for _, estimate in _estimates(query, query.each, "", root))
+    whole = replace(query, each=(), pick="")
+    found = tuple(estimate for _, estimate in evaluate_each(whole, query.each, root=root))
     if AGE in query.value:  # it says when was timed; the warnings are about the times
         found = tuple(replace(estimate, warnings=()) for estimate in found)
     picked = (max if query.pick == HIGHEST else min)(found, key=lambda estimate: estimate.value)
@@ -106,12 +102,6 @@ def evaluate_each(
     """
     if query.each:
         raise checks.refuse_value("each", query.each, "a query without", "give it beside the query")
-    return _estimates(query, each, compared, root)
-
-
-def _estimates(
-    query: Query, each: tuple[str, ...], compared: str, root: Path
-) -> list[tuple[dict[str, Any], Estimate]]:
     return estimates(
         runs_of(query.run, root), query.value, query.statistic, where=query.where, over=query.over,
         along=query.along, each=each, compared=compared, unit=query.unit,

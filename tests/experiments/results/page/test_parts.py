@@ -33,7 +33,7 @@ def root(tmp_path):
     folder.mkdir(parents=True)
     pd.DataFrame(rows).to_parquet(folder / "table.parquet")
     queries.runs_of.cache_clear()
-    queries._evaluated.cache_clear()
+    queries.evaluate.cache_clear()
     return tmp_path
 
 
