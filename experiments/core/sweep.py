@@ -14,6 +14,7 @@ from experiments.processes.lifetime import Terminated
 from md.io.interrupt import defer_sigint
 
 SoFar = Callable[[pd.DataFrame, str], list[str]]
+_ENDED: dict[type, str] = {KeyboardInterrupt: "interrupted", Terminated: "terminated"}  # other errors: failed
 
 
 def sweep(
@@ -71,16 +72,12 @@ def sweep(
             record.describe(outcome | {"status": "complete", "ended": _now()})
             record.close()
             outcome["status"] = "complete"
-    except KeyboardInterrupt:
-        if outcome["status"] == "running":
-            outcome["status"] = "interrupted"
-    except Terminated:
-        if outcome["status"] == "running":
-            outcome["status"] = "terminated"
-        raise
     except BaseException as error:
-        outcome["status"] = f"failed: {getattr(error, 'kind', type(error).__name__)}: {error}"
-        raise
+        failed = f"failed: {getattr(error, 'kind', type(error).__name__)}: {error}"
+        if outcome["status"] == "running":
+            outcome["status"] = _ENDED.get(type(error), failed)
+        if not isinstance(error, KeyboardInterrupt):
+            raise
     finally:
         if outcome["status"] != "complete":
             # On a full disk, for example, the database holds the finished cases.
