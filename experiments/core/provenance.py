@@ -39,6 +39,7 @@ _MODEL = re.compile(  # entries of /proc/cpuinfo, on x86 and on ARM
 )
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 CODE = ("sfc", "md", "experiments")
+PROJECT = "pyproject.toml"
 SOURCES = (".py", ".cu", ".cuh")
 # Words for what an entry of a file may be -> its class, and the entries that the code reads, of a run and of
 # each of its resumptions; * is each inside.
@@ -171,23 +172,33 @@ def hash_sources(sources: Mapping[PurePosixPath, bytes]) -> str:
 def sources_of(root: Path) -> list[Path]:
     """List the source files, sorted: those of `SOURCES`, and pyproject.toml if there is one."""
     found = [path for package in CODE for path in (root / package).rglob("*") if path.suffix in SOURCES]
-    if (root / "pyproject.toml").is_file():
-        found.append(root / "pyproject.toml")
+    if (root / PROJECT).is_file():
+        found.append(root / PROJECT)
     return sorted(found)
+
+
+def git(root: Path, *arguments: str) -> bytes:
+    """Return what git prints about the checkout at `root`; it writes nothing there.
+
+    Args:
+        root: the top of a checkout.
+        arguments: of git.
+
+    Raises:
+        OSError: git cannot be started.
+        CalledProcessError: git fails.
+    """
+    command = ["git", "--no-optional-locks", "-C", str(root), *arguments]
+    return subprocess.run(command, capture_output=True, check=True).stdout
 
 
 def _commit(root: Path) -> dict:
     """Return the commit of the checkout, and whether a source differs from it; None without a checkout."""
-
-    def git(*arguments: str) -> str:
-        command = ["git", "--no-optional-locks", "-C", str(root), *arguments]
-        return subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout.strip()
-
     try:
-        commit = git("rev-parse", "HEAD")
-        if not git("ls-files", "--", *PATHSPECS):  # installed inside the checkout of another project
+        commit = git(root, "rev-parse", "HEAD").decode().strip()
+        if not git(root, "ls-files", "--", *PATHSPECS):  # installed inside the checkout of another project
             return {"commit": None, "dirty": None}
-        changed = git("status", "--porcelain", "--untracked-files=all", "--", *PATHSPECS, "pyproject.toml")
+        changed = git(root, "status", "--porcelain", "--untracked-files=all", "--", *PATHSPECS, PROJECT)
     except (OSError, subprocess.CalledProcessError, ValueError):
         return {"commit": None, "dirty": None}
     return {"commit": commit, "dirty": bool(changed)}

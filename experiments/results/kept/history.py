@@ -10,12 +10,11 @@ import subprocess
 import tarfile
 from pathlib import Path, PurePosixPath
 
-from experiments.core.provenance import CODE, PATHSPECS, SOURCES, hash_sources
+from experiments.core.provenance import CODE, PATHSPECS, PROJECT, SOURCES, git, hash_sources
 from experiments.core.settings import UsageError
 from md.checks import path as as_path
 from sfc import checks
 
-_PROJECT = "pyproject.toml"
 _NO_SOURCES = (":(exclude)results", ":(exclude)tests", ":(exclude)*.md")  # spare an archive its largest part
 
 
@@ -37,7 +36,7 @@ def find_commit(root: Path, sources: str) -> str | None:
     root = as_path("root", root)
     checks.text("sources", sources, "64 hexadecimal digits of SHA-256")
     log = _git(
-        root, "log", "--full-history", "--topo-order", "--format=%H", "HEAD", "--", *PATHSPECS, _PROJECT
+        root, "log", "--full-history", "--topo-order", "--format=%H", "HEAD", "--", *PATHSPECS, PROJECT
     )
     return next((commit for commit in log.decode().split() if sources_at(root, commit) == sources), None)
 
@@ -57,15 +56,15 @@ def sources_at(root: Path, commit: str) -> str:
         for member in archive:
             path, file = PurePosixPath(member.name), archive.extractfile(member) if member.isfile() else None
             is_source = path.parts[0] in CODE and path.suffix in SOURCES
-            if file is not None and (is_source or member.name == _PROJECT):
+            if file is not None and (is_source or member.name == PROJECT):
                 found[path] = file.read()
     return hash_sources(found)
 
 
 def _git(root: Path, *arguments: str) -> bytes:
-    """Return what git prints about the checkout at `root`."""
+    """Return what git prints about the history of the checkout at `root`."""
     try:
-        return subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, check=True).stdout
+        return git(root, *arguments)
     except (OSError, subprocess.CalledProcessError) as error:
         reason = getattr(error, "stderr", b"").decode(errors="replace") or str(error)
         raise UsageError(

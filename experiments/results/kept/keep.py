@@ -172,21 +172,19 @@ def _check_complete(run: Path, origin: dict, interrupted: bool) -> pd.DataFrame:
 
 def _with_commits(root: Path, run: Path, origin: dict) -> dict:
     """Return the provenance with the commit of the sources of the run, and of each of its resumptions."""
-    commits: dict[str, str] = {}
 
     def named(part: dict) -> dict:
         code: dict[str, Any] = part.get("code", {})
         sources = code.get("sources")
         if not isinstance(sources, str) or not sources:
             raise UsageError(f"{run} has no hash of its sources; allowed: a run of code that records one")
-        commit = commits.get(sources) or find_commit(root, sources)
+        commit = find_commit(root, sources)
         if commit is None:
             raise UsageError(
                 f"{run} was made with sources of hash {sources:.12}, which are those of no commit in the "
                 f"history of {root}; its own checkout was at {code.get('commit')}; allowed: a run of "
                 "committed sources; commit them unchanged, or repeat the run from a commit"
             )
-        commits[sources] = commit
         checkout = {name: code.get(name) for name in ("commit", "dirty")}
         return part | {"code": code | {"commit": commit, "dirty": False, "checkout": checkout}}
 
