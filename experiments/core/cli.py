@@ -127,9 +127,8 @@ class _Run:
             config, executor, record, origin = self._begin(line, arguments, experiment)
         except (ValueError, BackendUnavailableError) as error:
             _fail(error, 2)
-        is_quick = was_quick(origin)
         if config.CHANCE == "run":
-            record.finish = partial(reliability.warned, quick=is_quick)
+            record.finish = partial(reliability.warned, quick=was_quick(origin))
         _announce(f"{experiment} on {origin['backend']['device']}; results in {record.folder}")
         self.kept = f"the finished cases are in {record.folder}; --resume {record.folder} continues"
         complete, failure = False, None
@@ -143,7 +142,7 @@ class _Run:
         try:
             if len(table := record.table):
                 _announce(*(f"warning: {text}" for text in reliability.lines(table)))
-                self.show(table_now(table, experiment), record.folder, record.folder, is_quick)
+                self.show(table_now(table, experiment), record.folder, record.folder)
             elif complete:
                 _fail(f"no case gave a row, so there is nothing in {record.folder}; widen the axes", 1)
         except BrokenPipeError:  # the reader of the answer has ended, which is no failure
@@ -155,22 +154,22 @@ class _Run:
         if not complete:
             _fail(f"interrupted; {self.kept}", 130)
 
-    def show(self, table: pd.DataFrame, run: Path, folder: Path, quick: bool) -> None:
+    def show(self, table: pd.DataFrame, run: Path, folder: Path) -> None:
         """Draw figures into a folder, and print the answer.
 
         Args:
             table: of the run, with present names.
             run: folder of the run; the figures name its provenance.
             folder: of the figures.
-            quick: whether the run was made with `--quick`.
         """
-        style.use(reliability.footer(table), style.origin_of(run, read_provenance(run), table), self.pdf)
+        origin = read_provenance(run)
+        style.use(reliability.footer(table), style.origin_of(run, origin, table), self.pdf)
         self.draw(table, folder)
         if self.answer is None:
             print(f"figures: {folder}")
-            return
-        for line in answer_lines(self.answer(table), folder, self.quick_limit if quick else ""):
-            print(line)
+        else:
+            note = self.quick_limit if was_quick(origin) else ""
+            print(*answer_lines(self.answer(table), folder, note), sep="\n")
 
     def so_far(self, table: pd.DataFrame, what: str) -> list[str]:
         """Return lines with the answer of what is finished; none where an answer needs more than that.
@@ -237,9 +236,9 @@ class _Run:
         check_experiment(run, "--replot", experiment)
         self.kept = f"--replot {run} draws the figures again"
         folder = _folder_of_replot(run, out)
-        table, quick = read_table_now(run), was_quick(read_provenance(run))
+        table = read_table_now(run)
         try:
-            self.show(table, run, folder, quick)
+            self.show(table, run, folder)
         except BrokenPipeError:
             raise
         except OSError as error:
