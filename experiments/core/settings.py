@@ -118,8 +118,10 @@ class Settings:
         Raises:
             ValueError: a value is outside.
         """
+        numbers = [bound for bound in bounds.values() if not isinstance(bound, str)]
+        whole = not {"above", "below"} & bounds.keys() and all(map(checks.is_integer, numbers))
         for value in values(getattr(self, name)):
-            check = checks.integer if checks.is_integer(value) and _whole(bounds) else checks.number
+            check = checks.integer if whole and checks.is_integer(value) else checks.number
             check(flag_of(name), value, **({"low": -math.inf} | bounds))
 
     def check_known(self, known: dict[str, Iterable[str]]) -> None:
@@ -355,9 +357,3 @@ def _many(count: float) -> str:
 
 def _several(at_once: int) -> str:
     return f", {at_once} times at once," if at_once > 1 else ""
-
-
-def _whole(bounds: dict[str, Any]) -> bool:
-    """Return whether bounds are those of integers."""
-    numbers = [value for value in bounds.values() if not isinstance(value, str)]
-    return not {"above", "below"} & set(bounds) and all(checks.is_integer(number) for number in numbers)

@@ -12,7 +12,6 @@ import multiprocessing
 import traceback
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
 
 import sfc
@@ -154,19 +153,14 @@ def measure_in_process(tasks: list[Task]) -> Generator[tuple[int, Round], None, 
             yield message
     finally:
         with defer_sigint():
-            _end(process)
+            if process.pid is not None:  # it was started
+                process.terminate()
+                process.join(GRACE)
+                process.kill()
+                process.join()
+            process.close()
         sending.close()
         receiving.close()
-
-
-def _end(process: BaseProcess) -> None:
-    """End a process, whether it runs, has ended or was never started."""
-    if process.pid is not None:
-        process.terminate()
-        process.join(GRACE)
-        process.kill()
-        process.join()
-    process.close()
 
 
 def _measure(sending: Connection, tasks: list[Task]) -> None:
