@@ -112,7 +112,7 @@ class Progress:
             self._bar = tqdm(
                 total=len(cases), initial=finished, ncols=width, file=sys.stderr, bar_format=form
             )
-            self._bar.set_description_str(self._count())
+            self._bar.set_description_str(f"{finished}/{len(cases)}")
 
     def __enter__(self) -> "Progress":
         if self._bar is None and self._finished < self._total and self._rounds:
@@ -142,26 +142,20 @@ class Progress:
             round_number: of the round; None for the whole case.
         """
         self._finished += round_number is None
+        case, left = case_in_words(place, self._varying), self._left(round_number)
         if self._bar is not None:
-            self._show_bar(place, round_number)
+            name = shorten(case, _CASE_LETTERS, placeholder=_CUT)
+            done = "" if round_number is None else f"round {round_number + 1}"
+            self._bar.n = self._finished + self._share_of_case(round_number)
+            self._bar.set_description_str(f"{self._finished}/{self._total}", refresh=False)
+            self._bar.set_postfix_str(", ".join(filter(None, [name, done, left])))
         elif round_number is None or monotonic() - self._shown > SILENCE:
             number = self._finished + (round_number is not None)
-            words = [f"case {number} of {self._total}", case_in_words(place, self._varying)]
+            words = filter(None, [f"case {number} of {self._total}", case])
+            name = shorten(": ".join(words), _CASE_LETTERS, placeholder=_CUT)
             done = "done" if round_number is None else f"round {round_number + 1} of {self._rounds}"
-            name = shorten(": ".join(filter(None, words)), _CASE_LETTERS, placeholder=_CUT)
-            self.write([f"{name}: {'; '.join(filter(None, (done, self._left(round_number))))}"])
+            self.write([f"{name}: {'; '.join(filter(None, (done, left)))}"])
             self._shown = monotonic()
-
-    def _show_bar(self, place: Mapping[str, Any], round_number: int | None) -> None:
-        assert self._bar is not None
-        name = shorten(case_in_words(place, self._varying), _CASE_LETTERS, placeholder=_CUT)
-        done = "" if round_number is None else f"round {round_number + 1}"
-        self._bar.n = self._finished + self._share_of_case(round_number)
-        self._bar.set_description_str(self._count(), refresh=False)
-        self._bar.set_postfix_str(", ".join(filter(None, [name, done, self._left(round_number)])))
-
-    def _count(self) -> str:
-        return f"{self._finished}/{self._total}"
 
     def _share_of_case(self, round_number: int | None) -> float:
         """Return the share of the case that is being measured; 0 between two cases."""
