@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
@@ -89,20 +90,14 @@ def _remove(folder: Path) -> None:
 
 
 def _terminate(_: int, frame: FrameType | None) -> None:
-    if _is_in_finaliser(frame):  # Python prints an exception raised there, and goes on
+    called = (one.f_code.co_name for one, _ in traceback.walk_stack(frame))
+    if "__del__" in called:  # a finaliser: Python prints an exception raised there, and goes on
         again = threading.Timer(_AGAIN, os.kill, (os.getpid(), signal.SIGTERM))
         again.daemon = True
         again.start()
         return
     signal.signal(signal.SIGTERM, _do_nothing)  # a second one would interrupt the clean-up after the first
     raise Terminated(128 + signal.SIGTERM)
-
-
-def _is_in_finaliser(frame: FrameType | None) -> bool:
-    """Return whether a frame is that of a method `__del__`, or was called by one."""
-    while frame is not None and frame.f_code.co_name != "__del__":
-        frame = frame.f_back
-    return frame is not None
 
 
 def _do_nothing(*_) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pandas as pd
 
 import sfc
+from experiments.core.cli import UNANSWERED
 from experiments.core.provenance import PROVENANCE, read_provenance
 from experiments.core.rerun import experiment_of, read_table_now
 from experiments.core.settings import UsageError
@@ -60,7 +61,7 @@ def redraw(run: Path) -> tuple[list[str], list[str]]:
         try:
             with contextlib.redirect_stdout(io.StringIO()):  # what it prints is the answer of a run
                 drawer(getattr(experiment, "VIEWS", None) or experiment.draw)(table, drawn)
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        except UNANSWERED as error:
             raise UsageError(
                 f"the table of {run} cannot be drawn: {type(error).__name__}: {error}; allowed: a table "
                 "with the present names, or with those in experiments/core/old_names.py"
