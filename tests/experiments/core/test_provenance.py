@@ -124,6 +124,12 @@ def test_the_command_of_a_run_can_be_read_in_any_locale():
     assert found["command"][-1] == "ä.toml"
 
 
+@pytest.mark.parametrize("words", ["--results /a --size 3", "--size 3 --results=/a", "--size 3 --results"])
+def test_the_folder_of_results_is_no_part_of_the_command(words):
+    found = provenance("toy", toy.Config(backend="cpu"), words.split())["command"]
+    assert found == ["python", "-m", "experiments.toy", "--size", "3"]
+
+
 def test_an_environment_is_that_of_compiled_code_and_times(monkeypatch):
     for name in ("NUMBA_OPT", "SFC_REGISTERS", "OMP_PROC_BIND", "NUMBA_CACHE_DIR", "MY_NUMBA_OPT", "OMPI"):
         monkeypatch.setenv(name, "1")

@@ -4,13 +4,15 @@ import importlib
 from pathlib import Path
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from experiments.core import rerun
 from experiments.core.old_names import experiment_now
-from experiments.core.record import read_provenance
+from experiments.core.record import TABLE, read_provenance
 from experiments.core.rerun import config_of
 from experiments.peers import PEERS
+from experiments.results import reliability
 from tests.tiers import by_default, full
 
 pytestmark = pytest.mark.quick
@@ -65,3 +67,12 @@ def test_what_json_makes_of_a_provenance_is_no_difference():
     assert [*rerun._differences(before, here)] == []
     here["backend"]["compiler_options"] = ("-G",)
     assert [*rerun._differences(before, here)] == ['compiler_options ["-lineinfo"], here ["-G"]']
+
+
+def test_times_are_read_with_the_warnings_of_this_code_and_other_rows_as_they_are(tmp_path):
+    rows = {"times": {"run": 0, "time_ms": 1.0, "warning": "of older code"}, "shares": {"share": 0.5}}
+    for name, row in rows.items():
+        (tmp_path / name).mkdir()
+        pd.DataFrame([row]).to_parquet(tmp_path / name / TABLE)
+    assert rerun.read_table_now(tmp_path / "times")["warning"].tolist() == [reliability.SERIAL]
+    assert [*rerun.read_table_now(tmp_path / "shares")] == ["share"]
