@@ -196,7 +196,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     extremes = table[table["what"] == "extreme"]
     keys = [*_CASE, "dt_factor", "quantity"]
     found = extremes[[*keys, "value", "reference", "source"]].reset_index(drop=True)
-    values = found.set_index(keys)["value"].to_dict()
+    values: dict[Any, float] = found.set_index(keys)["value"].to_dict()
     largest = max(found["dt_factor"], default=1.0)
     changes: list[Any] = []
     orders: list[Any] = []
