@@ -208,9 +208,9 @@ def _counted(case: Config, job: Job) -> Iterator[dict]:
     try:
         for row in counted(counter, job):
             common = {"what": "counted", "counter": counter, "ordering": row["ordering"], "particles": case.n}
-            bytes_read, time_ns = row.get("dram_read"), row.get("time_ns")
-            if time_ns is not None:
-                yield common | {"what": "kernel", "time_ms": time_ns / 1e6}
+            bytes_read = row.get("dram_read")
+            if "time_us" in row:
+                yield common | {"what": "kernel", "time_ms": row["time_us"] / 1e3}
             loads = {"loads_per_particle": row["l1_loads"] / case.n}
             yield common | loads | {"level": "L1", "hit_ratio": row["l1_hits"] / row["l1_loads"]}
             dram = {"dram_bytes_per_particle": None if bytes_read is None else bytes_read / case.n}

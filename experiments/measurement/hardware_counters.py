@@ -6,18 +6,23 @@ minus the counts of a run that computes them once, are those of the search's bui
 
 from __future__ import annotations
 
-import csv
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from experiments.measurement.profiler_target import Job
 from experiments.processes.lifetime import run_program, temporary_folder
 from sfc import checks
+
+if TYPE_CHECKING:
+    from experiments.measurement.cycle_target import CycleJob
 
 COUNTERS = ("nsight", "perf", "cachegrind")
 MORE = 4  # additional computations of the forces in the second run
@@ -33,16 +38,20 @@ _METRICS = {
     "l2_hits": f"{_READS}_lookup_hit.sum",
     "dram_read": "dram__bytes_read.sum",
     "dram_written": "dram__bytes_write.sum",
-    "time_ns": "gpu__time_duration.sum",
+    "time_us": "gpu__time_duration.sum",
 }
+NSIGHT = ["--profile-from-start", "off", "--clock-control", "none", "--cache-control", "none", "--csv"]
+NSIGHT += ["--page", "raw", "--print-units", "base"]
+_UNITS = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}  # of times, in us; below of counts, in ones
+_UNITS |= {"nsecond": 1e-3, "usecond": 1.0, "msecond": 1e3, "second": 1e6}
+_PREFIXES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+for _count in ("byte", "inst", "cycle", "sector"):
+    _UNITS |= {prefix + _count: factor for prefix, factor in _PREFIXES.items()}
 _EVENTS = ("L1-dcache-loads", "L1-dcache-load-misses", "LLC-load-misses")
 _ALONE = {"NUMBA_NUM_THREADS": "1"}
-_PLAIN = _ALONE | {  # valgrind supports no newer processor
-    "NUMBA_CPU_NAME": "generic",
-    "NUMBA_CPU_FEATURES": "",
-}
-_UNITS = {"byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "sector": 1, "ns": 1, "us": 1e3, "ms": 1e6}
-_TARGET = "experiments.measurement.profiler_target"
+# valgrind supports no newer processor
+_PLAIN = _ALONE | {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+_ENVIRONMENTS = {"ncu": {}, "perf": _ALONE, "valgrind": _PLAIN}
 
 
 class CannotCountError(RuntimeError):
@@ -79,7 +88,7 @@ def counted(counter: str, job: Job) -> Iterator[dict]:
     Returns:
         One or more dicts for each ordering: its name as `ordering`, `l1_loads` and `l1_hits` (sectors of 32
         bytes on a device, loads on a CPU), `on_chip` (the share of them that needs no memory outside the
-        chip), and on a device `l2_reads`, `l2_hits`, `dram_read` and `dram_written` (bytes), and `time_ns`,
+        chip), and on a device `l2_reads`, `l2_hits`, `dram_read` and `dram_written` (bytes), and `time_us`,
         of the kernel alone.
 
     Raises:
@@ -87,10 +96,8 @@ def counted(counter: str, job: Job) -> Iterator[dict]:
         ValueError: a counter that is not known.
         CannotCountError: the program is missing, fails, or prints unexpected counters.
     """
-    counter = checks.word("counter", counter, COUNTERS)
-    return _counted(
-        counter, checks.instance("job", job, Job, "an experiments.measurement.profiler_target.Job")
-    )
+    checks.instance("job", job, Job, "an experiments.measurement.profiler_target.Job")
+    return _counted(checks.word("counter", counter, COUNTERS), job)
 
 
 def _counted(counter: str, job: Job) -> Iterator[dict]:
@@ -115,41 +122,55 @@ def _counted(counter: str, job: Job) -> Iterator[dict]:
 
 
 def _by_nsight(job: Job) -> Iterator[dict]:
-    flags = ["--profile-from-start", "off", "--clock-control", "none", "--cache-control", "none"]
-    flags += ["--csv", "--page", "raw"]
-    flags += ["--kernel-name", "force", "--metrics", ",".join(_METRICS.values())]
-    rows = list(read_nsight(_run_under("ncu", flags, job._replace(times=PROFILED)).stdout))
+    flags = [*NSIGHT, "--kernel-name", "force", "--metrics", ",".join(_METRICS.values())]
+    launches = read_launches(run_under("ncu", flags, job._replace(times=PROFILED)).stdout, _METRICS)
     orderings = [ordering for ordering in job.orderings for _ in range(PROFILED)]
-    if len(rows) != len(orderings):
-        raise CannotCountError(f"ncu profiled {len(rows)} force kernels; allowed: {len(orderings)}")
-    for ordering, row in zip(orderings, rows, strict=True):
-        missed = row["l2_reads"] - row["l2_hits"]
-        yield {"ordering": ordering, **row, "on_chip": 1 - missed / row["l1_loads"]}
+    if len(launches) != len(orderings):
+        raise CannotCountError(f"ncu profiled {len(launches)} force kernels; allowed: {len(orderings)}")
+    launches["on_chip"] = 1 - (launches["l2_reads"] - launches["l2_hits"]) / launches["l1_loads"]
+    yield from launches.drop(columns="kernel").assign(ordering=orderings).to_dict("records")
 
 
-def read_nsight(text: str) -> Iterator[dict[str, float]]:
-    """Parse Nsight Compute's counters of each kernel, in sectors, bytes and ns.
+def read_launches(
+    text: str, needed: Mapping[str, str], more: Mapping[str, str] | None = None
+) -> pd.DataFrame:
+    """Parse Nsight Compute's counters of each launch.
 
     Args:
         text: its raw page as CSV, with any other lines around it.
+        needed: name of a column -> its counter.
+        more: counters that a chip or a version of the profiler may lack.
+
+    Returns:
+        A row for each launch: the name of its `kernel`, and the counters, times in us, all else in ones. A
+        counter of `more` that is not on the page has no column, and NaN in a launch that lacks it.
 
     Raises:
-        CannotCountError: no such page, or a metric is missing.
+        CannotCountError: no such page, a counter that is needed is missing, or its unit is not known.
     """
-    table = list(csv.reader(line for line in text.splitlines() if line.startswith('"')))
-    if len(table) < 2 or not set(_METRICS.values()) <= set(table[0]):
-        raise CannotCountError(f"ncu printed none of these counters: {text.strip()[-300:]!r}")
-    units = dict(zip(table[0], table[1], strict=True))
-    for line in table[2:]:
-        row = dict(zip(table[0], line, strict=True))
-        yield {
-            name: float(row[metric].replace(",", "")) * _UNITS[units[metric]]
-            for name, metric in _METRICS.items()
-        }
+    page = "\n".join(line for line in text.splitlines() if line.startswith('"'))
+    table = pd.read_csv(io.StringIO(page or '""'), dtype=str, keep_default_na=False)
+    missing = sorted({"Kernel Name", *needed.values()} - set(table))
+    if missing or table.empty:
+        raise CannotCountError(f"ncu printed no {', '.join(missing)}: {text.strip()[-300:]!r}")
+    units, table = table[:1].to_dict("records")[0], table[1:]
+    kernels = table["Kernel Name"].str.partition("(")[0].str.split().str[-1]
+    found = {"kernel": kernels}
+    for name, metric in {**needed, **(more or {})}.items():
+        if metric not in table:
+            continue
+        if name in needed and units[metric] not in _UNITS:
+            raise CannotCountError(f"ncu printed {metric} in {units[metric]!r}, a unit that is not known")
+        numbers = pd.to_numeric(table[metric].str.replace(",", ""), errors="coerce")
+        if name in needed and (uncounted := numbers.isna()).any():
+            of, what = kernels[uncounted].iloc[0], table.loc[uncounted, metric].iloc[0]
+            raise CannotCountError(f"ncu counted no {metric} of {of}: {what!r}")
+        found[name] = numbers * _UNITS.get(units[metric], 1.0)
+    return pd.DataFrame(found)
 
 
 def _by_perf(job: Job) -> tuple[float, float, float]:
-    return read_perf(_run_under("perf", ["stat", "-x,", "-e", ",".join(_EVENTS)], job).stderr)
+    return read_perf(run_under("perf", ["stat", "-x,", "-e", ",".join(_EVENTS)], job).stderr)
 
 
 def read_perf(text: str) -> tuple[float, float, float]:
@@ -158,13 +179,12 @@ def read_perf(text: str) -> tuple[float, float, float]:
     Raises:
         CannotCountError: an event is not counted.
     """
-    found = {}
-    for line in text.splitlines():
-        parts = line.split(",")
-        if len(parts) > 2 and parts[2].split(":")[0] in _EVENTS and parts[0].strip().isdigit():
-            found[parts[2].split(":")[0]] = float(parts[0])
-    if set(found) != set(_EVENTS):
-        raise CannotCountError(f"perf does not count {', '.join(sorted(set(_EVENTS) - set(found)))}")
+    lines = [line.split(",") for line in text.splitlines()]
+    found = {
+        line[2].split(":")[0]: float(line[0]) for line in lines if len(line) > 2 and line[0].strip().isdigit()
+    }
+    if missing := sorted(set(_EVENTS) - set(found)):
+        raise CannotCountError(f"perf does not count {', '.join(missing)}")
     loads, first, last = (found[name] for name in _EVENTS)
     return loads, first, last
 
@@ -182,7 +202,7 @@ def _by_cachegrind(job: Job) -> tuple[float, float, float]:
     with temporary_folder("cachegrind-") as folder:
         path = folder / "out"
         flags = ["--tool=cachegrind", "--cache-sim=yes", f"--cachegrind-out-file={path}"]
-        _run_under("valgrind", flags, job)
+        run_under("valgrind", flags, job)
         return read_cachegrind(path.read_text("utf-8", "replace"))
 
 
@@ -200,34 +220,25 @@ def read_cachegrind(text: str) -> tuple[float, float, float]:
         raise CannotCountError(f"cachegrind wrote no sums of loads: {text[-200:]!r}") from error
 
 
-def _run_under(program: str, flags: list[str], job: Job) -> subprocess.CompletedProcess:
-    """Run the profiler target under a program."""
-    return run_under(program, flags, _TARGET, job._asdict())
-
-
-def run_under(
-    program: str, flags: list[str], module: str, job: dict[str, Any]
-) -> subprocess.CompletedProcess:
-    """Run a module of this project under a profiler, and return its output.
+def run_under(program: str, flags: list[str], job: Job | CycleJob) -> subprocess.CompletedProcess:
+    """Run the program of a job under a profiler, and return its output.
 
     Args:
         program: "ncu", "perf" or "valgrind".
         flags: of the program.
-        module: to be run, with the job as JSON in its command line.
-        job: what the module is to do.
+        job: what is to be done, by the module of its class; it has the job as JSON in its command line.
 
     Raises:
         CannotCountError: the program is missing or fails.
     """
     if shutil.which(program) is None:
         raise CannotCountError(f"{program} is not installed")
-    command = [program, *flags, sys.executable, "-m", module, json.dumps(job)]
-    env = os.environ | {"ncu": {}, "perf": _ALONE, "valgrind": _PLAIN}[program]
+    alone = [sys.executable, "-m", type(job).__module__, json.dumps(job._asdict())]
+    env = os.environ | _ENVIRONMENTS[program]
     if program != "ncu":  # fills the kernel cache, so that the counted run compiles nothing
-        run_program(command[len(flags) + 1 :], env=env)
-    done = run_program(command, env=env)
+        run_program(alone, env=env)
+    done = run_program([program, *flags, *alone], env=env)
     if done.returncode:
-        raise CannotCountError(
-            f"{program} ended with {done.returncode}: {(done.stderr or done.stdout)[-500:]}"
-        )
+        said = (done.stderr or done.stdout)[-500:]
+        raise CannotCountError(f"{program} ended with {done.returncode}: {said}")
     return done

@@ -7,17 +7,14 @@ Memory that is filled without a kernel is not in the list.
 
 from __future__ import annotations
 
-import csv
 import json
-import math
 import sys
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from experiments.measurement.cycle_target import Cycle, CycleJob
-from experiments.measurement.hardware_counters import CannotCountError, run_under
+from experiments.measurement.hardware_counters import NSIGHT, CannotCountError, read_launches, run_under
 from experiments.results.limits import STALL
 from sfc import checks
 
@@ -38,7 +35,6 @@ MORE = {  # that a chip or a version of the profiler may lack
     "registers": "launch__registers_per_thread",
     "lanes": "smsp__thread_inst_executed_per_inst_executed.ratio",
 }
-_WAITS = "smsp__average_warps_issue_stalled_", "_per_issue_active.ratio"
 REASONS = (  # why a warp issues no instruction. Nsight Compute, Profiling Guide, warp stall reasons
     "barrier", "branch_resolving", "dispatch_stall", "drain", "imc_miss", "lg_throttle", "long_scoreboard",
     "math_pipe_throttle", "membar", "mio_throttle", "misc", "no_instruction", "not_selected", "selected",
@@ -46,13 +42,9 @@ REASONS = (  # why a warp issues no instruction. Nsight Compute, Profiling Guide
 )  # fmt: skip
 _REFUSED: set[str] = set()  # sets of counters that the profiler refused in this process
 POLLS = ("motion",)  # kernels of each call of `Simulation.run`, not of a step: the sum of the energy
-_PREFIXES = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_MICROSECONDS = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
-_MICROSECONDS |= {"nsecond": 1e-3, "usecond": 1.0, "msecond": 1e3, "second": 1e6}
-_COUNTS = ("byte", "inst", "cycle", "sector")
-_FLAGS = ["--profile-from-start", "off", "--clock-control", "none", "--cache-control", "none", "--csv"]
-_FLAGS += ["--page", "raw", "--print-units", "base"]
-_TARGET = "experiments.measurement.cycle_target"
+_WAITS = {
+    f"{STALL}{one}": f"smsp__average_warps_issue_stalled_{one}_per_issue_active.ratio" for one in REASONS
+}
 
 
 def counted_cycle(job: CycleJob) -> tuple[Cycle, list[dict[str, Any]]]:
@@ -72,16 +64,14 @@ def counted_cycle(job: CycleJob) -> tuple[Cycle, list[dict[str, Any]]]:
         CannotCountError: Nsight Compute is missing or fails, or does not print the counters.
     """
     checks.instance("job", job, CycleJob, "an experiments.measurement.cycle_target.CycleJob")
-    waits = [reason.join(_WAITS) for reason in REASONS]
-    needed, more = [*NEEDED.values()], [*NEEDED.values(), *MORE.values()]
-    sets = {"waits": [*more, *waits], "more": more, "needed": needed}
+    sets = {"waits": MORE | _WAITS, "more": MORE, "needed": {}}
     refused: set[str] = set()
     for name in [name for name in sets if name not in _REFUSED]:
+        metrics = ",".join([*NEEDED.values(), *sets[name].values()])
         try:
-            flags = [*_FLAGS, "--metrics", ",".join(sets[name])]
-            text = run_under("ncu", flags, _TARGET, job._asdict()).stdout
+            text = run_under("ncu", [*NSIGHT, "--metrics", metrics], job).stdout
             cycle = read_cycle(text)
-            kernels = by_kernel(read_launches(text), cycle)
+            kernels = by_kernel(launches_of(text), cycle)
             break
         except CannotCountError as error:
             if name == "needed":
@@ -105,7 +95,7 @@ def read_cycle(text: str) -> Cycle:
         raise CannotCountError(f"the program printed no cycle: {text.strip()[-300:]!r}") from error
 
 
-def read_launches(text: str) -> list[dict[str, Any]]:
+def launches_of(text: str) -> pd.DataFrame:
     """Parse the counters of every launch.
 
     Args:
@@ -119,59 +109,20 @@ def read_launches(text: str) -> list[dict[str, Any]]:
     Raises:
         CannotCountError: no such page, a counter that is needed is missing, or a unit is not known.
     """
-    table = list(csv.reader(line for line in text.splitlines() if line.startswith('"')))
-    if len(table) < 2 or not {"Kernel Name", *NEEDED.values()} <= set(table[0]):
-        missing = sorted(set(NEEDED.values()) - set(table[0] if table else ()))
-        raise CannotCountError(f"ncu printed no {', '.join(missing)}: {text.strip()[-300:]!r}")
-    names = table[0]
-    units = dict(zip(names, table[1], strict=True))
-    found = []
-    for line in table[2:]:
-        values = dict(zip(names, line, strict=True))
-        row: dict[str, Any] = {"kernel": values["Kernel Name"].partition("(")[0].split(" ")[-1]}
-        for name, metric in NEEDED.items():
-            row[name] = _number(values[metric]) * _scale(metric, units[metric])
-            if not math.isfinite(row[name]):
-                raise CannotCountError(f"ncu counted no {metric} of {row['kernel']}: {values[metric]!r}")
-        for name, metric in MORE.items():
-            row[name] = _number(values.get(metric, ""))
-        for name in ("l2_read", "l2_written"):
-            row[name] *= SECTOR
-        found.append(row | _waits(values))
+    found = read_launches(text, NEEDED, MORE | _WAITS)
+    names = [*found.columns.union(MORE, sort=False)]
+    found = found.reindex(columns=sorted(names, key=lambda name: name.startswith(STALL)))
+    found[["l2_read", "l2_written"]] *= SECTOR
     return found
 
 
-def _waits(values: dict[str, str]) -> dict[str, float]:
-    first, last = _WAITS
-    reasons = {name: name[len(first) : -len(last)] for name in values if name.startswith(first)}
-    return {STALL + reason: _number(values[name]) for name, reason in reasons.items() if name.endswith(last)}
-
-
-def _number(text: str) -> float:
-    """Return a number as Nsight Compute prints it; NaN for none."""
-    try:
-        return float(text.replace(",", ""))
-    except ValueError:
-        return math.nan
-
-
-def _scale(metric: str, unit: str) -> float:
-    """Return the factor of a unit: times to us, counts to ones."""
-    if unit in _MICROSECONDS and "time" in metric:
-        return _MICROSECONDS[unit]
-    for prefix, factor in ({"": 1.0} | _PREFIXES).items():
-        if unit in [prefix + count for count in _COUNTS] and "time" not in metric:
-            return factor
-    raise CannotCountError(f"ncu printed {metric} in {unit!r}, a unit that is not known")
-
-
-def by_kernel(launches: list[dict[str, Any]], cycle: Cycle) -> list[dict[str, Any]]:
+def by_kernel(launches: pd.DataFrame, cycle: Cycle) -> list[dict[str, Any]]:
     """Reduce the launches of a profile to a row for each kernel, the longest in sum first.
 
     Launches of `POLLS` are left out.
 
     Args:
-        launches: of `read_launches`.
+        launches: of `launches_of`.
         cycle: what was profiled.
 
     Returns:
@@ -182,19 +133,11 @@ def by_kernel(launches: list[dict[str, Any]], cycle: Cycle) -> list[dict[str, An
     Raises:
         CannotCountError: no launch is left, or no step was taken.
     """
-    table = pd.DataFrame([one for one in launches if one["kernel"] not in POLLS])
+    table = launches[~launches["kernel"].isin(POLLS)]
     if table.empty or cycle.steps < 1:
         raise CannotCountError(f"ncu profiled {len(table)} launches of {cycle.steps} steps; allowed: some")
-    whole = float(table["time_us"].sum())
-    found: list[dict[str, Any]] = []
-    for kernel, rows in table.groupby("kernel", sort=False):
-        time = float(rows["time_us"].sum())
-        counts = {"launches": len(rows), "cycle_us": time, "step_us": time / cycle.steps}
-        medians = {str(name): _median(rows[name]) for name in rows if name != "kernel"}
-        found.append({"kernel": str(kernel)} | counts | {"share": time / whole} | medians)
-    return sorted(found, key=lambda row: -row["cycle_us"])
-
-
-def _median(values: pd.Series) -> float:
-    known = values.dropna().to_numpy(float)
-    return float(np.median(known)) if len(known) else math.nan
+    kernels = table.groupby("kernel", sort=False)
+    time: Any = kernels["time_us"].sum()
+    sums = {"cycle_us": time, "step_us": time / cycle.steps, "share": time / time.sum()}
+    found = pd.DataFrame({"launches": kernels.size(), **sums}).join(kernels.median()).reset_index()
+    return found.sort_values("cycle_us", ascending=False, kind="stable").to_dict("records")

@@ -135,7 +135,7 @@ class TestCounters:
         def message(counter, job):
             assert (counter, job.n) == ("cachegrind", 500)
             for place, ordering in enumerate(job.orderings):
-                loads = {"l1_loads": 1000.0, "l1_hits": 500.0 + place, "dram_read": 8000.0, "time_ns": 2e3}
+                loads = {"l1_loads": 1000.0, "l1_hits": 500.0 + place, "dram_read": 8000.0, "time_us": 2.0}
                 yield {"ordering": ordering, "on_chip": 0.75, **loads}
 
         monkeypatch.setattr(counters, "counted", message)

@@ -17,7 +17,7 @@ from experiments.measurement.hardware_caches import system_caches
 from experiments.measurement.hardware_counters import (
     CannotCountError,
     read_cachegrind,
-    read_nsight,
+    read_launches,
     read_perf,
 )
 from experiments.measurement.profiler_target import Job
@@ -38,21 +38,19 @@ NSIGHT = """==PROF== Connected
 
 class TestCounted:
     def test_nsight_compute_is_read_in_its_units(self):
-        first, second = read_nsight(NSIGHT)
+        first, second = read_launches(NSIGHT, counted._METRICS).to_dict("records")
         assert first == {
-            "l1_loads": 3e7, "l1_hits": 2.4e7, "l2_reads": 6e6, "l2_hits": 4.5e6, "dram_read": 51200256,
-            "dram_written": 9.5e6, "time_ns": 74400,
+            "kernel": "force", "l1_loads": 3e7, "l1_hits": 2.4e7, "l2_reads": 6e6, "l2_hits": 4.5e6,
+            "dram_read": 51200256, "dram_written": 9.5e6, "time_us": 74.4,
         }  # fmt: skip
         assert second["l1_hits"] == 3
-        with pytest.raises(
-            CannotCountError, match="ncu printed none of these counters: '==ERROR== no permission'"
-        ):
-            list(read_nsight("==ERROR== no permission"))
+        with pytest.raises(CannotCountError, match=r"ncu printed no .*: '==ERROR== no permission'"):
+            read_launches("==ERROR== no permission", counted._METRICS)
 
     def test_each_launch_of_nsight_belongs_to_its_order(self, monkeypatch):
         line = NSIGHT.splitlines()
         text = "\n".join([*line[:3], *[line[3]] * 6, *[line[4]] * 3])
-        monkeypatch.setattr(counted, "_run_under", lambda *_: subprocess.CompletedProcess([], 0, text))
+        monkeypatch.setattr(counted, "run_under", lambda *_: subprocess.CompletedProcess([], 0, text))
         rows = list(counted.counted("nsight", JOB))
         assert [row["ordering"] for row in rows] == ["shuffled"] * 3 + ["lattice"] * 3 + ["hilbert"] * 3
         assert [row["on_chip"] for row in rows] == pytest.approx([0.95] * 6 + [1.0] * 3)
