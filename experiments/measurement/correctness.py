@@ -6,6 +6,7 @@ Every check ends in `check_error`, so that a wrong result is refused in one plac
 from __future__ import annotations
 
 from itertools import permutations, product
+from typing import Any
 
 import numpy as np
 
@@ -16,14 +17,9 @@ from sfc import checks
 TOLERANCE = {"float32": 2e-3, "float64": 1e-9}  # of the root mean square force, and of the temperature
 TOLERANCE_OF_LARGEST = {"float32": 2e-4, "float64": 1e-10}  # of the largest force
 TOLERANCE_OF_ORDER = {"float32": 1e-4, "float64": 0.0}  # in float32 a coordinate on a cell's face is rounded
-TOLERANCE_OF_STATE = {
-    "float32": 2e-4,
-    "float64": 1e-9,
-}  # of positions in d, and of the relative kinetic energy
-TOLERANCE_OF_FLIGHT = {
-    "float32": 2e-5,
-    "float64": 1e-9,
-}  # of velocities of boids, and of positions besides rounding
+TOLERANCE_OF_STATE = {"float32": 2e-4, "float64": 1e-9}  # of positions in d, and of the relative energy
+# of velocities of boids, and of positions besides rounding
+TOLERANCE_OF_FLIGHT = {"float32": 2e-5, "float64": 1e-9}
 NEIGHBOURS_OF_FLIGHT = 65.0  # up to which that tolerance holds; sums of more round by more
 SHARE_OF_FLIGHT = 1e-4  # of the boids, in float32: that have a pair at a radius
 SAMPLE_OF_KEYS = 2**14  # rows, for which keys are computed a second time
@@ -72,13 +68,10 @@ def check_forces(simulation: md.Simulation, expected: np.ndarray, precision: str
     limit, found = TOLERANCE[checks.word("precision", precision, TOLERANCE)], simulation.forces()
     expected = checks.array("expected", expected, "fiu", "forces", found.shape)
     scale = float(np.sqrt(np.square(expected, dtype=np.float64).mean()))
-    return check_error(
-        f"the forces in {precision} differ from those of another search",
-        float(np.abs(found - expected).max()) / (scale or 1.0),
-        limit,
-        " of their root mean square",
-        "The search or the reorder is broken: see whether their pairs() are the same",
-    )
+    error = float(np.abs(found - expected).max()) / (scale or 1.0)
+    what = f"the forces in {precision} differ from those of another search"
+    remedy = "The search or the reorder is broken: see whether their pairs() are the same"
+    return check_error(what, error, limit, " of their root mean square", remedy)
 
 
 def check_forces_over_largest(
@@ -101,12 +94,8 @@ def check_forces_over_largest(
     """
     limit = TOLERANCE_OF_LARGEST[checks.word("precision", precision, TOLERANCE_OF_LARGEST)]
     error = float(np.abs(simulation.forces() - expected).max() / np.abs(expected).max())
-    return check_error(
-        f"the forces of {name!r} in {precision} differ from those of the grid",
-        error,
-        limit,
-        " of the largest",
-    )
+    what = f"the forces of {name!r} in {precision} differ from those of the grid"
+    return check_error(what, error, limit, " of the largest")
 
 
 def check_temperature(name: str, found: float, expected: float, precision: str) -> float:
@@ -149,16 +138,9 @@ def check_pairs(
         WrongResultError: another set of pairs.
     """
     found = simulation.pairs()
-    other = md.Simulation(
-        simulation.state,
-        simulation.law,
-        search=reference,
-        dt=simulation.dt,
-        backend=simulation.backend,
-        precision=precision,
-        allow_overlap=allow_overlap,
-    )
-    if not np.array_equal(found, other.pairs()):
+    settings: dict[str, Any] = {"search": reference, "precision": precision, "allow_overlap": allow_overlap}
+    settings |= {"dt": simulation.dt, "backend": simulation.backend}
+    if not np.array_equal(found, md.Simulation(simulation.state, simulation.law, **settings).pairs()):
         raise WrongResultError(f"{search} finds other pairs than {reference}; not recorded")
     return len(found)
 
@@ -184,16 +166,22 @@ def check_states(
         ValueError: another precision.
     """
     limit = TOLERANCE_OF_STATE[checks.word("precision", precision, TOLERANCE_OF_STATE)]
-    found, expected = found.by_id(), expected.by_id()
-    offset = expected.box.nearest(expected.pos - found.pos)
-    energy = md.observe.kinetic_energy(found) / md.observe.kinetic_energy(expected) - 1
-    rounding = 0.0
-    if precision == "float32":
-        rounding = 4 * float(np.spacing(np.float32(max(expected.box.lengths))))
-    error = float(np.abs(offset).max())
+    energy = md.observe.kinetic_energy(found.by_id()) / md.observe.kinetic_energy(expected.by_id()) - 1
+    error = float(np.abs(_offset(found, expected)).max())
+    rounding = 4 * _spacing(expected.box, precision) if precision == "float32" else 0.0
     check_error(f"positions of {name} differ from {reference}", error, limit + rounding, " d")
     check_error(f"the kinetic energy of {name} differs from {reference}", abs(energy), limit)
     return error
+
+
+def _offset(found: md.State, expected: md.State) -> np.ndarray:
+    """Return the vectors from positions to those expected, in order of id."""
+    return expected.box.nearest(expected.by_id().pos - found.by_id().pos)
+
+
+def _spacing(box: md.Box, precision: str) -> float:
+    """Return the distance of two coordinates beside each other at the far end of a box."""
+    return float(np.spacing(np.dtype(precision).type(max(box.lengths))))
 
 
 def check_order(ordering: str, ranks: np.ndarray, precision: str) -> None:
@@ -208,12 +196,8 @@ def check_order(ordering: str, ranks: np.ndarray, precision: str) -> None:
         WrongResultError: too many ranks are below the one before.
     """
     limit = TOLERANCE_OF_ORDER[checks.word("precision", precision, TOLERANCE_OF_ORDER)]
-    check_error(
-        f"the memory order under {ordering!r} differs from a sort of the cells' ranks",
-        float((ranks[1:] < ranks[:-1]).mean()),
-        limit,
-        " of the particles",
-    )
+    what = f"the memory order under {ordering!r} differs from a sort of the cells' ranks"
+    check_error(what, float((ranks[1:] < ranks[:-1]).mean()), limit, " of the particles")
 
 
 def check_flight(
@@ -240,10 +224,8 @@ def check_flight(
     """
     limit = TOLERANCE_OF_FLIGHT[checks.word("precision", precision, TOLERANCE_OF_FLIGHT)]
     limit *= max(1.0, neighbours / NEIGHBOURS_OF_FLIGHT)
-    found, expected = found.by_id(), expected.by_id()
-    offset = expected.box.nearest(expected.pos - found.pos)
-    turned = np.abs(expected.vel - found.vel)
-    rounding = 2 * float(np.spacing(np.dtype(precision).type(max(expected.box.lengths))))  # of a coordinate
+    offset, turned = _offset(found, expected), np.abs(expected.by_id().vel - found.by_id().vel)
+    rounding = 2 * _spacing(expected.box, precision)  # of a coordinate
     near = (np.abs(offset) <= limit + rounding) & (turned <= limit)  # false for NaN
     differ = int((~near.all(axis=1)).sum())
     allowed = max(1, int(SHARE_OF_FLIGHT * len(found))) if precision == "float32" else 0

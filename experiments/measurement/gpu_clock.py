@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 import subprocess
 import threading
 import time
 from collections import deque
 from contextlib import ExitStack
+from functools import reduce
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from experiments.processes.lifetime import program
 from sfc import checks
@@ -19,13 +19,8 @@ WANTED = "clocks.sm,power.draw,temperature.gpu,clocks_event_reasons.active"
 _OLDER = WANTED.replace("event", "throttle")  # the name in drivers before 535
 _KEPT = 20_000  # readings: a quarter of an hour
 # Bits that hold a clock down. NVIDIA, NVML API reference, nvmlClocksEventReasons.
-REASONS = {
-    0x4: "power cap",
-    0x8: "hardware slowdown",
-    0x20: "thermal",
-    0x40: "hardware thermal",
-    0x80: "power brake",
-}
+REASONS = {0x4: "power cap", 0x8: "hardware slowdown", 0x20: "thermal", 0x40: "hardware thermal"}
+REASONS |= {0x80: "power brake"}
 
 
 class Clock(NamedTuple):
@@ -80,15 +75,13 @@ class GpuClock:
         self._readings: deque[Reading] = deque(maxlen=_KEPT)
 
     def __enter__(self) -> GpuClock:
+        pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "encoding": "ascii"}
         for wanted in (WANTED, _OLDER):
-            command = ["nvidia-smi", f"--id={self._bus}", f"--query-gpu={wanted}", f"-lms={EVERY_MS}",
-                       "--format=csv,noheader,nounits"]  # fmt: skip
-            pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+            command = ["nvidia-smi", f"--id={self._bus}", f"--query-gpu={wanted}", f"-lms={EVERY_MS}"]
+            command += ["--format=csv,noheader,nounits"]
             with ExitStack() as opened:
                 try:
-                    process: Any = opened.enter_context(
-                        program(command, **pipes, encoding="ascii", bufsize=1)
-                    )
+                    process: Any = opened.enter_context(program(command, **pipes, bufsize=1))
                 except OSError:
                     return self
                 if (reading := read_line(process.stdout.readline())) is not None:
@@ -149,23 +142,18 @@ def read_line(line: str) -> Reading | None:
         TypeError: no str.
     """
     checks.instance("line", line, str, "a line of nvidia-smi")
-    parts = [part.strip() for part in line.split(",")]
     try:
-        (clock, power, celsius), reasons = map(float, parts[:3]), int(parts[3], 16)
-    except (ValueError, IndexError):
+        clock, power, celsius, reasons = line.split(",")
+        return Reading(time.perf_counter(), float(clock), float(power), float(celsius), int(reasons, 16))
+    except ValueError:
         return None
-    return Reading(time.perf_counter(), clock, power, celsius, reasons)
 
 
 def summed(readings: list[Reading]) -> Clock:
     """Reduce readings to the lowest clock, the highest power and temperature, and all throttle reasons."""
     if not readings:
         return Clock(None, None, None, None)
-    bits = int(np.bitwise_or.reduce([r.reasons for r in readings]))
-    held = [name for bit, name in REASONS.items() if bits & bit]
-    return Clock(
-        min(r.clock_MHz for r in readings),
-        max(r.power_W for r in readings),
-        max(r.chip_celsius for r in readings),
-        ", ".join(held) or "none",
-    )
+    _, clocks, powers, temperatures, reasons = zip(*readings, strict=True)
+    bits = reduce(operator.or_, reasons)
+    held = ", ".join(name for bit, name in REASONS.items() if bits & bit)
+    return Clock(min(clocks), max(powers), max(temperatures), held or "none")

@@ -5,6 +5,7 @@ The load is the difference of Linux's counters; None if the system has no such c
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from pathlib import Path
@@ -38,10 +39,10 @@ class Load(NamedTuple):
 
 class _Counters(NamedTuple):
     wall: float
-    busy: float | None
+    busy: float
     own: float
-    waited: float | None
-    switches: int | None
+    waited: float
+    switches: float
 
 
 class HostLoad:
@@ -66,26 +67,20 @@ class HostLoad:
 
     def stop(self) -> Load:
         """Return the load since the start of the sample."""
-        first, last = self._before, self._counters()
-        wall = max(last.wall - first.wall, 1e-9)
-        own = last.own - first.own
-        other = None
-        if first.busy is not None and last.busy is not None:
-            other = min((last.busy - first.busy - own) / wall, float(self.cores))
-        waited = switches = None
-        if first.waited is not None and last.waited is not None:
-            waited = (last.waited - first.waited) / max(own, wall)
-        if first.switches is not None and last.switches is not None:
-            switches = last.switches - first.switches
-        return Load(other, waited, switches)
+        pairs = zip(self._before, self._counters(), strict=True)
+        spent = _Counters(*(last - first for first, last in pairs))  # NaN without a counter
+        wall = max(spent.wall, 1e-9)
+        other = min((spent.busy - spent.own) / wall, float(self.cores))
+        found = other, spent.waited / max(spent.own, wall), spent.switches
+        return Load(*(None if math.isnan(one) else one for one in found))
 
     def _counters(self) -> _Counters:
         try:
             each = psutil.cpu_times(percpu=True)
             busy = sum(sum(each[k][:]) - each[k].idle - getattr(each[k], "iowait", 0.0) for k in self._cores)
         except (OSError, IndexError, AttributeError):
-            busy = None
-        switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw if resource else None
+            busy = math.nan
+        switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw if resource else math.nan
         return _Counters(time.perf_counter(), busy, _own_seconds(), _waited_seconds(), switches)
 
 
@@ -102,10 +97,10 @@ def _own_seconds() -> float:
     return time.process_time() + times.children_user + times.children_system
 
 
-def _waited_seconds() -> float | None:
-    """Return the time that ready threads of this process waited for a core, in s; None without a counter."""
+def _waited_seconds() -> float:
+    """Return the time that ready threads of this process waited for a core, in s; NaN without a counter."""
     try:
         parts = [(thread / "schedstat").read_text("ascii").split() for thread in _THREADS.iterdir()]
     except OSError:  # no such system, or a thread that has ended meanwhile
-        return None
+        return math.nan
     return 1e-9 * sum(int(part[1]) for part in parts if len(part) > 1)
