@@ -21,7 +21,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -34,11 +34,11 @@ import sfc
 from experiments.core import Axis, TimedSettings, main, save_table
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces
-from experiments.measurement.hardware_caches import Cache, caches, working_set
+from experiments.measurement.hardware_caches import Cache, caches
 from experiments.measurement.hardware_counters import COUNTERS, MOST, CannotCountError, counted, counter_for
 from experiments.measurement.profiler_target import Job, gas, ordered
-from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import phases_of
+from experiments.measurement.rounds import take_rounds
+from experiments.measurement.step_times import entry_of, phases_of
 from experiments.prediction.cache_models import MODELS
 from experiments.results import gains
 from experiments.results.answers import Answer, headline, percent, rounded, rows_of
@@ -54,19 +54,13 @@ RELATIVES = {
     "morton": ("gray",),
     "row": ("zigzag",),
 }
-LEVELS = ("L1", "chip")
+_LEVEL_NAMES = {"L1": "first level", "chip": "last level"}
+LEVELS = tuple(_LEVEL_NAMES)
 _KEYS = ["n", "filling_fraction", "search", "precision"]
 _BY = [*_KEYS, "what", "ordering", "model", "level"]
 RESAMPLES = 2000
-
-
-def _all() -> tuple[str, ...]:
-    return (*BASELINES, *sfc.orderings(3))
-
-
 LEAST_SPREAD = 0.005  # of predicted hit ratios, in a level that is drawn
 COUNTED = "counted"  # the rows of counters, and their name among the models
-_LEVEL_NAMES = {"L1": "first level", "chip": "last level"}
 
 
 @dataclass(frozen=True)
@@ -83,7 +77,7 @@ class Config(TimedSettings):
     """Neighbour searches, of those that do not move the particles."""
     precision: Axis[str] = ("float32",)
     """Precision of positions, velocities and forces."""
-    ordering: tuple[str, ...] = _all()
+    ordering: tuple[str, ...] = (*BASELINES, *sfc.orderings(3))
     """Memory orders: `shuffled`, `lattice`, and 3D orderings of `sfc`. A gas for each, and a second one for
     the first, are in memory at once."""
     model: tuple[str, ...] = MODELS
@@ -133,21 +127,13 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
         if not is_again(name):
             streams[name] = stream
         del stream
-        entries.append(_entry(case, sim, name))
+        columns = {"particles": len(sim), "ordering": name, "what": "time"}
+        entries.append(entry_of(sim, columns, partial(_sample, case, sim, original(name))))
     yield from take_rounds(entries, case.rounds, backend, seed=case.seed, begin=begin)
     entries.clear()  # frees the device for the profiler
     del sim
     yield from _modelled(case, streams)
     yield from _counted(case, job)
-
-
-def _entry(case: Config, sim: md.Simulation, name: str) -> Entry:
-    """Return a gas in a memory order, ready to be sampled."""
-    common = {"particles": len(sim), "ordering": name, "what": "time"}
-    common |= {"temperature_start": md.observe.temperature(sim.state)}
-    common |= working_set(len(sim), 3, case.precision, sim.backend)
-    sample = partial(_sample, case, sim, original(name))
-    return Entry(common, sample, lambda: {"temperature_end": md.observe.temperature(sim.state)})
 
 
 def _sample(case: Config, sim: md.Simulation, ordering: str) -> Iterator[dict]:
@@ -260,9 +246,9 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
                     place = {"model": model, "level": of_cache, "against": what, "among": among}
                     row = dict(zip(keys, key, strict=True)) | place | {"orders": len(names)}
                     off = _differences(*pair) if what == "counted" else {}
-                    found.append(row | _spearman(*pair) | off)
+                    found.append(row | _spearman(*map(tuple, pair)) | off)
     columns = [*keys, "model", "level", "against", "among", "orders", "rank_correlation"]
-    return pd.DataFrame(found) if found else pd.DataFrame(columns=columns)
+    return pd.DataFrame(found, columns=None if found else columns)
 
 
 def _gases(table: pd.DataFrame) -> pd.DataFrame:
@@ -285,8 +271,10 @@ def _differences(predicted: np.ndarray, seen: np.ndarray) -> dict[str, float]:
     }
 
 
-def _spearman(first: np.ndarray, second: np.ndarray) -> dict[str, float]:
+@lru_cache(maxsize=2**12)  # tables, figures and the answer have the same correlations
+def _spearman(*pair: tuple[float, ...]) -> dict[str, float]:
     """Compute the correlation and its bootstrap interval, without resamples of a single value."""
+    first, second = map(np.asarray, pair)
     if len(first) < 4 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return {"rank_correlation": np.nan, "from": np.nan, "to": np.nan}
     chosen = np.random.default_rng(0).integers(len(first), size=(RESAMPLES, len(first)))
@@ -311,9 +299,8 @@ def _ratios(table: pd.DataFrame) -> pd.DataFrame:
 def _shown(table: pd.DataFrame) -> pd.DataFrame:
     """Return rows of times and misses of each gas, see `_shown_of`."""
     ranks = correlations(_gases(table))
-    parts = []
-    for key, rows in gains.with_rounds(table, _BY).groupby(_KEYS, sort=False):
-        parts.append(_shown_of(rows, ranks[(ranks[_KEYS] == list(key)).all(axis=1)]))
+    gases = gains.with_rounds(table, _BY).groupby(_KEYS, sort=False)
+    parts = [_shown_of(rows, ranks[(ranks[_KEYS] == [*key]).all(axis=1)]) for key, rows in gases]
     return pd.concat(parts, ignore_index=True)
 
 
@@ -372,11 +359,6 @@ def _note(rows: pd.DataFrame) -> str:
     return "\n".join(filter(None, [gas.format(**rows.iloc[0]), rows["note"].iloc[0]]))
 
 
-def _level(level: str) -> Points:
-    values = Scale(f"misses of the {_LEVEL_NAMES[level]}\n(share of loads)", log=10)
-    return Points("misses", f"level == '{level}'", FIRST, values=values)
-
-
 def _save_tables(table: pd.DataFrame, out: Path) -> None:
     save_table(correlations(_gases(table)), out, "correlations")
     save_table(_ratios(table), out, "hit_ratios")
@@ -390,7 +372,9 @@ VIEWS = (
         "{stem}", "Of curves and scans {best} takes the least, {value} ms, {worst} {of_worst} ms",
         DOTS, (Points("time_ms", "of == 'time' and is_curve", values=Scale("force {part} (ms)")),
                Points("time_ms", "of == 'time'", values=Scale("force {part},\nall orders (ms)", log=10)),
-               *map(_level, LEVELS)),
+               *(Points("misses", f"level == '{level}'", FIRST,
+                        values=Scale(f"misses of the {name}\n(share of loads)", log=10))
+                 for level, name in _LEVEL_NAMES.items())),
         Scale("", "ordering"), GAINS, "of",
         "rank correlation of hits\nwith time, curves and\nscans (best: -1), by level",
         files=tuple(_KEYS), note=_note, prepare=_shown,
@@ -415,12 +399,12 @@ def answer(table: pd.DataFrame) -> Answer:
     tried = f"None of the {models} models tried, each of one reader at a time, ranks"
     if models == 1:
         tried = "The one model tried, of one reader at a time, does not rank"
-    sentence = (
-        f"{tried} {orders} by hit ratio like the times: the nearest, {name}, has a rank correlation of "
-    )
+    ranks = f"{tried} {orders} by hit ratio like the times: the nearest, {name}, has"
     if best["to"] < 0:
-        sentence = f"{name} ranks {orders} like the times, with a rank correlation of "
-    sentence += f"{_correlation(best)} between hits and times, where -1 is perfect"
+        ranks = f"{name} ranks {orders} like the times, with"
+    sentence = (
+        f"{ranks} a rank correlation of {_correlation(best)} between hits and times, where -1 is perfect"
+    )
     counted = found[(found["against"] == "counted") & (found["among"] == "all")]
     if not counted.empty:
         off = counted.groupby(["model", "level"])["mean_difference"].median()

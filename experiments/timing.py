@@ -43,7 +43,7 @@ from experiments.measurement.correctness import TOLERANCE, check_forces, check_t
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.shaken_box import TOTAL
-from experiments.measurement.step_times import phases_of, whole_steps
+from experiments.measurement.step_times import entry_of, phases_of, whole_steps
 from experiments.prediction import main_job
 from experiments.results.answers import Answer, Comparison, listed, percent
 from experiments.results.baselines import (
@@ -221,46 +221,30 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
 
 
 def _entry(
-    case: Config, ordering: str, forces: np.ndarray, temperature: float, predictions: dict[str, dict]
+    case: Config, name: str, forces: np.ndarray, temperature: float, predictions: dict[str, dict]
 ) -> Entry:
     """Create a gas in a memory order, check it, and return it ready to be sampled.
 
-    `predictions` holds the columns of the memory orders that were predicted before; a second measurement of
-    an order is of the same particles in the same memory.
+    `predictions` holds the columns of the memory orders that were predicted before, in the block model; a
+    second measurement of an order is of the same particles in the same memory.
     """
-    sim = _simulation(case, case.search, original(ordering))
+    ordering = original(name)
+    sim = _simulation(case, case.search, ordering)
     sim.run(1)
     check_forces(sim, forces, case.precision)
     first = sim.timings.milliseconds.get("reorder", [])
     sim.run(WARM_UP)
-    start = md.observe.temperature(sim.state)
-    check_temperature(ordering, start, temperature, case.precision)
+    check_temperature(name, md.observe.temperature(sim.state), temperature, case.precision)
     stream = sim.accesses()  # of each: it builds, and the second one of an order is prepared as the first
-    if original(ordering) not in predictions:
-        predictions[original(ordering)] = _predicted(stream, len(sim), case.cache)
+    if ordering not in predictions:
+        predictions[ordering] = {
+            "predicted_hit_ratio": sfc.cache.block(stream, case.cache).ratio,
+            "reads_per_particle": len(stream.reads) / len(sim),
+        }
     del stream  # of as many bytes as the particles, or more
-    common = {
-        "ordering": ordering,
-        "particles": len(sim),
-        **predictions[original(ordering)],
-        "temperature_start": start,
-        **working_set(len(sim), 3, case.precision, sim.backend),
-    }
-    if first:
-        common["first_reorder_ms"] = first[0]
-    return Entry(
-        common,
-        partial(_sample, case, sim, original(ordering), bool(first)),
-        lambda: {"temperature_end": md.observe.temperature(sim.state)},
-    )
-
-
-def _predicted(stream: sfc.cache.AccessStream, particles: int, capacity: int) -> dict[str, float]:
-    """Predict the hit ratio of the force kernel in the block model."""
-    return {
-        "predicted_hit_ratio": sfc.cache.block(stream, capacity).ratio,
-        "reads_per_particle": len(stream.reads) / particles,
-    }
+    columns = {"ordering": name, "particles": len(sim), **predictions[ordering]}
+    columns |= {"first_reorder_ms": first[0]} if first else {}
+    return entry_of(sim, columns, partial(_sample, case, sim, ordering, bool(first)))
 
 
 def _sample(case: Config, sim: md.Simulation, ordering: str, reorders: bool) -> Iterator[dict]:

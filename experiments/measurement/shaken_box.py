@@ -35,9 +35,8 @@ import pandas as pd
 
 import md
 from experiments.measurement.correctness import check_forces
-from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import phases_of, whole_steps
+from experiments.measurement.step_times import entry_of, phases_of, whole_steps
 from experiments.results.baselines import AGED, SHUFFLED, again, memory_of, original
 from experiments.results.gains import windows_averaged, with_rounds
 from md.boundaries import ShakenWalls
@@ -91,17 +90,9 @@ def _entry(case: Any, state: md.State, name: str, every: int, right: np.ndarray)
     sim.run(1)
     check_forces(sim, right, case.precision)
     sim.run(WARM_UP)
-    common = {
-        "ordering": name,
-        "particles": len(sim),
-        "length_d": case.length,
-        "height_d": case.height,
-        "reorder_every": every,
-        "temperature_start": md.observe.temperature(sim.state),
-        **working_set(len(sim), 3, case.precision, sim.backend),
-    }
+    columns = {"ordering": name, "particles": len(sim), "length_d": case.length, "height_d": case.height}
     sample = partial(_sample, case, sim, ordering, every)
-    return Entry(common, sample, lambda: {"temperature_end": md.observe.temperature(sim.state)})
+    return entry_of(sim, columns | {"reorder_every": every}, sample)
 
 
 def _sample(case: Any, sim: md.Simulation, ordering: str, every: int) -> Iterator[dict]:
