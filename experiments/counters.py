@@ -187,11 +187,9 @@ def _predicted(
 def _counted(case: Config, job: Job) -> Iterator[dict]:
     """Yield rows of counters; print a message if nothing can be counted."""
     counter = counter_for(case.backend, case.n) if case.counter == "auto" else case.counter
-    if counter in (None, "none"):
-        why = "--counter none" if counter else "no ncu, perf or valgrind that can"
-        print(f"nothing is counted: {why}", file=sys.stderr)
-        return
     try:
+        if counter in (None, "none"):
+            raise CannotCountError("--counter none" if counter else "no ncu, perf or valgrind that can")
         for row in counted(counter, job):
             common = {"what": "counted", "counter": counter, "ordering": row["ordering"], "particles": case.n}
             bytes_read = row.get("dram_read")
@@ -202,7 +200,7 @@ def _counted(case: Config, job: Job) -> Iterator[dict]:
             dram = {"dram_bytes_per_particle": None if bytes_read is None else bytes_read / case.n}
             yield common | {"level": "chip", "hit_ratio": row["on_chip"]} | dram
     except CannotCountError as error:
-        if case.counter != "auto":
+        if case.counter in COUNTERS:
             allowed = "allowed: one that works here, or none"
             raise ValueError(f"--counter {counter}: {error}; {allowed}") from error
         print(f"nothing is counted: {error}", file=sys.stderr)

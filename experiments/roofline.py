@@ -28,7 +28,7 @@ import math
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -118,30 +118,20 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
     kind: Any = md.search.SEARCHES[case.search]
     if case.fused and not kind.capabilities.fusable:
         return
-    job = CycleJob(
-        case.n, case.filling_fraction, case.search, case.precision, case.fused, case.backend, case.seed,
-        case.warm_up,
-    )  # fmt: skip
+    job = CycleJob(*(getattr(case, name) for name in CycleJob._fields if name != "start"))
     place = md.backend.get(case.backend)
-    bandwidth = _copied(place)
     common = {"particles": case.n, "precision": case.precision, "fused": case.fused,
-              "device": place.describe()["device"], "copy_GB_per_s": bandwidth,
+              "device": place.describe()["device"], "copy_GB_per_s": copy_bandwidth(place),
               **working_set(case.n, 3, case.precision, place)}  # fmt: skip
     sim = _checked(job)
     sizes = sizes_of(sim)
     moved = traffic(case.search, sizes, place.runs_ahead)
     common["listed_per_particle"] = sizes.listed / 4 / case.n
-    entry = _entry(case, sim, moved, bandwidth, common)
+    entry = Entry(common, partial(_sample, case, sim, moved, common["copy_GB_per_s"], sim.step, sim.builds))
     yield from take_rounds([entry], case.rounds, place, seed=case.seed, begin=begin)
     last, moved = sim.state, traffic(case.search, sizes_of(sim), place.runs_ahead)
     del sim, entry  # frees the device for the profiler
     yield from _counted(case, job, last, place, moved, common)
-
-
-@lru_cache
-def _copied(place: Backend) -> float:
-    """Return the bandwidth of a copy in GB/s, measured once in a process."""
-    return copy_bandwidth(place)
 
 
 def _checked(job: CycleJob) -> md.Simulation:
@@ -163,26 +153,21 @@ def _checked(job: CycleJob) -> md.Simulation:
     return sim
 
 
-def _entry(
-    case: Config, sim: md.Simulation, moved: dict[str, Traffic], bandwidth: float, common: dict
-) -> Entry:
-    """Return a simulation, ready to be sampled."""
-    first, built = sim.step, sim.builds
-
-    def sample() -> Iterator[dict]:
-        whole = sample_of_steps(sim, case.steps)["sample_ms"]
-        phases = {phase: sum(of) for phase, of in phases_of(sim, case.steps).items()}
-        per_build = (sim.step - first) / max(sim.builds - built, 1)
-        found = {"sample_ms": whole, "steps_per_build": per_build}
-        apart = {"phases_over_step": sum(phases.values()) / whole}
-        yield found | apart | {"what": "step", "name": "step", "step_us": 1e3 * whole / case.steps}
-        for phase in (phase for phase in PHASES if phase in phases):
-            ms, least = phases[phase], of_phase(moved, phase, per_build)
-            floor = {"ideal_bytes": least, "floor_memory_us": limits.memory_us(least, bandwidth)}
-            row = {"what": "phase", "name": phase, "sample_ms": ms, "step_us": 1e3 * ms / case.steps}
-            yield found | row | floor
-
-    return Entry(common, sample)
+def _sample(
+    case: Config, sim: md.Simulation, moved: dict[str, Traffic], bandwidth: float, first: int, built: int
+) -> Iterator[dict]:
+    """Time steps as a whole and phase by phase; the first step and the builds before it are those given."""
+    whole = sample_of_steps(sim, case.steps)["sample_ms"]
+    phases = {phase: sum(of) for phase, of in phases_of(sim, case.steps).items()}
+    per_build = (sim.step - first) / max(sim.builds - built, 1)
+    found = {"sample_ms": whole, "steps_per_build": per_build}
+    apart = {"phases_over_step": sum(phases.values()) / whole}
+    yield found | apart | {"what": "step", "name": "step", "step_us": 1e3 * whole / case.steps}
+    for phase in (phase for phase in PHASES if phase in phases):
+        ms, least = phases[phase], of_phase(moved, phase, per_build)
+        floor = {"ideal_bytes": least, "floor_memory_us": limits.memory_us(least, bandwidth)}
+        row = {"what": "phase", "name": phase, "sample_ms": ms, "step_us": 1e3 * ms / case.steps}
+        yield found | row | floor
 
 
 def _counted(
@@ -190,24 +175,22 @@ def _counted(
 ) -> Iterator[dict]:
     """Yield a row for each kernel of a cycle; print a message if nothing can be counted."""
     counter = counter_for(place.name, case.n) if case.counter == "auto" else case.counter
-    if counter != "nsight":
-        why = "--counter none" if case.counter == "none" else "no Nsight Compute"
-        print(f"nothing is counted: {why}", file=sys.stderr)
-        return
     try:
+        if counter != "nsight":
+            raise CannotCountError("--counter none" if counter == "none" else "no Nsight Compute")
         with temporary_folder("roofline-") as folder:
             path = folder / "start.npz"
             write_start(path, start)
             cycle, kernels = counted_cycle(job._replace(start=str(path), warm_up=SETTLE))
     except CannotCountError as error:
-        if case.counter != "auto":
+        if case.counter == "nsight":
             raise ValueError(f"--counter {counter}: {error}; allowed: none, or a device with ncu") from error
         print(f"nothing is counted: {error}", file=sys.stderr)
         return
     device: Any = place
     for row in kernels:
         own = moved.get(row["kernel"])
-        found = with_floors(row, math.nan if own is None else own.bytes, common["copy_GB_per_s"], device)
+        found = with_floors(row, own.bytes if own else math.nan, common["copy_GB_per_s"], device)
         cycles = {"cycle_steps": cycle.steps, "cycle_builds": cycle.builds}
         yield common | {"what": "kernel", "name": found.pop("kernel")} | cycles | found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,8 +17,9 @@ TIMES = 2  # the last cache, at least
 SAMPLES = 7
 
 
+@lru_cache
 def copy_bandwidth(backend: Backend) -> float:
-    """Measure the bytes read and written by a copy, in GB/s: the best of a few copies.
+    """Measure the bytes read and written by a copy, in GB/s: the best of a few copies, once in a process.
 
     On the CPU each of Numba's threads copies a part. An old line that a write loads first is not counted.
 

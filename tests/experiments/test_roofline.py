@@ -81,9 +81,9 @@ def counted_table(runs: int = 1) -> pd.DataFrame:
 def small_copies(monkeypatch):
     monkeypatch.setitem(memory_bandwidth.BYTES, "cpu", 2**20)
     monkeypatch.setattr(memory_bandwidth, "TIMES", 0)
-    roofline._copied.cache_clear()
+    memory_bandwidth.copy_bandwidth.cache_clear()
     yield
-    roofline._copied.cache_clear()
+    memory_bandwidth.copy_bandwidth.cache_clear()
 
 
 def small(**fields) -> roofline.Config:
