@@ -43,7 +43,7 @@ from experiments.measurement.correctness import TOLERANCE, check_forces, check_t
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.shaken_box import TOTAL
-from experiments.measurement.step_times import entry_of, phases_of, whole_steps
+from experiments.measurement.step_times import entry_of, phases_of, shared_simulation, whole_steps
 from experiments.prediction import main_job
 from experiments.results.answers import Answer, Comparison, listed, percent
 from experiments.results.baselines import (
@@ -296,18 +296,9 @@ def _simulation(case: Config, name: str, ordering: str) -> md.Simulation:
         search = kind(ordering) if ordering in kind.cell_orders(3) else kind()
     elif ordering not in BASELINES:
         reorder = md.Reorder(ordering, lambda step: step == 0)  # later reorders are explicit
-    memory_order = LATTICE if ordering == LATTICE else SHUFFLED
     gas = _gas(case.scene, case.n, case.filling_fraction, case.seed, case.backend)
-    return md.Simulation(
-        md.scenes.in_memory_order(gas, memory_order, case.seed),
-        md.scenes.SHARED_LAW,
-        search=search,
-        dt=md.scenes.SHARED_DT,
-        reorder=reorder,
-        backend=case.backend,
-        precision=case.precision,
-        fused=case.fused,
-    )
+    start = md.scenes.in_memory_order(gas, LATTICE if ordering == LATTICE else SHUFFLED, case.seed)
+    return shared_simulation(start, case, search, reorder=reorder, fused=case.fused)
 
 
 @lru_cache(maxsize=1)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 import md
+from experiments.measurement.step_times import shared_simulation
 
 LEAST_STEPS = 5  # in the profile, of a search that is rebuilt more often
 MOST_STEPS = 500  # without a rebuild: particles are hardly moving
@@ -81,16 +82,7 @@ def simulation(job: CycleJob, start: md.State | None = None) -> md.Simulation:
     touching = start is not None
     if start is None:
         start = md.scenes.shared_gas(job.n, job.filling_fraction, seed=job.seed, backend=job.backend)
-    return md.Simulation(
-        start,
-        md.scenes.SHARED_LAW,
-        search=job.search,
-        dt=md.scenes.SHARED_DT,
-        backend=job.backend,
-        precision=job.precision,
-        fused=job.fused,
-        allow_overlap=touching,
-    )
+    return shared_simulation(start, job, job.search, fused=job.fused, allow_overlap=touching)
 
 
 def profile(simulation: md.Simulation) -> Cycle:

@@ -12,10 +12,11 @@ from sfc import checks
 
 # Bytes of the L1 of a multiprocessor by compute capability, shared memory included, of which our searches
 # use almost none. NVIDIA, CUDA C++ Programming Guide, technical specifications per compute capability.
-_L1 = {(7, 0): 128, (7, 5): 96, (8, 0): 192, (8, 6): 128, (8, 7): 192, (8, 9): 128, (9, 0): 256}
-_L1 |= {(10, 0): 256, (12, 0): 128}
+_L1 = {"7.0": 128, "7.5": 96, "8.0": 192, "8.6": 128, "8.7": 192, "8.9": 128, "9.0": 256}
+_L1 |= {"10.0": 256, "12.0": 128}
 SECTOR = 32  # bytes that a miss of a GPU's cache loads
 _WAYS = 16  # of a GPU's caches, assumed: it is not published
+_ENTRIES = ("level", "type", "size", "ways_of_associativity", "coherency_line_size")  # of a cache, by Linux
 _SYSTEM = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
@@ -48,13 +49,12 @@ def caches(backend: Backend) -> tuple[Cache, ...]:
     """
     if backend.name == "cuda":
         device = backend.describe()
-        kind = tuple(int(number) for number in device["compute_capability"].split("."))
+        kind = device["compute_capability"]
         if kind not in _L1:
             raise ValueError(
-                f"the L1 of a device of compute capability {kind[0]}.{kind[1]} is not known; known: "
-                + ", ".join(f"{a}.{b}" for a, b in _L1)
-                + "; add its line to experiments/measurement/hardware_caches.py, from the CUDA C++ "
-                "Programming Guide"
+                f"the L1 of a device of compute capability {kind} is not known; known: {', '.join(_L1)}; "
+                "add its line to experiments/measurement/hardware_caches.py, from the CUDA C++ Programming "
+                "Guide"
             )
         last = round(device["l2_MiB"] * 2**20)
         return Cache("L1", _L1[kind] * 2**10, SECTOR, _WAYS), Cache("L2", last, SECTOR, _WAYS)
@@ -75,17 +75,13 @@ def system_caches(folder: Path) -> list[Cache]:
     folder, found = checks.path("folder", folder), []
     for index in sorted(folder.glob("index*")):
         entries = {
-            name: (index / name).read_text("ascii").strip()
-            for name in ("level", "type", "size", "ways_of_associativity", "coherency_line_size")
-            if (index / name).is_file()
+            one.name: one.read_text("ascii").strip() for one in index.iterdir() if one.name in _ENTRIES
         }
-        complete = {"size", "ways_of_associativity", "coherency_line_size"} <= set(entries)
-        if entries.get("type") in ("Data", "Unified") and complete:
-            size = int(entries["size"].removesuffix("K")) * 2**10
-            ways = int(entries["ways_of_associativity"])
-            if ways < 1:
-                continue  # unknown
-            found.append(Cache("L" + entries["level"], size, int(entries["coherency_line_size"]), ways))
+        if len(entries) < len(_ENTRIES) or entries["type"] not in ("Data", "Unified"):
+            continue
+        level, _, size, ways, line = (entries[name] for name in _ENTRIES)
+        if int(ways) >= 1:  # else unknown
+            found.append(Cache(f"L{level}", int(size.removesuffix("K")) * 2**10, int(line), int(ways)))
     if not found:
         raise ValueError(f"{folder} lists no data cache; allowed: a Linux that lists them")
     return sorted(found)

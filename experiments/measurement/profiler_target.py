@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import md
-from experiments.results.baselines import BASELINES
+from experiments.measurement.step_times import shared_simulation
+from experiments.results.baselines import BASELINES, LATTICE
 
 WARM_UP = 3  # steps before the reorder
 
@@ -58,15 +59,8 @@ def ordered(job: Job, state: md.State, ordering: str) -> md.Simulation:
         ordering: "shuffled", "lattice", or a 3D ordering of `sfc`.
     """
     reorder = None if ordering in BASELINES else md.Reorder(ordering, md.Never())
-    simulation = md.Simulation(
-        state.by_id() if ordering == "lattice" else state,
-        md.scenes.SHARED_LAW,
-        search=job.search,
-        dt=md.scenes.SHARED_DT,
-        reorder=reorder,
-        backend=job.backend,
-        precision=job.precision,
-    )
+    start = state.by_id() if ordering == LATTICE else state
+    simulation = shared_simulation(start, job, job.search, reorder=reorder)
     if reorder is not None:
         simulation.reorder()  # first from shuffled memory, below from memory in order
     simulation.run(WARM_UP)
