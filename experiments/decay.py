@@ -1,15 +1,25 @@
-"""How long does a memory order last in a gas: by predicted hits, and beside measured times?
+"""How long does a memory order last: in gases by predicted hits, beside measured times, and in a flock?
 
-The particles are sorted once, and then move: freely, or in elastic or inelastic collisions. At growing
-intervals the hit ratio of the search's reads is predicted, and with it the part that is left of the gain over
-the same particles in shuffled memory. The half-life is the step at which that part crosses one half, in each
-gas; a gas that keeps more has none. A stretched exponential is fitted to the median over gases as well, and
-is drawn and listed only if it is within 0.02 of the gain of every observation.
+The particles are sorted once, and then move without another sort. What is left of the order at a step is its
+gain over the same particles in shuffled memory, as a part of the gain at first; half of it is left after the
+half-life. `--scene` chooses what moves.
+
+gas: Particles move freely, or in elastic or inelastic collisions. At growing intervals the hit ratio of the
+search's reads is predicted in both memories. The half-life is the step at which what is left crosses one
+half, in each gas; a gas that keeps more has none. A stretched exponential is fitted to the median over gases
+as well, and is drawn and listed only if it is within 0.02 of the gain of every observation.
 
 A step lasts one time unit, so speeds are in d per step. Spheres are nearly hard: a contact lasts at most a
 tenth of Enskog's time between two collisions of a particle, so that the spheres of a faster gas are stiffer.
 With `--contact-steps` they are the same at every speed. A step is divided into as many integrator steps as
 contacts need. Positions are float64 unless `--precision` is given, so that no freezing is numerical.
+
+flock: Boids, and beside them the particles of `md.scenes.shared_gas`. In every round they start from the same
+state, and the time of a step is measured at growing ages of the order, in sorted and in shuffled memory:
+particles that gather take more time a step in any memory order. The same is predicted for smaller systems of
+the same density: hits of the reads of the first search, after as many steps. Their particles also give the
+root mean square displacement since the sort, over which all is drawn a second time: what moves away from its
+neighbours in memory loses its order, however fast it moves to and fro.
 
 With `--measured` nothing is simulated. Kept runs of `interval` have the time of a step by the age of the
 order; those of `decay` predict the hits of the same elastic gas at the same ages (made with
@@ -22,7 +32,7 @@ path alone decides is a second table: losses at two speeds after the same path.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -31,104 +41,163 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, Settings, main, save_table, values
+from experiments.core import Axis, Settings, main, values
 from experiments.core.old_names import experiment_now
 from experiments.core.record import read_provenance
 from experiments.core.rerun import read_table_now
-from experiments.core.settings import UsageError, flag_of
+from experiments.core.settings import Scene, UsageError, flag_of
 from experiments.core.terminal import FEW_PARTICLES
-from experiments.drawing.charts import draw
-from experiments.prediction import wear
+from experiments.measurement.correctness import check_flight, check_pairs
+from experiments.measurement.hardware_caches import working_set
+from experiments.measurement.rounds import Entry, take_rounds
+from experiments.measurement.step_times import whole_steps
+from experiments.prediction import order_in_flock, order_in_gas, wear
 from experiments.prediction.cache_models import check_models, predicted
-from experiments.prediction.half_life import (
-    SMALL_RESIDUAL,
-    crossing,
-    fit,
-    is_fitted,
-    stretched_exponential,
-    with_range,
-)
+from experiments.prediction.flocks import RULES, Aging, Flock, places, structure
 from experiments.prediction.systems import GEOMETRIES, own_side
-from experiments.results.answers import Answer, case_in_words, percent, rounded, rows_of, spread
-from experiments.results.charts import DOTS, FILLED, FIRST, GIVEN, LINES, Chart, Points, Scale, View
+from experiments.results.answers import Answer
+from experiments.results.charts import View
+from md.backend import Backend
 from md.laws import SpringDashpot
 from md.laws.spring_dashpot import LEAST_RESTITUTION, resolving_steps
 from md.observe import kinetic_theory
 from md.simulation import PRECISIONS
 
+GAS, FLOCK = "gas", "flock"  # scenes; systems of the scene flock
 INTERACTIONS = ("ideal", "elastic", "inelastic")
 HARD = 0.1  # contact time over the time between two collisions of a particle, at most
 DEEPEST = 0.15  # d: largest overlap of two particles of typical speed, head on
 LEAST_STEPS = 20  # integrator steps in a contact
-SHOWN = 320
-_CASE = ["geometry", "size", "filling_fraction", "interaction", "speed", "ordering"]
-_LINE = [*_CASE, "model", "cache_particles"]
+FILLING = 0.2  # of the gas beside a flock
+SEARCHES: dict[str, str | md.search.SearchConfig] = {
+    "linked": "linked",
+    "scattered": "scattered",
+    "tree": md.search.Reflexive(data="unsorted"),
+}
+CHECKED_STEPS = {FLOCK: 1, GAS: 50}  # after which a search is compared with another
+_OF_FLOCK = ("n", "system", "rules", "search", "age", "predicted_n", "sample", "runs", "rounds")
+_OF_GAS = (
+    "geometry", "size", "filling_fraction", "interaction", "speed", "path", "contact_steps", "restitution",
+    "repeats",
+)  # fmt: skip
+_FLOCK = {"scene": FLOCK, "precision": ("float32",), "cache": (320, 1024, 4096), "steps": 640,
+          "observations": 9}  # fmt: skip
+_SMALL_FLOCK = {"n": (4000,), "predicted_n": 2000, "search": ("linked",), "steps": 80, "observations": 5,
+                "cache": (64, 1024), "rounds": 3, "runs": 1}  # fmt: skip
 _OF_RUNS = ("backend", "seed", "repeats", "measured", "predicted")
 QUICK = {
     "size": (16,),
     "filling_fraction": (0.25,),
     "speed": (0.01,),
-    "cache": (64, SHOWN),
+    "cache": (64, order_in_gas.SHOWN),
     "steps": 400,
     "observations": 12,
 }
-MINUTES = 3.5  # CPU time of 3 of 18 cases, times the particles of the others
+MINUTES = 3.5  # CPU time of 3 of 18 gases, times the particles of the others
 
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """Sweep of gases with an aging memory order."""
+    """Sweep of systems with an aging memory order."""
 
-    TOGETHER: ClassVar[tuple[str, ...]] = ("cache", "model")
+    TOGETHER: ClassVar[tuple[str, ...]] = ("cache", "model", "system", "search")
+    SCENES: ClassVar[dict[str, Scene]] = {GAS: Scene(_OF_FLOCK), FLOCK: Scene(_OF_GAS, _FLOCK, _SMALL_FLOCK)}
 
+    scene: str = GAS
+    """Particles: gas (predicted hits of gases of many kinds), or flock (times and predicted hits of boids,
+    and of a gas beside them)."""
     geometry: Axis[str] = ("cubes",)
-    """Geometries: squares (discs in a plane) or cubes."""
+    """Of gases: squares (discs in a plane) or cubes."""
     size: Axis[int] = (32,)
-    """Side of the system in boxes."""
+    """Of gases: side of the system in boxes."""
     filling_fraction: Axis[float] = (0.1, 0.25, 0.5)
-    """Volume of the spheres over that of the box."""
+    """Of gases: volume of the spheres over that of the box."""
     interaction: Axis[str] = INTERACTIONS
-    """Interactions of the particles: ideal (they fly through each other), elastic, inelastic."""
+    """Of gases: ideal (particles fly through each other), elastic, inelastic."""
     speed: Axis[float] = (0.003, 0.01)
-    """Root mean square speed of a particle at the start, in d per step."""
+    """Of gases: root mean square speed of a particle at the start, in d per step."""
+    n: Axis[int] = (2**16,)
+    """Of flocks: number of particles. Take 1000000 on a GPU."""
+    system: tuple[str, ...] = (FLOCK, GAS)
+    """Of flocks: a flock (at density 1/8), a gas (20 % filled)."""
+    rules: Axis[str] = ("source",)
+    """Of flocks: source (rules of [flock]), weak_separation (separation 0.02 up to a distance of 1.5 instead
+    of 0.1 up to 3: flocks form)."""
+    search: tuple[str, ...] = ("linked", "scattered")
+    """Of flocks: neighbour searches that do not move the particles; tree is rebuilt at every step."""
     ordering: Axis[str] = ("hilbert",)
-    """Memory orders: orderings of `sfc`."""
-    cache: tuple[int, ...] = (64, SHOWN, 1024, 4096, 33125)
-    """Capacities of the cache in particles."""
+    """Memory orders: orderings of `sfc`, of flocks in 3D."""
+    precision: Axis[str] = ("float64",)
+    """Precision of positions, velocities and forces; of gases one."""
+    cache: tuple[int, ...] = (64, order_in_gas.SHOWN, 1024, 4096, 33125)
+    """Capacities of the cache in particles. The figure of a flock shows the model and capacity at which the
+    system that gains least has the largest predicted gain."""
     model: tuple[str, ...] = ("block", "lru")
     """Models of the cache; block is that of [thesis]."""
     steps: int = 2000
-    """Number of steps after the reorder."""
+    """Number of steps after the reorder: largest age of the order."""
     path: float = 0.0
-    """Distance in d that a particle flies at the speed of the start after the reorder, instead of `--steps`:
-    gases of any speed are observed at the same distances. 0 for `--steps`."""
+    """Of gases: distance in d that a particle flies at the speed of the start after the reorder, instead of
+    `--steps`: gases of any speed are observed at the same distances. 0 for `--steps`."""
     contact_steps: float = 0.0
-    """Duration of a contact in steps at every speed: one kind of spheres at several temperatures. 0 for a
-    tenth of the time between two collisions of a particle, which becomes shorter with speed."""
+    """Of gases: duration of a contact in steps at every speed: one kind of spheres at several temperatures. 0
+    for a tenth of the time between two collisions of a particle, which becomes shorter with speed."""
     observations: int = 30
-    """Number of observations, at equal distances in the logarithm of the steps."""
+    """Number of observations after the first, at equal distances in the logarithm of the steps; of a flock
+    fewer if they would be less than `--sample` apart."""
     restitution: float = 0.8
-    """Coefficient of restitution of inelastic collisions."""
-    precision: str = "float64"
-    """Precision of positions, velocities and forces."""
+    """Of gases: coefficient of restitution of inelastic collisions."""
+    age: int = 100
+    """Of flocks: number of steps before the sort, in which the flock leaves its random start."""
+    sample: int = 5
+    """Of flocks: number of timed steps at each observation. Take 20 on a GPU."""
+    predicted_n: int = 2**14
+    """Of flocks: number of particles of the predictions, more than any capacity of a cache."""
     measured: list[str] = field(default_factory=list)
     """Folders of kept runs of `interval`, which are compared with `predicted`, without any gas."""
     predicted: list[str] = field(default_factory=lambda: ["results/reference/decay/cpu_interval"])
     """Folders of kept runs of `decay`, of elastic gases in cubes, beside `measured`."""
+    repeats: int = 1
+    """Of gases: number of measurements of every case, each with another seed."""
+    runs: int = 3
+    """Of flocks: number of runs, each in a new process with particles of its own. Take five for a result to
+    publish. One run gives no interval and no verdict."""
+    rounds: int = 5
+    """Of flocks: number of rounds of a run. In each, every compared case is sampled once, in random order."""
 
     def __post_init__(self):
+        is_flock = self.scene == FLOCK
+        if not is_flock and isinstance(self.precision, str):  # as older runs recorded it
+            object.__setattr__(self, "precision", (self.precision,))
+        changed = {"CHANCE": "run"} if is_flock else {"TOGETHER": (*self.TOGETHER, "precision")}
         if self.measured:  # no gas, so no axis
-            object.__setattr__(self, "TOGETHER", ("cache", "model", *_CASE))
+            changed = {"TOGETHER": ("cache", "model", "precision", *order_in_gas.CASE)}
+        for name, value in changed.items():
+            object.__setattr__(self, name, value)
         super().__post_init__()
-        known = {
+        self.check_known({
+            "scene": (GAS, FLOCK),
             "geometry": ("squares", "cubes"),
             "interaction": INTERACTIONS,
-            "ordering": tuple(sorted({*sfc.orderings(2), *sfc.orderings(3)})),
+            "system": (FLOCK, GAS),
+            "rules": tuple(RULES),
+            "search": tuple(SEARCHES),
+            "ordering": sorted({*sfc.orderings(3), *(() if is_flock else sfc.orderings(2))}),
             "precision": PRECISIONS,
-        }
-        self.check_known(known)
+        })  # fmt: skip
         check_models(self.model, self.cache)
-        self.check_least({"size": 2, "steps": 1, "observations": 3})
+        self.check_least({
+            "size": 2, "n": 1000, "age": 0, "steps": 1, "observations": 1 if is_flock else 3, "sample": 1,
+            "predicted_n": 1000, "runs": 1, "rounds": 1,
+        })  # fmt: skip
+        if self.measured:
+            self._check_runs()
+        elif is_flock:
+            self._check_flock()
+        else:
+            self._check_gas()
+
+    def _check_gas(self) -> None:
         self.check("speed", above=0, high=1, unit="d per step")
         self.check("restitution", low=LEAST_RESTITUTION, below=1)
         self.check("path", low=0, unit="d")
@@ -139,11 +208,11 @@ class Config(Settings):
             for size in values(self.size):
                 particles = GEOMETRIES[kind].particles(size, 1, self.highest("filling_fraction"))
                 self.check_memory(f"--size {size} of {kind}", particles, "particles")
-        self._check_runs()
+        if len(self.precision) > 1:
+            raise UsageError(f"--precision {' '.join(self.precision)} beside --scene gas; allowed: one")
 
     def _check_runs(self) -> None:
-        """Check that settings of gases are not given beside runs, of which none are made."""
-        for one in fields(self) if self.measured else ():
+        for one in fields(self):  # settings of gases, of which none are made
             given = getattr(self, one.name)
             if one.name not in _OF_RUNS and given not in (one.default, QUICK.get(one.name)):
                 raise UsageError(
@@ -151,12 +220,25 @@ class Config(Settings):
                     "no gas; allowed: one of the two"
                 )
 
+    def _check_flock(self) -> None:
+        if self.cache and max(self.cache) >= self.predicted_n:
+            raise ValueError(
+                f"--cache {max(self.cache)} beside --predicted-n {self.predicted_n}: all fit in that cache; "
+                "allowed: capacities below --predicted-n"
+            )
+        self.check_particles(2 * len(self.system) * len(self.search) + 2)
 
-def measure(case: Config) -> Iterator[dict]:
-    """Yield a row for each observation, model and capacity; or for each age of a curve of a kept run."""
-    if case.measured:
-        yield from _curves_of_runs(case)
-        return
+
+def measure(case: Config, begin: int = 0) -> Iterator[Any]:
+    """Yield the rows of gases, of curves of kept runs, or the rounds of a flock from `begin` on."""
+    if case.scene == FLOCK:
+        yield from _flock(case, begin)
+    else:
+        yield from _curves_of_runs(case) if case.measured else _gas(case)
+
+
+def _gas(case: Config) -> Iterator[dict]:
+    """Yield a row for each observation, model and capacity."""
     geometry = GEOMETRIES[case.geometry]
     if case.ordering not in sfc.orderings(geometry.ordered):
         return
@@ -167,12 +249,12 @@ def measure(case: Config) -> Iterator[dict]:
     fraction = geometry.own_fraction(case.filling_fraction)
     free = 1 / kinetic_theory.collision_rate(fraction, warmth, geometry.dim)
     law, contact, parts = _law(case, free)
-    depth = side if geometry.dim == 3 else 1
-    common: dict[str, Any] = {"nx": side, "ny": side, "nz": depth, "particles": len(gas)}
-    common |= {"contact_steps": contact, "free_steps": free, "integrator_steps_per_step": parts}
+    common: dict[str, Any] = {"nx": side, "ny": side, "nz": side if geometry.dim == 3 else 1}
+    common |= {"particles": len(gas), "contact_steps": contact, "free_steps": free}
+    common |= {"integrator_steps_per_step": parts}
 
     def simulation(state: md.State) -> md.Simulation:
-        options: dict[str, Any] = {"backend": case.backend, "precision": case.precision, "fused": True}
+        options: dict[str, Any] = {"backend": case.backend, "precision": case.precision[0], "fused": True}
         return md.Simulation(state, law, search="linked", dt=1 / parts, **options)
 
     sim = simulation(geometry.in_order(gas, case.ordering, case.seed))
@@ -182,12 +264,9 @@ def measure(case: Config) -> Iterator[dict]:
     for step in (0, *later.tolist()):
         sim.run(step * parts - sim.step, phases=False)
         state = sim.state
-        speed = math.sqrt(2 * md.observe.kinetic_energy(state))
-        unordered = simulation(state.take(generator.permutation(len(state))))
-        shuffled = predicted(unordered.accesses(), case.model, case.cache)
-        for row, other in zip(predicted(sim.accesses(), case.model, case.cache), shuffled, strict=True):
-            at = {"step": step, "speed_d_per_step": speed, "hit_ratio_shuffled": other["hit_ratio"]}
-            yield common | at | row
+        at = {"step": step, "speed_d_per_step": math.sqrt(2 * md.observe.kinetic_energy(state))}
+        shuffled = simulation(state.take(generator.permutation(len(state))))
+        yield from ({**common, **at, **row} for row in _beside_shuffled(case, sim, shuffled))
 
 
 def _law(case: Config, free: float) -> tuple[SpringDashpot, float, int]:
@@ -200,16 +279,23 @@ def _law(case: Config, free: float) -> tuple[SpringDashpot, float, int]:
     return law, contact, max(1, math.ceil(max(LEAST_STEPS, resolving_steps(e)) / contact))
 
 
+def _beside_shuffled(case: Config, sim: md.Simulation, shuffled: md.Simulation) -> Iterator[dict]:
+    """Yield a row of predicted hits for each model and capacity, beside those of shuffled memory."""
+    hits = (predicted(one.accesses(), case.model, case.cache) for one in (shuffled, sim))
+    for other, row in zip(*hits, strict=True):
+        yield {"hit_ratio_shuffled": other["hit_ratio"]} | row
+
+
 def _curves_of_runs(case: Config) -> Iterator[dict]:
     """Yield a row for each age of each curve, with the run that it is from."""
     measured, guessed = (case.measured, "interval"), (case.predicted, "decay")
     for (runs, name), curves in ((measured, wear.measured_curves), (guessed, wear.predicted_curves)):
         for run in runs:
-            found = curves(kept(run, name)).rename(columns={"repeat": "sample"})
+            found = curves(_kept(run, name)).rename(columns={"repeat": "sample"})
             yield from ({"source": run, **row} for row in found.to_dict("records"))
 
 
-def kept(run: str, experiment: str) -> pd.DataFrame:
+def _kept(run: str, experiment: str) -> pd.DataFrame:
     """Read the table of a kept run, under the present names.
 
     Args:
@@ -217,250 +303,131 @@ def kept(run: str, experiment: str) -> pd.DataFrame:
         experiment: name of the experiment of which it has to be a run.
 
     Raises:
-        UsageError: no run, or one of another experiment.
+        UsageError: no run, or one of another experiment, or one of the other scene or of curves.
     """
     table, found = read_table_now(Path(run)), read_provenance(Path(run)).get("experiment")
-    if experiment_now(str(found)) != experiment or "source" in table:  # curves of runs are no run of a gas
+    if experiment_now(str(found)) != experiment or {"source", "system"} & {*table}:
         raise UsageError(f"{run} is a run of {found}; allowed: the folder of a run of {experiment}")
     return table
 
 
-def excess(rows: pd.DataFrame) -> pd.Series:
-    """Compute the share of the gain over shuffled memory that is left; NaN if there was no gain."""
-    more = rows["hit_ratio"] - rows["hit_ratio_shuffled"]
-    first = more.groupby([rows[name] for name in (*_LINE, "repeat")]).transform("first")
-    return more / first.where(first > 1e-3)  # of all reads
+def _flock(case: Config, begin: int) -> Iterator[list[dict] | dict]:
+    """Yield the rounds from `begin` on (rows `sorted` and `shuffled`), and then the predictions."""
+    place, entries = md.backend.get(case.backend), []
+    for system in case.system:
+        state = _start(case, system, case.n)
+        memories = {
+            "sorted": places(state, case.ordering, _cutoff(case, system), case.seed),
+            "shuffled": np.random.default_rng([case.seed, 7]).permutation(len(state)),
+        }
+        other = _simulation(case, system, state, "coherent", place)
+        other.run(CHECKED_STEPS[system], phases=False)
+        right = other.state
+        del other
+        for search in case.search:
+            for what, rows in memories.items():
+                aged = _simulation(case, system, state.take(rows), search, place)
+                entries.append(_entry(case, aged, right, system, search, what))
+    yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
+    for system in case.system:
+        yield from _predictions(case, system, place)
 
 
-def half_lives(table: pd.DataFrame) -> pd.DataFrame:
-    """List the half-lives of every case, model and capacity, with their range over gases.
+def _start(case: Config, system: str, n: int) -> md.State:
+    if system == GAS:
+        return md.scenes.shared_gas(n, FILLING, seed=case.seed, backend=case.backend)
+    return Aging(Flock(n, rules=case.rules, seed=case.seed), case.backend, case.precision).at(case.age)
+
+
+def _cutoff(case: Config, system: str) -> float:
+    return 1.0 if system == GAS else RULES[case.rules].cutoff
+
+
+def _simulation(case: Config, system: str, state: md.State, search: str, place: Backend) -> md.Simulation:
+    chosen = md.search.search(SEARCHES.get(search, search))
+    if system == FLOCK:
+        return Flock(len(state), rules=case.rules).simulation(state, chosen, place, case.precision)
+    options: dict[str, Any] = {"backend": place, "precision": case.precision}
+    options |= {"dt": md.scenes.SHARED_DT, "fused": chosen.capabilities.fusable}
+    return md.Simulation(state, md.scenes.SHARED_LAW, search=chosen, **options)
+
+
+def _ages(case: Config) -> list[int]:
+    """Return the numbers of steps before each sample, in growing distances of at least a sample."""
+    ages, each = [0], case.sample
+    for age in np.rint(np.geomspace(each, max(case.steps, each), case.observations)).astype(int).tolist():
+        if age >= ages[-1] + each:
+            ages.append(age)
+    return ages
+
+
+def _middle(case: Config, age: int) -> int:
+    """Return the age of the order in the middle step of a sample, which follows a step that is not timed."""
+    return 1 + age + (case.sample - 1) // 2
+
+
+def _entry(
+    case: Config, simulation: md.Simulation, right: md.State, system: str, search: str, what: str
+) -> Entry:
+    """Check a simulation, and return it ready to be sampled from its first state on.
 
     Args:
-        table: rows of `measure` with the column `left` of `excess`.
-
-    Returns:
-        Columns of a case; `gases`, and how many of them reached half within `last_step`; hit ratios (medians
-        over gases); `half_life_crossing_*` in steps and in d flown since the reorder, as median, lowest and
-        highest over gases, empty where that one was not reached; `fit`, "within 0.02" or "none", with the
-        largest residual as a part of the gain, and `fit_scale_steps` and `fit_exponent` of
-        2^-(steps / scale)^exponent if there is one. The scale may lie beyond `last_step`: it is no half-life.
+        case: settings.
+        simulation: at its start.
+        right: state after the checked steps by another search.
+        system: "flock" or "gas".
+        search: its name in the table.
+        what: memory of the simulation, as in the table: "sorted" or "shuffled".
     """
-    found = []
-    for key, rows in table.groupby(_LINE, sort=False):
-        gases = [gas for _, gas in rows.groupby("repeat")]
-        steps = np.array([crossing(gas["step"].to_numpy(), gas["left"].to_numpy()) for gas in gases])
-        flown = np.array([flown_at(gas, step) for gas, step in zip(gases, steps, strict=True)])
-        last = int(rows["step"].max())
-        ends, middle = rows[rows["step"] == last], rows.groupby("step")["left"].median()
-        scale, b, residual = fit(middle.index.to_numpy(), middle.to_numpy())
-        is_near = is_fitted(residual)
-        found.append({
-            **dict(zip(_LINE, key, strict=True)),
-            "gases": len(gases),
-            "gases_at_half": int(np.isfinite(steps).sum()),
-            "last_step": last,
-            "hit_ratio_first": rows.loc[rows["step"] == 0, "hit_ratio"].median(),
-            "hit_ratio_last": ends["hit_ratio"].median(),
-            "hit_ratio_shuffled": rows["hit_ratio_shuffled"].median(),
-            "left_last": ends["left"].median(),
-            **with_range("half_life_crossing_steps", steps),
-            **with_range("half_life_crossing_flown_d", flown),
-            "fit": f"within {SMALL_RESIDUAL:g}" if is_near else "none",
-            "fit_residual_largest": residual,
-            "fit_scale_steps": scale if is_near else math.nan,
-            "fit_exponent": b if is_near else math.nan,
-        })  # fmt: skip
-    return pd.DataFrame(found)
+    particles = simulation.system.particles
+    start = [array.copy() for array in (particles.pos, particles.vel, particles.id)]
+    simulation.run(CHECKED_STEPS[system], phases=False)
+    if system == FLOCK:
+        crowd = structure(right, _cutoff(case, system)).neighbours_mean
+        check_flight(f"search {search!r}", simulation.state, right, case.precision, crowd)
+    else:
+        check_pairs(simulation, search, "coherent", case.precision)
+    columns: dict[str, Any] = {"system": system, "search": search, "what": what}
+    columns |= working_set(len(simulation), 3, case.precision, simulation.backend)
+
+    def sample() -> Iterator[dict]:
+        for array, first in zip((particles.pos, particles.vel, particles.id), start, strict=True):
+            array[...] = first
+        simulation.search.reset()
+        simulation.run(1, phases=False)  # loads the caches again after other cases
+        taken = 0  # timed steps and those between them
+        for age in _ages(case):
+            simulation.run(age - taken, phases=False)
+            ms = whole_steps(simulation, case.sample)
+            taken = age + case.sample
+            yield {"age": _middle(case, age), "time_ms": ms / case.sample, "sample_ms": ms}
+
+    return Entry(columns, sample)
 
 
-def flown_at(gas: pd.DataFrame, step: float) -> float:
-    """Return the distance in d flown until a step, at the root mean square speed; NaN for a step of NaN."""
-    at, speed = gas["step"].to_numpy(), gas["speed_d_per_step"].to_numpy()
-    flown = np.concatenate([[0.0], np.cumsum(np.diff(at) * (speed[1:] + speed[:-1]) / 2)])
-    return float(np.interp(step, at, flown)) if np.isfinite(step) else math.nan
+def _predictions(case: Config, system: str, place: Backend) -> Iterator[dict]:
+    """Yield rows `predicted`: hits of the first search at each age of the order, and in shuffled memory."""
+    state, cutoff = _start(case, system, case.predicted_n), _cutoff(case, system)
+    state = state.take(places(state, case.ordering, cutoff, case.seed))
+    generator, search = np.random.default_rng([case.seed, 3]), case.search[0]
+    simulation, start = _simulation(case, system, state, search, place), state.by_id()
+    for age in [_middle(case, age) for age in _ages(case)]:
+        simulation.run(age - simulation.step, phases=False)
+        now = simulation.state
+        moved = now.box.nearest(now.by_id().pos - start.pos)
+        other = _simulation(case, system, now.take(generator.permutation(len(now))), search, place)
+        common = {"system": system, "search": search, "what": "predicted", "particles": len(now), "age": age}
+        common |= {"displacement_cutoffs": float(np.sqrt((moved**2).sum(axis=1).mean())) / cutoff}
+        yield from (common | row for row in _beside_shuffled(case, simulation, other))
 
 
-def _shown(table: pd.DataFrame) -> pd.DataFrame:
-    """Select the first model and the capacity near `SHOWN` that has a gain; add what figures show."""
-    table = table[table["model"] == table["model"].iloc[0]]
-    table = table.assign(left=excess(table), path=table["step"] * table["speed"])
-    gains = table.loc[table["left"].notna(), "cache_particles"].unique()
-    capacities = gains if len(gains) else table["cache_particles"].unique()
-    capacity = capacities[np.abs(np.log(capacities / SHOWN)).argmin()]
-    rows = table[table["cache_particles"] == capacity]
-    lives = half_lives(rows)
-    rows = rows.merge(lives[[*_CASE, "fit_scale_steps", "fit_exponent"]], on=_CASE, how="left")
-    fitted = stretched_exponential(rows["step"], rows["fit_scale_steps"], rows["fit_exponent"])
-    return rows.assign(fitted=fitted)
-
-
-def _halves(table: pd.DataFrame) -> pd.DataFrame:
-    """List the half-lives of what figures show, with the name of each case in them."""
-    lives = half_lives(_shown(table)).rename(columns={"gases": "runs"})
-    names = [name for name in ("size", "interaction", "speed", "ordering") if lives[name].nunique() > 1]
-    every: list[Any] = lives.to_dict("records")
-    return lives.assign(case=[case_in_words(life, names or ["interaction"]) for life in every])
-
-
-def _gas(rows: pd.DataFrame) -> str:
-    """Describe what all lines of a figure share, and the cache."""
-    words = {
-        "geometry": "{}", "size": "{} boxes a side", "interaction": "{} gas", "speed": "{:g} d per step",
-        "ordering": "order {}", "model": "{} model", "cache_particles": "cache of {:.0f} particles",
-    }  # fmt: skip
-    return ", ".join(of.format(rows[name].iloc[0]) for name, of in words.items() if rows[name].nunique() == 1)
-
-
-def _later(rows: pd.DataFrame) -> str:
-    """Describe the gas, and name the cases that keep more than half."""
-    late = rows[rows["half_life_crossing_steps"].isna() & rows["left_last"].notna()]
-    named = [
-        f"{row['case']} at {percent(row['filling_fraction'])} ({percent(row['left_last'])} left)"
-        for row in late.to_dict("records")
-    ]
-    return "\n".join([_gas(rows), *([f"half not reached: {', '.join(named)}"] if named else [])])
-
-
-def _of_loss(rows: pd.DataFrame) -> str:
-    """Describe a case, and the prediction beside it."""
-    first, guess = rows.iloc[0], rows.loc[rows["what"] == "predicted", wear.PREDICTION]
-    note = f"{first['n']:,} particles, {first['search']}, {first['ordering']}, {first['precision']}; grey: "
-    note += f"{wear.LEAST_LOSS:.0%}, the least loss judged"
-    for model, cache in guess.drop_duplicates().itertuples(index=False):
-        note += f"; predicted: {model}, cache of {cache:.0f} particles, median and range over gases"
-    return note
-
-
-_STEPS = Scale("steps after the reorder", "step", log=10, from_zero=True)
-_LINEAR = Scale("steps after the reorder", "step")
-_PATH = Scale("path since the reorder (d)", "path", log=10)
-_FLOWN = Scale("path flown by then (d)", log=10)
-_HIT, _LEFT = Scale("predicted hit ratio", ends=(0, 1)), Scale("left of the gain over shuffled", line=0.5)
-_LOST = Scale("part of the gain in hits that is lost (%)", log=10)
-_GROWN = Scale("growth of a step's time (%)", log=10, line=100 * wear.LEAST_LOSS)
-_AT = "At {filling_fraction} filled, {of_worst} of the reads hit {step} steps after the reorder"
-_BY = {  # series -> its title, its words in the sentence, axis of what is left
-    "speed": ("speed (d per step)", " at {worst} d a step", _PATH),
-    "interaction": ("interaction", " in the {worst} gas", None),
-    "size": ("boxes a side", " at {worst} boxes a side", None),
-    "ordering": ("memory order", " along {worst}", None),
-}
-_NEARLY = Points("fitted", statistic=FIRST, values=_LEFT)
-OF_GASES: tuple[View, ...] = (
-    *(
-        Chart(
-            f"by_{column}", _AT + words, LINES,
-            (Points("hit_ratio"), Points("left", "step > 0" if at else "", values=_LEFT, at=at)),
-            _STEPS, _HIT, column, title, "filling_fraction", FILLED, note=_gas, varying=(column,),
-            files=tuple(name for name in _CASE if name not in (column, "filling_fraction")),
-            bounds=(replace(_NEARLY, where="step > 0", at=at),), gaps=False, prepare=_shown,
-        )
-        for column, (title, words, at) in _BY.items()
-    ),
-    Chart(
-        "by_filling_fraction", _AT.replace("filling_fraction", "worst"), LINES,
-        (Points("hit_ratio"), Points("left", values=_LEFT)), _STEPS, _HIT, "filling_fraction",
-        "filling fraction", files=("geometry",), single=tuple(_BY), bounds=(_NEARLY,), note=_gas,
-        prepare=_shown,
-    ),
-    Chart(
-        "linear_by_interaction", _AT + " in the {worst} gas", LINES,
-        (Points("hit_ratio", "step <= 0.1 * step.max()"), Points("hit_ratio")), _LINEAR, _HIT,
-        "interaction", "interaction", "filling_fraction", FILLED, varying=("interaction",),
-        files=("geometry", "size", "speed", "ordering"), note=_gas, prepare=_shown,
-    ),
-    Chart(
-        "half_lives", "At {filling_fraction} filled, half of the gain is left after {value} steps: {best}",
-        DOTS,
-        (Points("half_life_crossing_steps", statistic=GIVEN),
-         Points("half_life_crossing_flown_d", statistic=GIVEN, values=_FLOWN)),
-        Scale("", "case"), Scale("half-life of the gain (steps)", log=10), panels="filling_fraction",
-        heading=FILLED, files=("geometry",), note=_later, prepare=_halves,
-    ),
-    lambda table, out: save_table(half_lives(table.assign(left=excess(table))), out, "half_lives"),
-)  # fmt: skip
-OF_RUNS: tuple[View, ...] = (
-    Chart(
-        "wear", "At {filling_fraction} filled, a step takes {of_worst} % longer after {flown} d flown", LINES,
-        (Points("lost", "what == 'measured'"), Points("lost", "what == 'predicted'", values=_LOST)),
-        Scale("path flown since the reorder (d)", "flown", log=10), _GROWN, "speed", "speed (d per step)",
-        "filling_fraction", FILLED, files=("n", "ordering", "search", "precision"), note=_of_loss,
-        gaps=False, prepare=wear.losses,
-    ),
-    lambda table, out: save_table(wear.compare(wear.curves_of(table)), out, "half_lives"),
-    lambda table, out: save_table(wear.at_equal_paths(wear.curves_of(table)), out, "equal_paths"),
-)  # fmt: skip
-VIEWS = (lambda table, out: draw(OF_RUNS if "source" in table else OF_GASES, table, out),)
+VIEWS: tuple[View, ...] = (*order_in_gas.VIEWS, *wear.VIEWS, *order_in_flock.VIEWS)
 
 
 def answer(table: pd.DataFrame) -> Answer:
     """Say after how many steps half of an order's gain is lost; of runs, compare measured and predicted."""
-    if "source" in table:
-        return _answer_of_runs(table)
-    lives = half_lives(_shown(table))
-    cells = {
-        "half-life (steps)": lambda row: _life(row, "steps"),
-        "flown by then (d)": lambda row: _life(row, "flown_d"),
-        "left at the end": lambda row: f"{percent(row['left_last'])} after {row['last_step']:,} steps",
-    }
-    first = lives.to_dict("records")[0]
-    where = f"{first['gases']} gases, {percent(first['filling_fraction'])} filled, {first['interaction']}"
-    where += (
-        f", {first['speed']:g} d a step; {first['model']} model, cache of {first['cache_particles']:,.0f}"
-    )
-    sentence = f"{_loss(first)} ({where} particles)."
-    reached = lives.loc[lives["gases_at_half"] == lives["gases"], "half_life_crossing_steps"]
-    if len(lives) > 1 and len(reached):
-        ends = " to ".join(dict.fromkeys((rounded(reached.min()), rounded(reached.max()))))
-        sentence += f" {len(reached)} of {len(lives)} cases fall to one half, after {ends} steps."
-    elif len(lives) > 1:
-        sentence += f" In none of {len(lives)} cases do all gases reach one half."
-    return Answer(rows_of(lives, _CASE, cells), sentence)
-
-
-def _life(row: dict, unit: str) -> str:
-    """Format the half-life of a case, with its range over gases."""
-    half, low, high = (row[f"half_life_crossing_{unit}{end}"] for end in ("", "_low", "_high"))
-    if not np.isfinite(half):
-        return "not reached"
-    return f"{rounded(half)} ({rounded(low)} to {rounded(high) if np.isfinite(high) else 'later'})"
-
-
-def _loss(row: dict) -> str:
-    """Say when half of the gain of a case is lost, or how much is left at the end."""
-    gain = f"the gain of {row['ordering']} over shuffled memory"
-    if not np.isfinite(row["left_last"]):
-        return f"There is nothing to lose: {gain} is below 0.1 % of the reads"
-    if np.isfinite(row["half_life_crossing_steps"]):
-        steps, flown = _life(row, "steps"), _life(row, "flown_d")
-        return f"Half of {gain} in hits is lost {steps} steps, or {flown} d flown, after the reorder"
-    share = percent(row["left_last"])
-    return f"Of {gain} in hits, {share} is left {row['last_step']:,} steps after the reorder"
-
-
-def _answer_of_runs(table: pd.DataFrame) -> Answer:
-    found, ratio = wear.compare(wear.curves_of(table)), "half_wear_over_half_decay"
-    if ratio not in found:
-        sentence = f"Of {len(found)} measured cases none has a prediction of its order and filling fraction."
-        return Answer(pd.DataFrame(), sentence)
-    shown = found[wear.is_shown(found)]
-    halves = {"measured (steps)": "half_wear_steps", "predicted (steps)": "half_decay_steps"}
-    cells: dict[str, Any] = {
-        title: lambda row, name=name: spread([row[name + end] for end in ("", "_low", "_high")])
-        for title, name in halves.items()
-    }
-    cells["ratio"] = lambda row: rounded(row[ratio])
-    ratios = shown[ratio].dropna()
-    model = f"{shown['model'].iloc[0]} model, {shown['cache_particles'].iloc[0]:,.0f} particles"
-    sentence = (
-        f"In none of {len(shown)} cases both the measured wear and the predicted hits have a half-life."
-    )
-    if len(ratios):
-        sentence = (
-            f"The half-life of the measured wear is {spread(ratios)} times that of the predicted hits "
-            f"({model}), in the {len(ratios)} of {len(shown)} cases that have both."
-        )
-    return Answer(rows_of(shown, list(wear.CASE), cells), sentence)
+    of_scene = {"source": wear.answer, "system": order_in_flock.answer, "geometry": order_in_gas.answer}
+    return next(of for column, of in of_scene.items() if column in table)(table)
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def main(
         quick: Config fields that `--quick` changes.
         arguments: the command line, `sys.argv[1:]` if not given.
         spreads: whether rows are the same on any machine and beside any other work; rows of times are not.
-            None: they are times if the Config extends `TimedSettings`.
+            None: they are times if the Config counts runs, as one that extends `TimedSettings` does.
         answer: answer of a table; None for a toy of a test.
         quick_limit: sentence about what the size of `--quick` cannot show.
         minutes: that the defaults take on the machine of `experiments.core.plan.BASIS`; None if that is not
@@ -79,7 +79,8 @@ def main(
         raise checks.refuse_class("config_type", config_type, "a class that extends Settings")
     checks.function("measure", measure, "a function of a Config that yields rows")
     checks.instance("quick", quick, dict, "a dict of fields of the Config")
-    spreads = config_type.CHANCE != "run" if spreads is None else checks.flag("spreads", spreads)
+    if spreads is not None:
+        checks.flag("spreads", spreads)
     if answer is not None:
         checks.function("answer", answer, "a function of a table")
     if minutes is not None:
@@ -106,7 +107,7 @@ class _Run:
     measure: Measure
     draw: Draw
     quick: dict[str, Any]
-    spreads: bool
+    spreads: bool | None
     answer: Answering | None
     quick_limit: str
     announced: Callable[[Settings], Sequence[str]]
@@ -204,7 +205,8 @@ class _Run:
             config = replace(line.config, backend=backends.get(line.config.backend).name)
         cases(config)  # raises for a bad value before anything is measured or written
         executor = Executor(options.executor, options.workers, line.grammars)
-        if executor.where != SERIAL and not self.spreads:
+        spreads = config.CHANCE != "run" if self.spreads is None else self.spreads
+        if executor.where != SERIAL and not spreads:
             raise UsageError(
                 f"--executor {executor.where}: {experiment} measures times, which cases measured in "
                 f"parallel would disturb; allowed: {SERIAL}"
@@ -217,7 +219,7 @@ class _Run:
             record = Record.create(options.results, experiment, origin | {"status": "running"})
         else:
             record = Record.reopen(options.resume)
-            origin = resumed_provenance(options.resume, origin, self.spreads)
+            origin = resumed_provenance(options.resume, origin, spreads)
         _announce(*announced, *(f"note: {one.message}" for one in caught))
         return config, executor, record, origin
 

@@ -19,7 +19,6 @@ import numba
 import psutil
 
 from experiments.core.settings import Case, Settings, UsageError
-from experiments.core.timed import TimedSettings
 from experiments.processes.lifetime import prepare_worker, without_interrupts
 from experiments.processes.separate_run import (
     Round,
@@ -210,7 +209,7 @@ def has_process_per_run(config: Settings) -> bool:
     Args:
         config: the sweep.
     """
-    return isinstance(config, TimedSettings) and config.runs > 1
+    return config.CHANCE == "run" and vars(config)["runs"] > 1
 
 
 def _prepare_process(threads: int) -> None:

@@ -56,7 +56,17 @@ NAMES: dict[str, OldNames] = {  # by the name of the experiment that a run recor
     "timing": OldNames(fields={"warmup": None}),
     "decay": OldNames(fields={"looks": "observations"}),
     "flock_order": OldNames(fields={"looks": "observations"}),
-    "flock_decay": OldNames(fields={"looks": "ages"}),
+    "flock_decay": OldNames(
+        fields={
+            **TIMED.fields,
+            "looks": "observations",
+            "ages": "observations",
+            "last": "steps",
+            "steps": "sample",
+        },
+        now="decay",
+        adds={"scene": "flock"},
+    ),
     "wear": OldNames(
         now="decay",
         adds={"measured": ("results/reference/interval/h200", "results/reference/interval/h200_8388608")},
@@ -93,7 +103,7 @@ def settings_now(recorded: Mapping[str, Any], experiment: str, timed: bool) -> d
     found = dict(names.adds)
     for old, value in recorded.items():
         name = fields.get(old, old)
-        if name is None or (name != old and name in recorded):
+        if name is None or (name != old and name in recorded and name not in fields):
             continue
         words = names.values.get(name, {})
         found[name] = [_word(words, one) for one in value] if isinstance(value, list) else _word(words, value)

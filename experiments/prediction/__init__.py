@@ -1,1 +1,1 @@
-"""Predictions: systems, models of the caches that serve their reads, and how long the main job takes."""
+"""Predictions: systems, models of caches, how long an order lasts, and how long the main job takes."""

@@ -57,8 +57,9 @@ def fit(steps: np.ndarray, left: np.ndarray) -> tuple[float, float, float]:
 
     Returns:
         Scale in steps, exponent b, and the residual: the largest distance of 2^-(steps / scale)^b from an
-        observation, as a part of the gain. NaN below three observations, or for a curve that grows. The scale
-        is that of the fitted law, which need not reach one half within the observations.
+        observation, as a part of the gain. NaN below three observations, or for a curve that grows; scale and
+        exponent also if the residual is above `SMALL_RESIDUAL`. The scale is that of the fitted law, which
+        need not reach one half within the observations.
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -74,39 +75,29 @@ def fit(steps: np.ndarray, left: np.ndarray) -> tuple[float, float, float]:
     if not b > 0:
         return math.nan, math.nan, math.nan
     scale = float(np.exp(-offset / b))
-    return scale, float(b), float(np.nanmax(np.abs(stretched_exponential(steps, scale, b) - left)))
+    residual = float(np.nanmax(np.abs(stretched_exponential(steps, scale, b) - left)))
+    return (scale, float(b), residual) if residual <= SMALL_RESIDUAL else (math.nan, math.nan, residual)
 
 
-def is_fitted(residual: float) -> bool:
-    """Return whether a fit with this residual describes its curve."""
-    return residual <= SMALL_RESIDUAL
-
-
-def median_and_range(values: np.ndarray) -> tuple[float, float, float]:
-    """Return median, lowest and highest of half-lives, of which those not reached are NaN.
+def with_range(name: str, values: np.ndarray) -> dict[str, float]:
+    """Return median, lowest and highest of half-lives as columns: name, name_low, name_high.
 
     A half-life that was not reached lies beyond the last step, so it counts as later than all others. A
     median or an end that falls on one is NaN.
 
     Args:
-        values: (gases,) half-lives.
+        name: of the columns.
+        values: (gases,) half-lives, of which those not reached are NaN.
 
     Raises:
         TypeError: values that form no array of numbers.
         ValueError: another shape.
     """
     found = checks.array("values", values, "fiu", "numbers", ("gases",)).astype(float)
-    found = np.sort(np.where(np.isnan(found), np.inf, found))
-    if not len(found):
-        return math.nan, math.nan, math.nan
-    middle, low, high = np.median(found), found[0], found[-1]
-    ends = (float(one) if np.isfinite(one) else math.nan for one in (middle, low, high))
-    return next(ends), next(ends), next(ends)
-
-
-def with_range(name: str, values: np.ndarray) -> dict[str, float]:
-    """Return `median_and_range` as columns: name, name_low, name_high."""
-    return dict(zip((name, f"{name}_low", f"{name}_high"), median_and_range(values), strict=True))
+    found = np.where(np.isnan(found), np.inf, found)
+    ends = (np.median(found), found.min(), found.max()) if len(found) else (math.nan,) * 3
+    names = name, f"{name}_low", f"{name}_high"
+    return {name: float(end) if np.isfinite(end) else math.nan for name, end in zip(names, ends, strict=True)}
 
 
 def _curve(steps: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -19,6 +19,8 @@ import pandas as pd
 
 from experiments.prediction.half_life import crossing, with_range
 from experiments.results import gains
+from experiments.results.answers import Answer, rounded, rows_of, spread
+from experiments.results.charts import FILLED, LINES, Chart, Points, Scale, Table
 from experiments.results.tables import table_of
 
 CASE = ["n", "filling_fraction", "speed", "ordering", "search", "precision"]
@@ -305,3 +307,52 @@ def interval_of_linear_loss(reorder_ms: float, slope_ms: float) -> float:
     The minimum of C / k + s k / 2 over k.
     """
     return math.sqrt(2 * reorder_ms / slope_ms) if slope_ms > 0 else math.nan
+
+
+def _of_loss(rows: pd.DataFrame) -> str:
+    """Describe a case, and the prediction beside it."""
+    first, guess = rows.iloc[0], rows.loc[rows["what"] == "predicted", PREDICTION]
+    note = f"{first['n']:,} particles, {first['search']}, {first['ordering']}, {first['precision']}; grey: "
+    note += f"{LEAST_LOSS:.0%}, the least loss judged"
+    for model, cache in guess.drop_duplicates().itertuples(index=False):
+        note += f"; predicted: {model}, cache of {cache:.0f} particles, median and range over gases"
+    return note
+
+
+_LOST = Scale("part of the gain in hits that is lost (%)", log=10)
+_GROWN = Scale("growth of a step's time (%)", log=10, line=100 * LEAST_LOSS)
+VIEWS = (
+    Chart(
+        "wear", "At {filling_fraction} filled, a step takes {of_worst} % longer after {flown} d flown", LINES,
+        (Points("lost", "what == 'measured'"), Points("lost", "what == 'predicted'", values=_LOST)),
+        Scale("path flown since the reorder (d)", "flown", log=10), _GROWN, "speed", "speed (d per step)",
+        "filling_fraction", FILLED, files=("n", "ordering", "search", "precision"), note=_of_loss,
+        gaps=False, prepare=losses, needs="source",
+    ),
+    Table("half_lives", lambda table: compare(curves_of(table)) if "source" in table else table[:0]),
+    Table("equal_paths", lambda table: at_equal_paths(curves_of(table)) if "source" in table else table[:0]),
+)  # fmt: skip
+
+
+def answer(table: pd.DataFrame) -> Answer:
+    """Compare the half-life of the measured loss with that of the predicted hits."""
+    found, ratio = compare(curves_of(table)), "half_wear_over_half_decay"
+    if ratio not in found:
+        sentence = f"Of {len(found)} measured cases none has a prediction of its order and filling fraction."
+        return Answer(pd.DataFrame(), sentence)
+    shown = found[is_shown(found)]
+    halves = {"measured (steps)": "half_wear_steps", "predicted (steps)": "half_decay_steps"}
+    cells: dict[str, Any] = {
+        title: lambda row, name=name: spread([row[name + end] for end in ("", "_low", "_high")])
+        for title, name in halves.items()
+    }
+    cells["ratio"] = lambda row: rounded(row[ratio])
+    ratios = shown[ratio].dropna()
+    sentence = (
+        f"The half-life of the measured wear is {spread(ratios)} times that of the predicted hits "
+        f"({shown['model'].iloc[0]} model, {shown['cache_particles'].iloc[0]:,.0f} particles), in the "
+        f"{len(ratios)} of {len(shown)} cases that have both."
+        if len(ratios)
+        else f"In none of {len(shown)} cases both the measured wear and the predicted hits have a half-life."
+    )
+    return Answer(rows_of(shown, list(CASE), cells), sentence)

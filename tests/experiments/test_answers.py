@@ -12,7 +12,6 @@ from experiments import (
     counters,
     curves,
     decay,
-    flock_decay,
     flock_order,
     pictures,
     reorder_cost,
@@ -124,7 +123,7 @@ def life(**changes) -> dict:
     ],
 )  # fmt: skip
 def test_a_gain_is_half_lost_or_left_or_none(row, expected):
-    assert decay._loss(row).startswith(expected)
+    assert decay.order_in_gas._loss(row).startswith(expected)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +202,7 @@ def test_a_condition_of_a_flock_holds_held_or_never_did(holds, since, expected):
 )
 def test_the_gain_of_an_order_in_a_flock_lasts_or_halves(left, half, expected):
     row = {"left_last": left, "age_last": 650, "half_age_crossing_steps": half}
-    assert flock_decay._lasts(row).replace(".0 ", " ") == expected
+    assert decay.order_in_flock._lasts(row).replace(".0 ", " ") == expected
 
 
 def test_the_parts_of_a_step_are_kernels_or_phases_or_not_measured():

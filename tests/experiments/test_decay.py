@@ -9,9 +9,14 @@ import pandas as pd
 import pytest
 
 from experiments import decay, interval
+from experiments.core.command_line import parsed
+from experiments.core.old_names import arguments_now
+from experiments.core.record import read_provenance
+from experiments.core.rerun import config_of
 from experiments.core.settings import UsageError, cases
 from experiments.drawing import style
 from experiments.drawing.charts import draw
+from experiments.prediction import order_in_gas
 from tests.experiments.runs import one, run
 
 KEPT = Path(__file__).parents[2] / "results" / "reference" / "decay"
@@ -32,7 +37,7 @@ def gases(*lefts: tuple, **changes) -> pd.DataFrame:
 
 
 def lives_of(table: pd.DataFrame) -> pd.DataFrame:
-    return decay.half_lives(table.assign(left=decay.excess(table)))
+    return order_in_gas.half_lives(table)
 
 
 class TestHalfLives:
@@ -235,3 +240,111 @@ def test_settings_of_a_gas_beside_runs_are_refused():
     with pytest.raises(UsageError, match=r"--speed 0.5 beside --measured, which makes no gas; allowed"):
         decay.Config(measured=["a/run"], speed=(0.5,))
     assert len(cases(decay.Config(measured=["a/run"], **decay.QUICK))) == 1
+    with pytest.raises(UsageError, match="--scene flock beside --measured"):
+        decay.Config(measured=["a/run"], scene="flock")
+
+
+def test_gases_are_of_one_precision_and_flocks_are_timed():
+    with pytest.raises(UsageError, match="--precision float32 float64 beside --scene gas; allowed: one"):
+        decay.Config(precision=("float32", "float64"))
+    first, *_ = cases(decay.Config(repeats=2))
+    assert first.place.keys() == {"case", "repeat", *order_in_gas.CASE}
+    first, *more = cases(decay.Config(**decay.Config.SCENES["flock"].defaults))
+    assert first.place.keys() == {"case", "run", "n", "rules", "ordering", "precision"}
+    assert len(more) == 2
+
+
+@pytest.mark.parametrize("name", ["h100_flock", "h100_gas", "h200"])
+def test_a_run_of_the_former_flock_decay_has_its_settings_under_their_present_names(name):
+    kept = KEPT.parent / "flock_decay" / name
+    config, recorded = config_of(kept, "--from", decay.Config, "decay"), read_provenance(kept)["config"]
+    assert (config.scene, config.observations) == ("flock", recorded["looks"])
+    assert (config.steps, config.sample, config.runs) == tuple(recorded[n] for n in ("last", "steps", "runs"))
+    assert len(cases(config)) == config.runs
+
+
+def test_the_command_of_the_former_flock_decay_means_the_same():
+    old = "--n 1000 --last 30 --ages 3 --steps 2 --search tree".split()
+    config = parsed(decay, arguments_now(old, "flock_decay"))
+    assert (config.scene, config.steps, config.observations, config.sample) == ("flock", 30, 3, 2)
+    assert (config.precision, config.cache, config.search) == (("float32",), (320, 1024, 4096), ("tree",))
+
+
+FLAGS = "--scene flock --quick --n 1000 --predicted-n 1250 --precision float64 --age 4 --steps 30".split()
+FLAGS += "--observations 3 --sample 2 --rounds 2 --cache 64 256 --model block --search scattered".split()
+
+
+def test_ages_are_in_growing_distances_of_at_least_a_sample():
+    ages = decay._ages(decay.Config(scene="flock", cache=(320,), sample=5, steps=640, observations=9))
+    assert ages[:2] == [0, 5]
+    assert ages[-1] == 640
+    assert (np.diff(ages) >= 5).all()
+    assert (np.diff(ages, 2) >= 0).all()
+    assert len(ages) > 6
+
+
+@pytest.fixture(scope="module", params=["flock", pytest.param("flock gas", marks=pytest.mark.nightly)])
+def systems(request):
+    return request.param.split()
+
+
+@pytest.fixture(scope="module")
+def folder(systems, tmp_path_factory):
+    return run(decay, tmp_path_factory.mktemp("flock"), *FLAGS, "--system", *systems)
+
+
+def test_every_round_has_each_age_in_both_memories(folder, systems):
+    table = pd.read_parquet(folder / "table.parquet")
+    timed = table[table["what"] != "predicted"]
+    ages = [1, 3, 9, 31]  # the first of two timed steps, after one that is not timed
+    for _, rows in timed.groupby(["system", "round", "what"]):
+        assert rows["age"].tolist() == ages
+    assert timed.groupby(["system", "round"])["what"].unique().map(set).eq({"sorted", "shuffled"}).all()
+    assert set(timed["system"]) == set(systems)
+    guess = table[table["what"] == "predicted"]
+    for _, rows in guess.groupby(["system", "cache_particles"]):
+        assert rows["age"].tolist() == ages
+    assert len(guess) == len(systems) * 4 * 2  # ages, capacities
+
+
+def test_an_order_loses_predicted_hits_as_particles_move(folder):
+    table = pd.read_parquet(folder / "table.parquet")
+    guess = table[(table["what"] == "predicted") & (table["cache_particles"] == 256)]
+    first, last = (guess[guess["age"] == age].set_index("system") for age in (1, guess["age"].max()))
+    assert (first["hit_ratio"] > 1.5 * first["hit_ratio_shuffled"]).all()
+    assert (last["hit_ratio"] < first["hit_ratio"] - 0.01).all()
+    assert (first["displacement_cutoffs"] < 0.1).all()
+    assert (last["displacement_cutoffs"] > 0.1).all()
+    halves = pd.read_csv(folder / "half_ages.csv")
+    assert set(halves["kind"]) == {"measured", "block, 64 particles", "block, 256 particles"}
+    assert (halves["age_first"] == 1).all()
+    assert (folder / "left.png").stat().st_size > 0
+
+
+@pytest.mark.full
+def test_an_order_wears_out_for_a_tree_too(tmp_path):
+    flags = "--search tree --system flock gas --predicted-n 3000 --cache 64 512 --steps 60".split()
+    kept = run(decay, tmp_path, *FLAGS, *flags)
+    table = pd.read_parquet(kept / "table.parquet")
+    assert set(table["search"]) == {"tree"}
+    guess = table[(table["what"] == "predicted") & (table["cache_particles"] == 64)]
+    more = guess.assign(more=guess["hit_ratio"] - guess["hit_ratio_shuffled"])
+    assert (more["more"] > 0.1).all()
+    gas = more[more["system"] == "gas"]
+    assert gas["more"].iloc[-1] < gas["more"].iloc[0] - 0.01
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"search": ("coherent",)}, "unknown search 'coherent'; allowed: one of linked, scattered, tree"),
+        ({"system": ("swarm",)}, "unknown system 'swarm'; allowed: one of flock, gas"),
+        ({"cache": (0,)}, "--cache = 0; allowed"),
+        ({"observations": 0}, "--observations = 0; allowed: .*at least 1"),
+        ({"speed": (0.5,)}, "--speed 0.5 beside --scene flock"),
+        ({"predicted_n": 4000}, "--cache 4096 beside --predicted-n 4000.*allowed: capacities below"),
+    ],
+)
+def test_what_cannot_be_measured_in_a_flock_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        decay.Config(backend="cpu", **decay.Config.SCENES["flock"].defaults | change)

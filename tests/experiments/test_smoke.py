@@ -27,8 +27,6 @@ SMALLER = {
     "curves": "--ordering hilbert-2d morton-3d --size 1 4x4 2x2x2",
     "decay": "--size 6 --steps 40 --observations 5 --model block",
     "encode": "--n 1000 --curve hilbert peano --bits 5 --rounds 2",
-    "flock_decay": "--n 1000 --predicted-n 1000 --cache 64 --precision float64 --age 2 --last 10 --ages 2 "
-    "--search scattered --rounds 2",
     "flock_order": "--n 1000 --dim 3 --steps 4 --observations 2 --pictures 2 --precision float64",
     "flocking": "--n 1000 --precision float64 --age 4 --order-age 2 --search scattered coherent --rounds 2",
     "interval": "--n 512 --interval 2 6 20 --rounds 1 --least-steps 20 --precision float64",
@@ -45,7 +43,6 @@ SMALLER = {
 PUBLISHED = SMALLER | {
     "cache_hit": "--size 8 16 --filling-fraction 0.2 --ordering hilbert row shuffled",
     "counters": "--n 1024 --rounds 2 --ordering hilbert row morton zigzag shuffled",
-    "flock_decay": "--n 1000 --predicted-n 1000 --cache 64 --age 2 --last 10 --ages 2 --rounds 2",
     "flock_order": "--n 1000 --dim 2 --steps 20 --observations 3 --pictures 3",
     "flocking": "--n 1000 --age 4 --order-age 2 --rounds 2",
     "interval": "--n 512 --interval 2 6 20 --rounds 1 --least-steps 20",
@@ -113,6 +110,13 @@ def test_it_runs_is_drawn_and_answers(name, tmp_path, capsys):
 @pytest.mark.quick
 def test_the_shaken_box_runs_is_drawn_and_answers(tmp_path, capsys):
     check_run("timing", "--scene box --length 12 --rounds 2 --steps 2 --precision float64", tmp_path, capsys)
+
+
+@pytest.mark.quick
+def test_an_order_that_ages_in_a_flock_runs_is_drawn_and_answers(tmp_path, capsys):
+    flags = "--scene flock --n 1000 --predicted-n 1000 --cache 64 --precision float64 --age 2 --steps 10 "
+    flags += "--observations 2 --search scattered --rounds 2"
+    check_run("decay", flags, tmp_path, capsys)
 
 
 @pytest.mark.full

@@ -21,7 +21,7 @@ REFERENCE = ROOT / "results" / "reference"
 # Name of the experiment in the folder of a kept run -> module that draws it now, where they differ.
 MERGED = {
     "fence": "contacts", "grid_limits": "contacts", "cache_map": "cache_hit", "gas_ladder": "ladder",
-    "wear": "decay", "speed_up": "timing",
+    "wear": "decay", "speed_up": "timing", "flock_decay": "decay",
 }  # fmt: skip
 VERDICTS = ("experiments.verdicts",)
 PAGE = ("experiments.report",)  # beside `--results FOLDER`, into which it writes the page

@@ -125,7 +125,6 @@ TOO_MUCH = {
     "counters": "--n 9999999999999",
     "decay": "--size 9000000",
     "encode": "--n 9999999999999",
-    "flock_decay": "--n 9999999999999",
     "flock_order": "--n 9999999999999",
     "flocking": "--n 9999999999999",
     "interval": "--n 1024 9999999999999",
@@ -141,6 +140,7 @@ TOO_MUCH = {
 WITHOUT_PARTICLES = ("curves", "pictures")  # `pictures` has few cells
 TOO_MUCH_ELSE = [
     ("timing", "--height 1e300 --scene box"),
+    ("decay", "--n 9999999999999 --scene flock"),
     ("contacts", "--builds 9999999999999 --array boxes"),
     ("contacts", "--filling-fraction 1e-12 --array cells"),
     ("cavity_flow", "--pictures 99999999999"),

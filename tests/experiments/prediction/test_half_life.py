@@ -41,29 +41,33 @@ class TestFit:
         *found, residual = half_life.fit(steps, half_life.stretched_exponential(steps, half, b))
         assert found == pytest.approx((half, b), rel=1e-6)
         assert residual < 1e-6
-        assert half_life.is_fitted(residual)
 
     def test_one_observation_far_from_the_law_is_a_residual(self):
         steps = np.geomspace(1, 2000, 40)
         left = half_life.stretched_exponential(steps, 100, 1)
         left[-1] = 0.05  # not among the fitted: below it the law is at zero
         left[-2] = -0.03
-        *_, residual = half_life.fit(steps, left)
+        *law, residual = half_life.fit(steps, left)
         assert residual == pytest.approx(0.05, abs=0.01)
-        assert not half_life.is_fitted(residual)
+        assert np.isnan(law).all()
 
     @pytest.mark.parametrize("left", [[0.9, 0.8], [0.2, 0.5, 0.8, 0.9]])
     def test_too_few_observations_and_a_curve_that_grows_have_no_fit(self, left):
         found = half_life.fit(np.arange(1, len(left) + 1), np.array(left))
         assert np.isnan(found).all()
-        assert not half_life.is_fitted(found[-1])
 
 
-class TestMedianAndRange:
-    def test_half_lives_that_were_not_reached_are_later_than_all_others(self):
-        assert half_life.median_and_range(np.array([3.0, 1.0, 2.0])) == (2, 1, 3)
-        middle, low, high = half_life.median_and_range(np.array([3.0, math.nan, 2.0]))
-        assert (middle, low) == (3, 2)
-        assert math.isnan(high)
-        assert np.isnan(half_life.median_and_range(np.array([3.0, math.nan, math.nan]))[0])
-        assert np.isnan(half_life.median_and_range(np.array([]))).all()
+class TestWithRange:
+    @pytest.mark.parametrize(
+        ("halves", "ends"),
+        [
+            ([3.0, 1.0, 2.0], (2, 1, 3)),
+            ([3.0, math.nan, 2.0], (3, 2, math.nan)),
+            ([3.0, math.nan, math.nan], (math.nan, 3, math.nan)),
+            ([], (math.nan,) * 3),
+        ],
+    )
+    def test_half_lives_that_were_not_reached_are_later_than_all_others(self, halves, ends):
+        found = half_life.with_range("half", np.array(halves))
+        assert list(found) == ["half", "half_low", "half_high"]
+        assert tuple(found.values()) == pytest.approx(ends, nan_ok=True)
