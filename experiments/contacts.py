@@ -58,11 +58,12 @@ import pandas as pd
 from scipy import stats
 
 import md
-from experiments.core import Axis, Settings, main, save_table, values
+from experiments.core import Axis, Settings, main, values
 from experiments.core.settings import UsageError
 from experiments.core.terminal import FEW_COUNTS
+from experiments.prediction.flocks import cells
 from experiments.results.answers import Answer, headline, listed, percent, rounded, rows_of
-from experiments.results.charts import DOTS, LINES, Chart, Points, Scale
+from experiments.results.charts import DOTS, LINES, Chart, Points, Scale, Table
 from md.backend import Backend
 from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
@@ -89,8 +90,7 @@ CASES = {  # the columns that identify a row of the summary
 }
 _LEAST = {"contacts": 100, "boxes": 2, "cells": 64}
 _PER_DISC = [*KINDS, "requests", "contacts", "own"]
-_OF_CELLS = ["cells_per_particle", "empty_share", "grid_bytes", "tree_bytes", "most_in_a_cell"]
-_OF_CELLS += ["reads_per_particle", "slots_apart_median", "slots_apart_90"]
+_NEEDS = {"contacts": "plain", "boxes": "wrong_boxes", "cells": "grid_bytes"}  # a column of its rows
 
 
 @dataclass(frozen=True)
@@ -184,11 +184,9 @@ def contacts_of(sim: md.Simulation) -> AccessStream:
         sim: of discs in an open box, with a `Reflexive` search that moves them to the order of the leaves.
             The traversal also reads leaves that do not touch; these are left out.
     """
-    stream, n = sim.accesses(), len(sim)
-    reader = np.repeat(np.arange(n), np.diff(stream.offsets))
-    if stream.readers is not None:
-        reader = np.asarray(stream.readers)[reader]
-    pos = sim.state.pos
+    stream, n, pos = sim.accesses(), len(sim), sim.state.pos
+    reader = np.arange(n) if stream.readers is None else np.asarray(stream.readers)
+    reader = np.repeat(reader, np.diff(stream.offsets))
     touches = np.linalg.norm(pos[reader] - pos[stream.reads], axis=1) < 1.0  # d
     partners = np.bincount(reader[touches], minlength=n)
     return AccessStream(np.concatenate([[0], np.cumsum(partners)]), stream.reads[touches])
@@ -277,23 +275,21 @@ class Boxes:
         tree, inner = self.tree, 2 * (self._n - 1)
         tree.nodes[:inner:2], tree.nodes[1:inner:2] = -FAR, FAR
         self._backend.fill(self._visits, 0)
-        stopped = self._leaves
         if start == "blocks":
-            stopped = self._stopped
             spheres = self._pos, self._radius, np.float32(1), tree.keys.order
             links = tree.ropes, tree.other_end, tree.parent, self._visits
-            kernels = self._backend.kernels(KERNELS)
-            sizes = self._n, self._backend.workers, 1
-            kernels.fit_parts(*sizes, *spheres, *links, self._grid.record, tree.nodes, stopped)
+            out = self._grid.record, tree.nodes, self._stopped
+            self._backend.kernels(KERNELS).fit_parts(
+                self._n, self._backend.workers, 1, *spheres, *links, *out
+            )
+        stopped = self._stopped if start == "blocks" else self._leaves
         kernels = self._backend.kernels(KERNELS, constants=None if fence else {"NO_FENCE": 1})
-        above = tree.ropes, tree.parent, self._visits
-        kernels.fit_spanning(self._n, self._pos, stopped, *above, tree.nodes)
+        kernels.fit_spanning(self._n, self._pos, stopped, tree.ropes, tree.parent, self._visits, tree.nodes)
 
     def wrong(self) -> np.ndarray:
         """Return the inner nodes with a wrong box, in ascending order."""
-        inner = 2 * (self._n - 1)
-        differ = self.tree.nodes[:inner, : self._dim] != self._right
-        of_node = differ.reshape(self._n - 1, 2 * self._dim).any(axis=1)
+        differ = self.tree.nodes[: 2 * (self._n - 1), : self._dim] != self._right
+        of_node = differ.reshape(self._n - 1, -1).any(axis=1)
         return np.flatnonzero(self._backend.download(of_node)) if bool(of_node.any()) else np.empty(0, int)
 
     def races(self, wrong: np.ndarray) -> int:
@@ -330,7 +326,9 @@ def _cells(case: Config) -> Iterator[dict]:
     sim = md.Simulation(state, md.scenes.SHARED_LAW, search=Coherent(case.order), backend=backend)
     stream = sim.accesses()
     grid = CellGrid(state.box, md.scenes.SHARED_LAW.cutoff, np.dtype(np.float32), backend)
-    held = in_cells(state, grid)
+    held = np.unique(cells(state, np.array(grid.shape)), axis=0, return_counts=True)[1]
+    tree = Tree(case.n, grid, backend)
+    of_tree = tree.nodes, tree.ropes, tree.parent, tree.other_end, tree.keys.keys, tree.keys.order
     readers = np.arange(case.n) if stream.readers is None else np.asarray(stream.readers)
     apart = np.abs(np.repeat(readers, np.diff(stream.offsets)) - stream.reads)
     median, most = np.percentile(apart, [50, 90]) if len(apart) else (np.nan, np.nan)
@@ -338,7 +336,7 @@ def _cells(case: Config) -> Iterator[dict]:
         "cells_per_particle": grid.size / case.n,
         "empty_share": 1 - len(held) / grid.size,
         "grid_bytes": START_BYTES * (grid.size + 1) / case.n,
-        "tree_bytes": tree_bytes(case.n, grid, backend) / case.n,
+        "tree_bytes": sum(array.nbytes for array in of_tree) / case.n,  # of a traversal or a build
         "most_in_a_cell": int(held.max()),
         "reads_per_particle": len(stream.reads) / case.n,
         "slots_apart_median": median,
@@ -352,56 +350,39 @@ def _gas(n: int, filling_fraction: float, seed: int, backend: str) -> md.State:
     return md.scenes.granular_gas(filling_fraction, box, seed=seed, backend=backend)
 
 
-def in_cells(state: md.State, grid: CellGrid) -> np.ndarray:
-    """Count the particles in each cell that holds some."""
-    shape = np.array(grid.shape)
-    cells = (state.pos / np.array(state.box.lengths) * shape).astype(np.int64)
-    numbers = np.ravel_multi_index(tuple(np.clip(cells, 0, shape - 1).T), grid.shape)
-    return np.unique(numbers, return_counts=True)[1]
-
-
-def tree_bytes(n: int, grid: CellGrid, backend: Backend) -> int:
-    """Return the bytes of the arrays of a tree over n particles that a traversal or a build needs."""
-    tree = Tree(n, grid, backend)
-    arrays = tree.nodes, tree.ropes, tree.parent, tree.other_end, tree.keys.keys, tree.keys.order
-    return sum(array.nbytes for array in arrays)
-
-
-def array_of(table: pd.DataFrame) -> str:
-    """Return the array of a table of `measure`, a key of `CASES`."""
-    return "boxes" if "wrong_boxes" in table else "cells" if "grid_bytes" in table else "contacts"
-
-
-def _rows(array: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Callable[..., pd.DataFrame]:
-    """Return a function of a table that changes its rows of the largest n, or takes none of another array."""
-    return lambda table: change(headline(table, "n")) if array_of(table) == array else table.iloc[:0]
-
-
 def _lines_of(names: dict[str, str], case: list[str]) -> Callable[[pd.DataFrame], pd.DataFrame]:
-    """Return a function that puts the columns `names` below each other, named in the column `line`."""
-    return lambda rows: rows.rename(columns=names).melt([*case, "n", "repeat"], list(names.values()), "line")
+    """Return a function that puts columns below each other, named in the column `line`.
+
+    Args:
+        names: column -> its name there.
+        case: columns that identify a row.
+    """
+
+    def lines(table: pd.DataFrame) -> pd.DataFrame:
+        rows = headline(table, "n", *({"order"} & {*table}))
+        return rows.rename(columns=names).melt([*case, "n", "repeat"], list(names.values()), "line")
+
+    return lines
 
 
 _MEMORY = {"grid_bytes": "the table of a grid", "tree_bytes": "a tree"}
 _LISTS = {"reads_per_particle": "partners read", "most_in_a_cell": "most in a cell"}
-_of_memory_and_lists = _lines_of(_MEMORY | _LISTS, ["filling_fraction"])
 
 
 def _of_scenes(table: pd.DataFrame) -> pd.DataFrame:
     """Count the wrong trees of each scene."""
-    rows = table.assign(wrong=table["wrong_boxes"] > 0, trees=1)
-    found = (
-        rows.groupby([*CASES["boxes"], "repeat", "scene"], sort=False)[["wrong", "trees"]].sum().reset_index()
-    )
-    found["build"] = "from " + found["start"] + ", " + found["fence"] + " fence"
-    return found.assign(repeat=found.groupby(CASES["boxes"]).cumcount())
+    rows = headline(table, "n").assign(wrong=table["wrong_boxes"] > 0, trees=1)
+    found = rows.groupby([*CASES["boxes"], "repeat", "scene"], sort=False)[["wrong", "trees"]].sum()
+    found = found.reset_index()
+    build = "from " + found["start"] + ", " + found["fence"] + " fence"
+    return found.assign(build=build, repeat=found.groupby(CASES["boxes"]).cumcount())
 
 
 def _intervals(rows: pd.DataFrame) -> str:
     """Describe the trees of a figure, and the shares of wrong trees that agree with those of all scenes."""
     counts = rows.groupby("build", sort=False)[["wrong", "trees"]].sum().drop_duplicates()
     shares = [f"{wrong:,} of {trees:,} ({_agreeing(wrong, trees)})" for wrong, trees in counts.to_numpy()]
-    sizes = f"{rows['n'].iloc[0]:,} boxes in {rows['dim'].iloc[0]}D; a gas: a scene of random spheres"
+    sizes = f"{rows['n'].iloc[0]:,} boxes of random spheres in {rows['dim'].iloc[0]}D"
     return f"{sizes}\nwrong trees, 95 % interval: {listed(shares)}"
 
 
@@ -415,6 +396,10 @@ def _agreeing(wrong: int, trees: int) -> str:
     return " to ".join(map(percent, interval(wrong, trees)))
 
 
+def _array_of(table: pd.DataFrame) -> str:
+    return next(array for array, column in _NEEDS.items() if column in table)
+
+
 def summary(table: pd.DataFrame) -> pd.DataFrame:
     """Summarise the rows of each case of an array.
 
@@ -423,18 +408,18 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
         room. Of boxes: trees, those with a wrong box and the 95 % interval of their share, boxes, wrong boxes
         and races. Of cells: the median over repeats of each count.
     """
-    array = array_of(table)
+    array = _array_of(table)
     case = CASES[array]
     if array == "cells":
-        return table.groupby(case, sort=False)[_OF_CELLS].median().reset_index()
+        of_cells = [*table.loc[:, "cells_per_particle":"slots_apart_90"]]
+        return table.groupby(case, sort=False)[of_cells].median().reset_index()
     if array == "boxes":
         counts = ["trees", "wrong_trees", "boxes", "wrong_boxes", "races"]
         trials = table.assign(trees=1, wrong_trees=table["wrong_boxes"] > 0)
         found = trials.groupby(case, sort=False)[counts].sum().reset_index()
-        ends = list(zip(*map(interval, found["wrong_trees"], found["trees"]), strict=True))
-        for place, name in enumerate(("share_low", "share_high")):
-            found.insert(len(case) + 2 + place, name, ends[place])
-        return found
+        ends = np.array([*map(interval, found["wrong_trees"], found["trees"])]).T
+        found = found.assign(share_low=ends[0], share_high=ends[1])
+        return found[[*case, *counts[:2], "share_low", "share_high", *counts[2:]]]
     table = table.assign(**{name: table[name] / table["n"] for name in _PER_DISC})
     rows = table.groupby(case, sort=False)[[*_PER_DISC, "most_partners"]].median()
     rows = rows.rename(columns={name: f"{name}_per_disc" for name in _PER_DISC})
@@ -451,21 +436,21 @@ VIEWS = (
         "At step {step} of {n} discs along {curve}, {of_worst} additions a disc are {value} at least",
         LINES, Points("value / n"), Scale("step of the flow", "step"),
         Scale("additions to partners per disc", ends=(0, None)), "line", "atomic additions", panels="curve",
-        heading="leaves along {curve}", prepare=_rows("contacts", _lines_of(KINDS, ["curve", "step"])),
+        heading="leaves along {curve}", prepare=_lines_of(KINDS, ["curve", "step"]), needs="plain",
     ),
     Chart(
         "lists",
         "Of {n} discs along {curve}, a share of {value} to {of_worst} has more than {room} partners",
         LINES, Points("overflow_share", "overflow_share > 0"), Scale("room of a list (partners)", "room"),
         Scale("share of discs with more", log=10), "step", "step",
-        prepare=_rows("contacts", lambda rows: headline(rows, "curve")),
+        prepare=lambda table: headline(table, "n", "curve"), needs="room",
     ),
     Chart(
         "fence",
         "A share of up to {of_worst} of the trees has a wrong box",
-        DOTS, Points("wrong / trees"), Scale("", "build"),
+        DOTS, Points("wrong / trees", repeated="scenes"), Scale("", "build"),
         Scale("share of wrong trees in a scene", ends=(-0.03, 1.03)), files=("dim",), note=_intervals,
-        prepare=_rows("boxes", _of_scenes),
+        prepare=_of_scenes, needs="wrong_boxes",
     ),
     Chart(
         "grid_limits",
@@ -473,7 +458,7 @@ VIEWS = (
         LINES, (Points("value", f"line in {[*_MEMORY.values()]}", values=Scale("bytes per particle", log=10)),
                 Points("value", f"line in {[*_LISTS.values()]} and value > 0")),
         _FILLING, Scale("particles", log=10), "line", note="{n} particles",
-        prepare=_rows("cells", lambda rows: _of_memory_and_lists(headline(rows, "order"))),
+        prepare=_lines_of(_MEMORY | _LISTS, ["filling_fraction"]), needs="grid_bytes",
     ),
     Chart(
         "grid_distances",
@@ -482,62 +467,63 @@ VIEWS = (
         LINES, (Points("slots_apart_median", values=Scale("particles between, median", log=10)),
                 Points("slots_apart_90")),
         _FILLING, Scale("particles between, 90th percentile", log=10), "ordering", "order of the cells",
-        note="{n} particles", prepare=_rows("cells", lambda rows: rows.rename(columns={"order": "ordering"})),
+        note="{n} particles", needs="grid_bytes",
+        prepare=lambda table: headline(table, "n").rename(columns={"order": "ordering"}),
     ),
-    lambda table, out: save_table(summary(table), out, "summary"),
+    Table("summary", summary),
 )  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:
     """Say what limits the array of a table."""
     answers = {"contacts": _of_contacts, "boxes": _of_boxes, "cells": _of_cells}
-    return answers[array_of(table)](headline(summary(table), "n"))
+    return answers[_array_of(table)](headline(summary(table), "n"))
 
 
 def _of_contacts(found: pd.DataFrame) -> Answer:
     """Say which share of the atomic additions aggregation leaves, and which room is enough for all lists."""
     found = headline(found, "curve")
-    cells = {
+    shown = {
         "contacts a disc": lambda row: rounded(row["contacts_per_disc"]),
         "additions left": lambda row: percent(row["aggregated_over_plain"]),
         "least possible": lambda row: percent(row["least_over_plain"]),
     }
-    row: dict[Any, Any] = headline(found, "step").iloc[0].to_dict()
-    rooms = {name.rpartition("_")[2]: row[name] for name in row if name.startswith("overflow_share_")}
-    enough = next((room for room, share in rooms.items() if share == 0), None)
-    lists = f"no list overflows from room {enough} on" if enough else "lists overflow at every room"
+    row = headline(found, "step").iloc[0]
+    enough = next((room for room in row.filter(like="overflow_share_").index if row[room] == 0), "")
+    lists = f"no list overflows from room {enough.rpartition('_')[2]} on" if enough else ""
     sentence = (
         f"At step {row['step']} of {row['n']:,} discs along {row['curve']}, aggregation leaves "
         f"{percent(row['aggregated_over_plain'])} of {rounded(row['plain_per_disc'])} atomic additions a "
-        f"disc, where {percent(row['least_over_plain'])} is the least in a warp; {lists}."
+        f"disc, where {percent(row['least_over_plain'])} is the least in a warp; "
+        f"{lists or 'lists overflow at every room'}."
     )
-    return Answer(rows_of(found, CASES["contacts"], cells), sentence)
+    return Answer(rows_of(found, CASES["contacts"], shown), sentence)
 
 
 def _of_boxes(found: pd.DataFrame) -> Answer:
     """Say in which share of the trees a box was wrong, without the fence and with it."""
     every = headline(found, "dim")
-    cells = {
+    shown = {
         "wrong trees": lambda row: f"{row['wrong_trees']:,} of {row['trees']:,}",
         "95 % interval": lambda row: _agreeing(row["wrong_trees"], row["trees"]),
         "races": lambda row: row["races"],
     }
     found = headline(every, "start")
     parts = [
-        f"{row['fence']} the fence {cells['wrong trees'](row)} trees have a wrong box "
-        f"({cells['95 % interval'](row)})"
+        f"{row['fence']} the fence {row['wrong_trees']:,} of {row['trees']:,} trees have a wrong box "
+        f"({_agreeing(row['wrong_trees'], row['trees'])})"
         for row in found.to_dict("records")
     ]
-    n, dim, start = (found[name].iloc[0] for name in ("n", "dim", "start"))
+    n, dim, start = found[["n", "dim", "start"]].iloc[0]
     sentence = f"At {n:,} boxes in {dim}D from {start}, {', '.join(parts)}."
-    return Answer(rows_of(every, CASES["boxes"], cells, most=4), sentence)
+    return Answer(rows_of(every, CASES["boxes"], shown, most=4), sentence)
 
 
 def _of_cells(found: pd.DataFrame) -> Answer:
     """Say where a grid takes more memory than a tree, how long its lists are, and how far neighbours lie."""
     found = found.sort_values("filling_fraction", kind="stable")
     one = headline(found, "order")
-    cells = {
+    shown = {
         "bytes a particle": lambda row: rounded(row["grid_bytes"]),
         "of a tree": lambda row: rounded(row["tree_bytes"]),
         "most in a cell": lambda row: f"{row['most_in_a_cell']:.0f}",
@@ -553,7 +539,7 @@ def _of_cells(found: pd.DataFrame) -> Answer:
         f"{percent(sparse['filling_fraction'])}); at {percent(dense['filling_fraction'])} a cell holds up to "
         f"{dense['most_in_a_cell']:.0f}, and one in ten partners is farther in memory than {far}."
     )
-    return Answer(rows_of(one, ["filling_fraction"], cells), sentence)
+    return Answer(rows_of(one, ["filling_fraction"], shown), sentence)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from experiments import contacts
 from experiments.core.command_line import parsed
 from experiments.core.old_names import arguments_now
 from md.backend.kernels.source import assemble
-from md.particles.cell_grid import CellGrid
 from md.search import Reflexive
 from sfc.cache import AccessStream
 from tests.experiments.runs import one, run
@@ -198,13 +197,6 @@ def test_cells_and_reads_are_those_of_a_count_by_hand():
     assert row["most_in_a_cell"] == held.max()
     assert row["empty_share"] == pytest.approx(1 - len(held) / cells**3)
     assert row["grid_bytes"] == pytest.approx(4 * (cells**3 + 1) / 1000)
-
-
-def test_particles_in_two_cells_are_counted():
-    box = md.Box((4.0, 4.0, 4.0))
-    pos = np.array([[0.5, 0.5, 0.5], [0.6, 0.5, 0.5], [3.5, 3.5, 3.5]])
-    grid = CellGrid(box, 1.0, np.dtype(np.float32), md.backend.get("cpu"))
-    assert contacts.in_cells(md.State(pos, np.zeros_like(pos), box), grid).tolist() == [2, 1]
 
 
 @pytest.mark.parametrize(

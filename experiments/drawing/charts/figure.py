@@ -441,5 +441,10 @@ def _about(points: Points, found: pd.DataFrame, rows: pd.DataFrame) -> str:
     if points.form == MEAN:
         return f"mean over {over}, and twice its standard error"
     several = int(found["runs"].max())
-    names = {"gases": "one gas", "runs": "one run, no verdict", "repeats": "one repeat"}
+    names = {
+        "gases": "one gas",
+        "scenes": "one scene",
+        "runs": "one run, no verdict",
+        "repeats": "one repeat",
+    }
     return f"median and range over {several} {over}" if several > 1 else names.get(over, f"one of {over}")
