@@ -19,7 +19,7 @@ unordered memory, rows and Hilbert's curve, for a CPU's cache of 33125 particles
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -29,7 +29,7 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, Settings, figures, main, save_table, style, values
+from experiments.core import Axis, Settings, figures, main, style, values
 from experiments.core.settings import UsageError
 from experiments.core.terminal import SMALL_SYSTEM
 from experiments.drawing.systems import draw_system
@@ -37,7 +37,18 @@ from experiments.prediction.cache_models import MODELS, check_models, predicted
 from experiments.prediction.systems import GASES, GEOMETRIES, UNORDERED, own_side
 from experiments.results.answers import Answer, grid, headline, listed, percent, rounded, spread
 from experiments.results.baselines import SHUFFLED
-from experiments.results.charts import DOTS, FILLED, LINES, ORDERS, Chart, Points, Scale, estimates
+from experiments.results.charts import (
+    DOTS,
+    FILLED,
+    LINES,
+    ORDERS,
+    Chart,
+    Points,
+    Scale,
+    Table,
+    View,
+    estimates,
+)
 
 CACHE = 320  # particles: the cache of [thesis], used in figures over other axes
 CURVE = "hilbert"
@@ -45,8 +56,7 @@ NEAR = 1.5  # most misses over those of Hilbert's curve in the figure of that ra
 LEAST_FILLING = 0.05  # in figures over the filling fraction
 SYSTEM, TILES = "system", "tiles"
 THESIS = ("squares", "cuboids", "cubes")  # geometries of [thesis]
-_OWN = ["geometry", "search", "nx", "ny", "nz", "particles", "filling_fraction", "ordering", "model"]
-_OWN += ["cache_particles"]
+_OWN = ["geometry", "search", "nx", "ny", "nz", "filling_fraction", "ordering", "model", "cache_particles"]
 MAP_OF = ["filling_fraction", "ordering", "cache_particles"]
 SHAPES = {name: geometry.shape for name, geometry in GEOMETRIES.items()}
 
@@ -89,14 +99,13 @@ class Config(Settings):
 
     def __post_init__(self):
         super().__post_init__()
-        known = {
-            "geometry": tuple(GEOMETRIES),
+        self.check_known({
+            "geometry": GEOMETRIES,
             "ordering": (*UNORDERED, *sorted({*sfc.orderings(2), *sfc.orderings(3)})),
-            "search": tuple(name for name in md.search.SEARCHES if name != "naive"),
+            "search": [name for name in md.search.SEARCHES if name != "naive"],
             "gas": GASES,
             "average": (SYSTEM, TILES),
-        }
-        self.check_known(known)
+        })  # fmt: skip
         check_models(self.model, self.cache)
         self.check_least({"size": 2, "height": 2, "tiles": 1})
         self.check("miss_cost", above=0)
@@ -108,7 +117,7 @@ class Config(Settings):
                 self.check_memory(f"--size {size} of {kind}", particles, "particles")
         if self.average == TILES:
             for name, allowed in {"geometry": "squares", "search": "linked", "model": "block"}.items():
-                if set(values(getattr(self, name))) != {allowed}:
+                if {*values(getattr(self, name))} != {allowed}:
                     given = " ".join(values(getattr(self, name)))
                     raise UsageError(f"--{name} {given} beside --average tiles; allowed: {allowed}")
             most = min(values(self.size), default=self.tiles)
@@ -125,29 +134,27 @@ MINUTES = 1.5  # CPU time of 92 of 147 cases, extrapolated
 def measure(case: Config) -> Iterator[dict]:
     """Yield a row for each model and capacity, or for each capacity and tile."""
     geometry = GEOMETRIES[case.geometry]
-    if case.ordering not in (*UNORDERED, *sfc.orderings(geometry.ordered)):
-        return
     kind: Any = md.search.SEARCHES[case.search]
-    if kind.capabilities.moves_particles and case.ordering not in (
-        *UNORDERED,
-        *kind.cell_orders(geometry.ordered),
-    ):
+    known = {*sfc.orderings(geometry.ordered)}
+    if kind.capabilities.moves_particles:
+        known &= {*kind.cell_orders(geometry.ordered)}
+    if case.ordering not in (*UNORDERED, *known):
         return
     side = own_side(case.ordering, case.size, geometry.ordered)
     state = _gas(geometry.shape, side, case.height, case.filling_fraction, case.gas, case.seed, case.backend)
     seen = geometry.seen(geometry.in_order(state, case.ordering, case.seed))
-    stream = _search(case, seen).accesses()
+    search: Any = case.search
+    if kind.capabilities.moves_particles:
+        # sorted by the search's own cells, which are wider than a box if lists have a skin
+        search = kind() if case.ordering in UNORDERED else kind(case.ordering)
+    sim = md.Simulation(seen, md.scenes.SHARED_LAW, search=search, backend=case.backend)
+    stream = sim.accesses()
     nx, ny, nz = (*map(int, state.box.lengths), 1)[:3]
-    common = {
-        "nx": nx,
-        "ny": ny,
-        "nz": nz,
-        "particles": len(state),
-        "reads_per_particle": len(stream.reads) / len(state),
-    }
-    tiled = _tiles(case, seen, stream) if case.average == TILES else None
-    for row in tiled or predicted(stream, case.model, case.cache, case.miss_cost):
-        yield common | row
+    common: dict[str, Any] = {"nx": nx, "ny": ny, "nz": nz, "particles": len(state)}
+    hits = predicted(stream, case.model, case.cache, case.miss_cost)
+    of_reads = {"reads_per_particle": len(stream.reads) / len(state)}
+    for row in _tiles(case, seen, stream) if case.average == TILES else hits:
+        yield common | of_reads | row
 
 
 def _tiles(case: Config, state: md.State, stream: sfc.cache.AccessStream) -> Iterator[dict]:
@@ -176,28 +183,15 @@ def _gas(
     return GEOMETRIES[shape].gas(side, height, filling_fraction, gas, 1.0, seed, backend)
 
 
-def _search(case: Config, state: md.State) -> md.Simulation:
-    search = case.search
-    kind: Any = md.search.SEARCHES[search]
-    if kind.capabilities.moves_particles:
-        # sorted by the search's own cells, which are wider than a box if lists have a skin
-        search = kind() if case.ordering in UNORDERED else kind(case.ordering)
-    return md.Simulation(state, md.scenes.SHARED_LAW, search=search, backend=case.backend)
-
-
-def _nearest(wanted: float) -> Callable[[pd.Series], float]:
+def _nearest(wanted: float) -> Callable[[pd.Series], Any]:
     """Return a function that gives the value of a column nearest to a number, by their ratio."""
-
-    def nearest(column: pd.Series) -> float:
-        found = np.sort(column.unique())
-        return found[np.abs(np.log(found / wanted)).argmin()]
-
-    return nearest
+    return lambda column: min(sorted(column.unique()), key=lambda value: abs(np.log(value / wanted)))
 
 
 # What figures over other axes show: of each geometry and search, the value of a column.
-SHOWN: dict[str, Any] = {"size": "max", "model": "first", "cache_particles": _nearest(CACHE)}
-SHOWN |= {"filling_fraction": _nearest(0.2)}
+SHOWN: dict[str, Any] = {
+    "size": "max", "model": "first", "cache_particles": _nearest(CACHE), "filling_fraction": _nearest(0.2)
+}  # fmt: skip
 
 
 def _at(rows: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
@@ -220,6 +214,11 @@ def _sentence(rows: pd.DataFrame) -> str:
     )
 
 
+def _shares_gas(table: pd.DataFrame) -> pd.Series:
+    """Mark the rows of geometries that share their gas with another one in the table."""
+    return table.groupby(table["geometry"].map(SHAPES))["geometry"].transform("nunique") > 1
+
+
 def _rows(*columns: str, over: str = "", least: float = 0) -> Callable[[pd.DataFrame], pd.DataFrame]:
     """Return a function that selects the rows of a chart, and adds their misses.
 
@@ -229,17 +228,13 @@ def _rows(*columns: str, over: str = "", least: float = 0) -> Callable[[pd.DataF
     """
 
     def rows(table: pd.DataFrame) -> pd.DataFrame:
-        if "tile_x" in table:
-            return table.iloc[:0]
-        table = table[table.groupby(table["geometry"].map(SHAPES))["geometry"].transform("nunique") == 1]
-        table = _at(table, columns)
+        table = _at(table[~_shares_gas(table)], columns)
         if over and table[over].nunique() < 3:
-            return table.iloc[:0]
+            return table[:0]
         dense = table[table["filling_fraction"] >= least]
-        note = (
-            f"; below {percent(least)} see the table: repeats differ" if 0 < len(dense) < len(table) else ""
-        )
-        return _with_misses(dense if len(dense) else table).assign(left_out=note)
+        is_cut = 0 < len(dense) < len(table)
+        note = f"; below {percent(least)} see the table: repeats differ" if is_cut else ""
+        return _with_misses(dense if is_cut else table).assign(left_out=note)
 
     return rows
 
@@ -260,22 +255,19 @@ def _with_misses(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _of_few(table: pd.DataFrame) -> pd.DataFrame:
     """Select the rows of fewer than three fillings, or of two sizes, which are too few for lines."""
-    rows = _rows("cache_particles", "model")(table)
-    if len(rows) and rows["filling_fraction"].nunique() > 2:
-        rows = _rows("cache_particles", "model", "filling_fraction")(table)
-        return rows if rows["size"].nunique() == 2 else rows[:0]
-    return rows
+    columns = ["cache_particles", "model"]
+    if table["filling_fraction"].nunique() < 3:
+        return _rows(*columns)(table)
+    rows = _rows(*columns, "filling_fraction")(table)
+    return rows if rows["size"].nunique() == 2 else rows[:0]
 
 
 def _same_gas(table: pd.DataFrame) -> pd.DataFrame:
     """Select the rows of geometries that share their gas, at their largest size; add misses per particle."""
-    if "tile_x" in table:
-        return table.iloc[:0].assign(shape="")
-    shapes = table["geometry"].map(SHAPES)
-    rows = table.assign(shape=shapes)[table.groupby(shapes)["geometry"].transform("nunique") > 1]
+    misses = table["reads_per_particle"] * (1 - table["hit_ratio"])
+    rows = table.assign(shape=table["geometry"].map(SHAPES), misses_per_particle=misses)[_shares_gas(table)]
     rows = rows[rows["size"] == rows.groupby("shape")["size"].transform("max")]
-    rows = rows[rows["search"] == rows.groupby("shape")["search"].transform("first")]
-    return rows.assign(misses_per_particle=rows["reads_per_particle"] * (1 - rows["hit_ratio"]))
+    return rows[rows["search"] == rows.groupby("shape")["search"].transform("first")]
 
 
 def _compared(table: pd.DataFrame) -> pd.DataFrame:
@@ -285,14 +277,12 @@ def _compared(table: pd.DataFrame) -> pd.DataFrame:
         return rows
     shown = rows.groupby(["shape", "model"])["cache_particles"].transform(SHOWN["cache_particles"])
     rows = rows[rows["cache_particles"] == shown]
-    where = {name: " in the plane" if kind.ordered == 2 else " in space" for name, kind in GEOMETRIES.items()}
-    read = {
-        name: ", columns read" if kind.read < kind.dim else ", boxes read"
-        for name, kind in GEOMETRIES.items()
-    }
-    order = rows["ordering"] + rows["geometry"].map(where).where(~rows["ordering"].isin(UNORDERED), "")
+    kinds = rows["geometry"].map(GEOMETRIES)
+    where = kinds.map(lambda kind: " in the plane" if kind.ordered == 2 else " in space")
+    read = kinds.map(lambda kind: ", columns read" if kind.read < kind.dim else ", boxes read")
+    order = rows["ordering"] + where.where(~rows["ordering"].isin(UNORDERED), "") + read
     models = rows["model"].str.replace("_", "-") + rows["cache_particles"].map(", {:,} particles".format)
-    return rows.assign(order=order + rows["geometry"].map(read), cache=models)
+    return rows.assign(order=order, cache=models)
 
 
 def _box(rows: pd.DataFrame) -> str:
@@ -301,22 +291,24 @@ def _box(rows: pd.DataFrame) -> str:
     )
 
 
-def _tables(table: pd.DataFrame, out: Path) -> None:
-    """Write the summary, and the misses of geometries that share their gas."""
+def _misses(shape: str, table: pd.DataFrame) -> pd.DataFrame:
+    """Summarise the misses of geometries that share the gas of a shape."""
     if "tile_x" in table:
-        keys, columns, table = MAP_OF, ["hit_ratio"], mean_hits(table)
-    else:
-        for shape, rows in _same_gas(table).groupby("shape", sort=False):
-            of = ["model", "cache_particles", "filling_fraction", "geometry", "ordering"]
-            save_table(_spreads(rows, of, ["misses_per_particle"]), out, f"misses_{shape}")
-        keys, columns = [name for name in _OWN if name != "particles"], ["hit_ratio", "speed_up"]
-        table = table.drop_duplicates([*_OWN, "repeat"])  # two sizes may give a curve the same grid
-    save_table(_spreads(table, keys, columns), out, "summary")
+        return table[:0]
+    rows, of = _same_gas(table), ["model", "cache_particles", "filling_fraction", "geometry", "ordering"]
+    return _spreads(rows[rows["shape"] == shape], of, "misses_per_particle")
 
 
-def _spreads(table: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataFrame:
+def _summary(table: pd.DataFrame) -> pd.DataFrame:
+    if "tile_x" in table:
+        return _spreads(mean_hits(table), MAP_OF, "hit_ratio")
+    # two sizes may give a curve the same grid
+    return _spreads(table.drop_duplicates([*_OWN, "particles", "repeat"]), _OWN, "hit_ratio", "speed_up")
+
+
+def _spreads(table: pd.DataFrame, keys: list[str], *columns: str) -> pd.DataFrame:
     """Return median, least and most of columns."""
-    found = table.groupby(keys, sort=False)[columns].agg(["median", "min", "max"])
+    found = table.groupby(keys, sort=False)[[*columns]].agg(["median", "min", "max"])
     return found.set_axis(["_".join(column) for column in found.columns], axis=1).reset_index()
 
 
@@ -333,7 +325,7 @@ def mean_hits(table: pd.DataFrame) -> pd.DataFrame:
 
 def _maps(table: pd.DataFrame, out: Path) -> None:
     """Draw the maps of figure 5.13 of [thesis], with a row of panels for each capacity."""
-    first = table[table["repeat"] == 0] if "tile_x" in table else table.iloc[:0]
+    first = table[table["repeat"] == 0] if "tile_x" in table else table[:0]
     for phi, rows in first.groupby("filling_fraction", sort=False):
         means = mean_hits(rows).set_index(["cache_particles", "ordering"])["hit_ratio"]
         capacities, names = rows["cache_particles"].unique(), rows["ordering"].unique()
@@ -370,16 +362,15 @@ def _systems(table: pd.DataFrame, out: Path) -> None:
     style.save(figure, out, "systems")
 
 
-_MISSES, _SHARES = (
-    "predicted misses, share of the reads",
-    Scale("predicted misses, share of the reads", log=10),
-)
+_MISSES = "predicted misses, share of the reads"
+_SHARES = Scale(_MISSES, log=10)
 _SHARE = " a share of {value} of the reads misses in {best} order, {of_worst} in {worst} order"
 _SPEED_UP = Scale("speed-up of the reads over no hits", log=10)
 _CACHE = "model {model}, cache of {cache_particles} particles"
 _FILLING, _SIDE = Scale("filling fraction", "filling_fraction"), Scale("boxes a side", "nx", log=2)
-_OF: dict[str, Any] = {"series": "ordering", "title_of_series": "memory order", "files": ("search",)}
-VIEWS = (
+_OF: dict[str, Any] = {"files": ("search",), "needs": "speed_up"}
+_ORDERS: dict[str, Any] = {"series": "ordering", "title_of_series": "memory order", **_OF}
+VIEWS: tuple[View, ...] = (
     Chart(
         "filling_{geometry}",
         f"At {FILLED}{_SHARE}",
@@ -388,43 +379,45 @@ VIEWS = (
                 Points("speed_up", values=_SPEED_UP)),
         _FILLING, _SHARES, note="{geometry} of about {size} boxes a side, " + _CACHE + "{left_out}",
         prepare=_rows("cache_particles", "size", "model", over="filling_fraction", least=LEAST_FILLING),
-        **_OF,
+        **_ORDERS,
     ),
     Chart(
         "size_{geometry}", "",
         LINES, Points("misses"), _SIDE, Scale(_MISSES, ends=(0, None)), gaps=False, note=_sentence,
-        prepare=_rows("cache_particles", "model", "filling_fraction", over="size"), **_OF,
+        prepare=_rows("cache_particles", "model", "filling_fraction", over="size"), **_ORDERS,
     ),
     Chart(
         f"size_{{geometry}}_{CURVE}",
         f"With {{nx}} boxes a side a share of {{value}} of the reads misses along {CURVE} if {{best}} is "
         "filled, {of_worst} if {worst} is",
         LINES, Points("misses", f"ordering == '{CURVE}'"), _SIDE, Scale(_MISSES, ends=(0, None)),
-        "filling_fraction", "filled", files=("search",), note="{geometry}, " + _CACHE + "{left_out}",
-        prepare=_rows("cache_particles", "model", over="size", least=LEAST_FILLING),
+        "filling_fraction", "filled", note="{geometry}, " + _CACHE + "{left_out}",
+        prepare=_rows("cache_particles", "model", over="size", least=LEAST_FILLING), **_OF,
     ),
     Chart(
         "orders_{geometry}",
         f"With about {{size}} boxes a side, {FILLED},{_SHARE}",
         DOTS, (Points("misses"), Points("speed_up", values=_SPEED_UP)), ORDERS, _SHARES, "size",
-        "boxes a side", panels="filling_fraction", heading=FILLED, files=("search",),
-        note="{geometry}, " + _CACHE, prepare=_of_few,
+        "boxes a side", panels="filling_fraction", heading=FILLED,
+        note="{geometry}, " + _CACHE, prepare=_of_few, **_OF,
     ),
     Chart(
         "cache_{geometry}", "",
         LINES, Points("misses"), Scale("capacity (particles)", "cache_particles", log=10), _SHARES,
         panels="model", varying=("cache_particles",), words={"set_associative": "set-associative"},
-        note=_sentence, prepare=_rows("filling_fraction", "size"), **_OF,
+        note=_sentence, prepare=_rows("filling_fraction", "size"), **_ORDERS,
     ),
     Chart(
         "misses_{shape}",
         f"At {FILLED} a particle has {{value}} misses at best ({{best}}), {{of_worst}} at worst",
         LINES, Points("misses_per_particle"), _FILLING, Scale("predicted misses per particle", log=10),
         "order", "memory order, and what is read", panels="cache", note=_box, prepare=_compared,
+        needs="speed_up",
     ),
     _systems,
     _maps,
-    _tables,
+    *(Table(f"misses_{shape}", partial(_misses, shape)) for shape in THESIS),
+    Table("summary", _summary),
 )  # fmt: skip
 
 
