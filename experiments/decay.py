@@ -43,6 +43,7 @@ import md
 import sfc
 from experiments.core import Axis, Settings, main, values
 from experiments.core.old_names import experiment_now
+from experiments.core.plan import plan_lines
 from experiments.core.record import read_provenance
 from experiments.core.rerun import read_table_now
 from experiments.core.settings import Scene, UsageError, flag_of
@@ -93,7 +94,10 @@ QUICK = {
     "steps": 400,
     "observations": 12,
 }
-MINUTES = 3.5  # CPU time of 3 of 18 gases, times the particles of the others
+MINUTES = {
+    GAS: 3.5,  # CPU time of 3 of 18 gases, times the particles of the others
+    FLOCK: 75,  # CPU time of one run of an eighth of the particles, extrapolated
+}
 
 
 @dataclass(frozen=True)
@@ -227,6 +231,11 @@ class Config(Settings):
                 "allowed: capacities below --predicted-n"
             )
         self.check_particles(2 * len(self.system) * len(self.search) + 2)
+
+
+def plan(config: Config) -> str:
+    """Say what settings measure, and how long the defaults of their scene take."""
+    return " ".join(plan_lines(config, MINUTES[config.scene]))
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[Any]:
@@ -431,4 +440,4 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FEW_PARTICLES, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FEW_PARTICLES, plan=plan)

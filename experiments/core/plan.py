@@ -7,7 +7,6 @@ without either it is said that its length is not known.
 
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from experiments.core.settings import Settings, cases
@@ -22,7 +21,7 @@ def plan_lines(config: Settings, minutes: float | None, plan: Plan | None = None
 
     Args:
         config: settings of the run.
-        minutes: that the defaults take on the machine of `BASIS`; None if it is not known.
+        minutes: that the defaults of the scene take on the machine of `BASIS`; None if it is not known.
         plan: sentences about any settings; None for the number of cases and the time of the defaults.
     """
     if plan is not None:
@@ -31,7 +30,8 @@ def plan_lines(config: Settings, minutes: float | None, plan: Plan | None = None
     if minutes is None:
         return [f"{count}; how long they take was not measured; the progress shows the time left"]
     try:
-        default = replace(type(config)(), backend=config.backend, seed=config.seed)
+        common: dict[str, Any] = {"backend": config.backend, "seed": config.seed}
+        default = type(config)(**{**config.of_scene.defaults, **common})
     except ValueError:  # this machine has not the memory for the defaults
         return [f"{count}; how long they take is known for the defaults only"]
     takes = f"{duration(60 * minutes)} on {BASIS}"

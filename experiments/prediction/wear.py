@@ -40,18 +40,16 @@ def measured_curves(table: pd.DataFrame) -> pd.DataFrame:
         A curve for each run; for each round if there is one run.
     """
     ages = gains.with_rounds(table[table["what"] == "age"], [*CASE, "age"])
-    repeat = "run" if ages["run"].nunique() > 1 else "round"
-    found = ages.groupby([*CASE, repeat, "age"], sort=False)["time_ms"].median().rename("cost").reset_index()
-    shuffled = table[table["what"] == "shuffled"]
+    repeat, over = ("run", "runs") if ages["run"].nunique() > 1 else ("round", "rounds of one run")
+    keys, shuffled = [*CASE, repeat], table[table["what"] == "shuffled"]
+    found = ages.groupby([*keys, "age"], sort=False)["time_ms"].median().rename("cost").reset_index()
+    found["cost_shuffled"] = np.nan
     if len(shuffled):
-        times = shuffled.groupby([*CASE, repeat])["time_ms"].median().rename("cost_shuffled").reset_index()
-        found = found.merge(times, on=[*CASE, repeat], how="left")
-    else:
-        found["cost_shuffled"] = np.nan
-    over = "runs" if repeat == "run" else "rounds of one run"
-    found["repeat"] = [f"{repeat} {number}" for number in found[repeat]]
+        times = shuffled.groupby(keys)["time_ms"].median().rename("cost_shuffled")
+        found = found.drop(columns="cost_shuffled").join(times, on=keys)
     none = {"model": None, "cache_particles": np.nan, "contact_over_free": np.nan}
-    found = found.drop(columns=repeat).assign(what="measured", spread_over=over, **none)
+    numbers = repeat + " " + found[repeat].astype(str)
+    found = found.drop(columns=repeat).assign(repeat=numbers, what="measured", spread_over=over, **none)
     return found.sort_values([*CASE, "repeat", "age"], ignore_index=True)
 
 
@@ -87,26 +85,19 @@ def half_lost(curve: pd.DataFrame, oldest: float, to_shuffled: bool) -> float:
         oldest: largest age in steps that counts.
         to_shuffled: whether the full loss is that to shuffled memory; else that to the oldest age.
     """
-    age, lost = _lost(curve, oldest, to_shuffled)
-    return crossing(age, 1 - lost)
-
-
-def loss_at(curve: pd.DataFrame, age: float) -> float:
-    """Return the loss of a curve at an age: its cost there less that of the fresh order."""
-    cost = np.interp(age, curve["age"], curve["cost"], right=np.nan)
-    return float(cost - curve["cost"].min())
-
-
-def _lost(curve: pd.DataFrame, oldest: float, to_shuffled: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return ages from the fresh order on, and the part of the full loss at each."""
     age, cost = curve["age"].to_numpy(float), curve["cost"].to_numpy(float)
     if oldest < age[-1]:
         last = np.interp(oldest, age, cost)
         age, cost = np.append(age[age < oldest], oldest), np.append(cost[age < oldest], last)
     fresh = cost.argmin()
     full = (curve["cost_shuffled"].iloc[0] if to_shuffled else cost[-1]) - cost[fresh]
-    lost = (cost[fresh:] - cost[fresh]) / full if full > 0 else np.full(len(cost) - fresh, np.nan)
-    return age[fresh:], lost
+    return crossing(age[fresh:], 1 - (cost[fresh:] - cost[fresh]) / full) if full > 0 else math.nan
+
+
+def loss_at(curve: pd.DataFrame, age: float) -> float:
+    """Return the loss of a curve at an age: its cost there less that of the fresh order."""
+    cost = np.interp(age, curve["age"], curve["cost"], right=np.nan)
+    return float(cost - curve["cost"].min())
 
 
 def compare(curves: pd.DataFrame) -> pd.DataFrame:
@@ -131,71 +122,65 @@ def compare(curves: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for key, own in measured.groupby(CASE, sort=False):
         case: dict[str, Any] = dict(zip(map(str, CASE), key, strict=True))
-        wear, half, (oldest, to_shuffled, resolved) = _wear(own, case["speed"])
-        like = guesses[
-            (guesses["filling_fraction"] == case["filling_fraction"])
-            & (guesses["ordering"] == case["ordering"])
-        ]
+        span = own["age"].max(), bool(own["cost_shuffled"].notna().all())
+        found, is_resolved = _measured(own, case["speed"], *span)
+        same = ["filling_fraction", "ordering"]
+        like = guesses[(guesses[same] == [case[name] for name in same]).all(axis=1)]
         if like.empty:
-            rows.append(case | wear)
+            rows.append(case | found)
             continue
         speeds = like["speed"].unique()
         nearest = speeds[np.abs(np.log(speeds / case["speed"])).argmin()]
         for name, guess in like[like["speed"] == nearest].groupby(PREDICTION, sort=False):
-            found = _decay(guess, case["speed"], oldest, to_shuffled, resolved)
-            ratio = half / found["half_decay_steps"]
-            rows.append(
-                case
-                | wear
-                | dict(zip(PREDICTION, name, strict=True))
-                | found
-                | {"half_wear_over_half_decay": ratio}
-            )
+            beside = dict(zip(PREDICTION, name, strict=True))
+            beside |= _predicted(guess, case["speed"], *span, is_resolved)
+            ratio = found["half_wear_steps"] / beside["half_decay_steps"]
+            rows.append(case | found | beside | {"half_wear_over_half_decay": ratio})
     return pd.DataFrame(rows)
 
 
-def _wear(own: pd.DataFrame, speed: float) -> tuple[dict, float, tuple[float, bool, bool]]:
-    """Return the measured columns of a case, its half-life, and the span, kind and visibility of its loss."""
+def _measured(own: pd.DataFrame, speed: float, oldest: float, to_shuffled: bool) -> tuple[dict, bool]:
+    """Return the measured columns of a case, and whether its loss is more than noise."""
     repeats = [curve for _, curve in own.groupby("repeat")]
-    oldest, to_shuffled = own["age"].max(), bool(own["cost_shuffled"].notna().all())
     fresh = np.median([curve["cost"].min() for curve in repeats])
-    full = np.median(
-        [
-            curve["cost_shuffled"].iloc[0] - curve["cost"].min() if to_shuffled else loss_at(curve, oldest)
-            for curve in repeats
-        ]
-    )
-    resolved = bool(full >= LEAST_LOSS * fresh)
-    halves = np.array([half_lost(curve, oldest, to_shuffled) for curve in repeats])
-    halves = halves if resolved else np.full(len(halves), np.nan)
-    spread = _spread("half_wear", halves, speed)
-    columns = {
+    full = np.median([
+        curve["cost_shuffled"].iloc[0] - curve["cost"].min() if to_shuffled else loss_at(curve, oldest)
+        for curve in repeats
+    ])  # fmt: skip
+    is_resolved = bool(full >= LEAST_LOSS * fresh)
+    return {
         "repeats": len(repeats),
         "spread_over": own["spread_over"].iloc[0],
         "oldest_age": oldest,
         "full_loss": "to shuffled memory" if to_shuffled else f"to the age of {oldest:g} steps",
         "time_ms_fresh": fresh,
         "full_loss_over_fresh": full / fresh,
-    } | spread
-    return columns, spread["half_wear_steps"], (oldest, to_shuffled, resolved)
+        **_halves("half_wear", repeats, speed, oldest, to_shuffled, is_resolved),
+    }, is_resolved
 
 
-def _decay(guess: pd.DataFrame, speed: float, oldest: float, to_shuffled: bool, resolved: bool) -> dict:
+def _predicted(
+    guess: pd.DataFrame, speed: float, oldest: float, to_shuffled: bool, is_resolved: bool
+) -> dict[str, Any]:
     """Return the predicted columns of a case, for a span of measured ages."""
-    scale = guess["speed"].iloc[0] / speed
+    scale, contact = guess["speed"].iloc[0] / speed, guess["contact_over_free"].iloc[0]
     gases = [curve.assign(age=curve["age"] * scale) for _, curve in guess.groupby("repeat")]
-    halves = np.array([half_lost(gas, oldest, to_shuffled) for gas in gases])
     ends = [loss_at(gas, oldest) / (gas["cost_shuffled"].iloc[0] - gas["cost"].min()) for gas in gases]
-    contact = guess["contact_over_free"].iloc[0]
-    return (
-        {"gases": len(gases), "predicted_at_speed": guess["speed"].iloc[0]}
-        | {"contact_over_free": contact, "are_spheres_hard": bool(contact <= HARD * (1 + 1e-9))}
-        | {"predicted_lost_at_end": float(np.median(ends))}
-        | _spread("half_decay", halves if resolved else np.full(len(halves), np.nan), speed)
-    )
+    return {
+        "gases": len(gases),
+        "predicted_at_speed": guess["speed"].iloc[0],
+        "contact_over_free": contact,
+        "are_spheres_hard": bool(contact <= HARD * (1 + 1e-9)),
+        "predicted_lost_at_end": float(np.median(ends)),
+        **_halves("half_decay", gases, speed, oldest, to_shuffled, is_resolved),
+    }
 
 
-def _spread(name: str, steps: np.ndarray, speed: float) -> dict[str, float]:
+def _halves(
+    name: str, curves: list[pd.DataFrame], speed: float, oldest: float, to_shuffled: bool, is_resolved: bool
+) -> dict[str, float]:
+    """Return the half-lives of curves as columns, in steps and as a path; NaN if the loss is noise."""
+    steps = np.array([half_lost(one, oldest, to_shuffled) if is_resolved else math.nan for one in curves])
     return with_range(f"{name}_steps", steps) | with_range(f"{name}_path_d", steps * speed)
 
 
@@ -213,32 +198,30 @@ def at_equal_paths(curves: pd.DataFrame) -> pd.DataFrame:
     """
     same, rows = ["what", *(name for name in CASE if name != "speed"), *PREDICTION], []
     for key, every in curves.groupby(same, sort=False, dropna=False):
-        speeds = np.sort(every["speed"].unique())
-        for slow, fast in pairwise(speeds):
-            one, other = (every[every["speed"] == speed] for speed in (slow, fast))
-            path = min(slow * one["age"].max(), fast * other["age"].max())
-            pairs = [
-                (
-                    loss_at(one[one["repeat"] == k], path / slow),
-                    loss_at(other[other["repeat"] == k], path / fast),
-                )
-                for k in sorted(set(one["repeat"]) & set(other["repeat"]))
-            ]
-            losses = np.array(pairs).reshape(-1, 2)
-            ratios = losses[:, 0] / np.where(losses[:, 1] > 0, losses[:, 1], np.nan)
-            rows.append(
-                dict(zip(same, key, strict=True))
-                | {"speed_slow": slow, "speed_fast": fast, "path_d": path, "repeats": len(losses)}
-                | {"loss_slow": np.median(losses[:, 0]), "loss_fast": np.median(losses[:, 1])}
-                | with_range("slow_over_fast", ratios)
-                | {"is_resolved": _is_resolved(other, float(np.median(losses[:, 1])))}
-            )
+        at_speed: dict[Any, dict[Any, pd.DataFrame]] = {
+            speed: dict(list(own.groupby("repeat"))) for speed, own in every.groupby("speed")
+        }
+        oldest = every.groupby("speed")["age"].max()
+        for slow, fast in pairwise(at_speed):
+            path = min(speed * oldest[speed] for speed in (slow, fast))
+            losses = np.array([
+                [loss_at(at_speed[speed][repeat], path / speed) for speed in (slow, fast)]
+                for repeat in sorted(at_speed[slow].keys() & at_speed[fast].keys())
+            ]).reshape(-1, 2)  # fmt: skip
+            loss_slow, loss_fast = np.median(losses, axis=0)
+            fresh = every[every["speed"] == fast].groupby("repeat")["cost"].min().median()
+            rows.append({
+                **dict(zip(same, key, strict=True)),
+                "speed_slow": slow,
+                "speed_fast": fast,
+                "path_d": path,
+                "repeats": len(losses),
+                "loss_slow": loss_slow,
+                "loss_fast": loss_fast,
+                **with_range("slow_over_fast", losses[:, 0] / np.where(losses > 0, losses, np.nan)[:, 1]),
+                "is_resolved": bool(key[0] == "predicted" or loss_fast >= LEAST_LOSS * fresh),
+            })  # fmt: skip
     return pd.DataFrame(rows)
-
-
-def _is_resolved(curves: pd.DataFrame, loss: float) -> bool:
-    fresh = curves.groupby("repeat")["cost"].min().median()
-    return bool(curves["what"].iloc[0] == "predicted" or loss >= LEAST_LOSS * fresh)
 
 
 def curves_of(table: pd.DataFrame) -> pd.DataFrame:

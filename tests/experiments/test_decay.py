@@ -254,6 +254,13 @@ def test_gases_are_of_one_precision_and_flocks_are_timed():
     assert len(more) == 2
 
 
+def test_the_time_of_a_scene_is_that_of_its_own_defaults():
+    assert decay.plan(decay.Config(backend="cpu")).startswith("18 cases: about 3.5 minutes")
+    flock = decay.Config.SCENES["flock"].defaults | {"backend": "cpu"}
+    assert decay.plan(decay.Config(**flock)).startswith("3 cases: about 75 minutes")
+    assert "the defaults are 3 cases: about 75 minutes" in decay.plan(decay.Config(**flock, runs=1))
+
+
 @pytest.mark.parametrize("name", ["h100_flock", "h100_gas", "h200"])
 def test_a_run_of_the_former_flock_decay_has_its_settings_under_their_present_names(name):
     kept = KEPT.parent / "flock_decay" / name
