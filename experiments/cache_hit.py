@@ -329,15 +329,15 @@ def _maps(table: pd.DataFrame, out: Path) -> None:
     for phi, rows in first.groupby("filling_fraction", sort=False):
         means = mean_hits(rows).set_index(["cache_particles", "ordering"])["hit_ratio"]
         capacities, names = rows["cache_particles"].unique(), rows["ordering"].unique()
-        shape = len(capacities), len(names)
         size = (2.5 * len(names) + 0.9, 2.5 * len(capacities) + 0.6)
-        figure, panels = plt.subplots(*shape, figsize=size, squeeze=False)
+        figure, panels = plt.subplots(len(capacities), len(names), figsize=size, squeeze=False)
         for panel, at in zip(panels.flat, itertools.product(capacities, names), strict=True):
             part = rows[(rows["cache_particles"] == at[0]) & (rows["ordering"] == at[1])]
             picture = part.pivot(index="tile_y", columns="tile_x", values="hit_ratio")
-            look: dict[str, Any] = {"origin": "lower", "cmap": "Blues", "interpolation": "nearest"}
-            look["extent"] = (0, part["nx"].iloc[0]) * 2
-            image = panel.imshow(picture.to_numpy(), vmin=0, vmax=1, **look)
+            image = panel.imshow(
+                picture.to_numpy(), "Blues", vmin=0, vmax=1, origin="lower", interpolation="nearest",
+                extent=(0, part["nx"].iloc[0]) * 2,
+            )  # fmt: skip
             panel.set_title(f"{at[1]}, cache {at[0]}: {means[at]:.0%}", fontsize=8)
             panel.set(xlabel="x (d)", ylabel="y (d)")
             panel.tick_params(labelsize=7)
@@ -436,10 +436,9 @@ def answer(table: pd.DataFrame) -> Answer:
     keys = "ordering", "filling_fraction"
     found = rows.groupby([*keys])["hit_ratio"].agg(list).reindex(named, level="ordering").reset_index()
     shares = {name: spread(own, percent) for name, own in at["hit_ratio"]}
-    parts = [
-        f"{shares[name]} {'in shuffled memory' if name == SHUFFLED else f'along {name}'}" for name in named
-    ]
-    first, served = rows.iloc[0], listed(parts or ["none of a curve"])
+    words = {name: f"along {name}" for name in named} | {SHUFFLED: "in shuffled memory"}
+    first = rows.iloc[0]
+    served = listed([f"{shares[name]} {words[name]}" for name in named] or ["none of a curve"])
     sentence = (
         f"Of the reads at {percent(phi)} filled, a cache of {first['cache_particles']:,} particles should "
         f"serve {served} ({first['model']} model, {first['geometry']} of {first['size']} boxes a side)"

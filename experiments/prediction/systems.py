@@ -32,7 +32,6 @@ class Geometry:
     """Kind of system.
 
     Attributes:
-        name: in columns and flags.
         dim: of the gas.
         ordered: axes along which the boxes are ordered.
         densest: largest filling fraction of volume at which a granular gas can be made.
@@ -40,21 +39,14 @@ class Geometry:
         shape: name of the geometry with the same gas that [thesis] has.
     """
 
-    name: str
     dim: int
     ordered: int
     densest: float
     read: int
     shape: str
 
-    def box(self, side: int, height: int) -> md.Box:
-        """Create the box of `side` boxes a side; `height` is used for cuboids."""
-        if self.dim == 2:
-            return md.Box((side, side))
-        return md.Box((side, side, self._upright(side, height)))
-
     def _upright(self, side: int, height: int) -> int:
-        """Return the number of boxes of 1 d in a column."""
+        """Return the number of boxes of 1 d in a column, of `side` boxes a side; `height` is of cuboids."""
         return {"squares": 1, "cuboids": height, "cubes": side}[self.shape]
 
     def own_fraction(self, filling_fraction: float) -> float:
@@ -89,19 +81,14 @@ class Geometry:
         Raises:
             ValueError: a filling fraction that cannot be packed.
         """
-        box = self.box(side, height)
-        volume = box.volume  # in 2D the boxes are 1 d high
+        box = md.Box((side, side, self._upright(side, height))[: self.dim])  # in 2D the boxes are 1 d high
         if kind == "ideal":
             generator = np.random.default_rng(seed)
-            n = max(1, round(filling_fraction * volume / sphere_volume(3)))
+            n = max(1, round(filling_fraction * box.volume / sphere_volume(3)))
             pos = box.wrap(generator.random((n, self.dim)) * box.lengths)
             return md.State(pos, md.scenes.maxwell_velocities(n, self.dim, temperature, generator), box)
         own = self.own_fraction(filling_fraction)
         return md.scenes.granular_gas(own, box, temperature, seed, "shuffled", backend=backend)
-
-    def boxes(self, state: md.State) -> tuple[int, ...]:
-        """Return the number of boxes of 1 d along each ordered axis."""
-        return tuple(int(length) for length in state.box.lengths[: self.ordered])
 
     def in_order(self, state: md.State, order: str, seed: int) -> md.State:
         """Sort the particles by an ordering of their boxes, or leave them shuffled.
@@ -118,15 +105,11 @@ class Geometry:
             return state
         if order == "lattice":
             return state.by_id()
-        shape = self.boxes(state)
+        shape = tuple(int(length) for length in state.box.lengths[: self.ordered])
+        cells = np.minimum(state.pos[:, : self.ordered].astype(np.int64), np.array(shape) - 1)
         options = {"seed": seed} if order == "random" else {}
-        ranks = sfc.covering(order, shape, **options).rank(self.cells(state))
+        ranks = sfc.covering(order, shape, **options).rank(cells)
         return state.take(np.argsort(ranks, kind="stable"))
-
-    def cells(self, state: md.State) -> np.ndarray:
-        """Return the box of each particle: (n, ordered) int64."""
-        cells = state.pos[:, : self.ordered].astype(np.int64)
-        return np.minimum(cells, np.array(self.boxes(state)) - 1)
 
     def seen(self, state: md.State) -> md.State:
         """Return the state that the search uses: where it reads columns, the projection on their plane."""
@@ -136,16 +119,15 @@ class Geometry:
         return md.State(state.pos[:, : self.read], state.vel[:, : self.read], flat, state.id)
 
 
-_ALL = (
-    Geometry("squares", dim=2, ordered=2, densest=0.8 * 2 / 3, read=2, shape="squares"),
-    Geometry("cuboids", dim=3, ordered=2, densest=0.6, read=2, shape="cuboids"),
-    Geometry("cubes", dim=3, ordered=3, densest=0.6, read=3, shape="cubes"),
-    Geometry("cuboids_boxes", dim=3, ordered=2, densest=0.6, read=3, shape="cuboids"),
-    Geometry("cuboids_space", dim=3, ordered=3, densest=0.6, read=3, shape="cuboids"),
-    Geometry("cubes_columns", dim=3, ordered=2, densest=0.6, read=2, shape="cubes"),
-    Geometry("cubes_boxes", dim=3, ordered=2, densest=0.6, read=3, shape="cubes"),
-)
-GEOMETRIES = {geometry.name: geometry for geometry in _ALL}
+GEOMETRIES = {  # by their names in columns and flags
+    "squares": Geometry(dim=2, ordered=2, densest=0.8 * 2 / 3, read=2, shape="squares"),
+    "cuboids": Geometry(dim=3, ordered=2, densest=0.6, read=2, shape="cuboids"),
+    "cubes": Geometry(dim=3, ordered=3, densest=0.6, read=3, shape="cubes"),
+    "cuboids_boxes": Geometry(dim=3, ordered=2, densest=0.6, read=3, shape="cuboids"),
+    "cuboids_space": Geometry(dim=3, ordered=3, densest=0.6, read=3, shape="cuboids"),
+    "cubes_columns": Geometry(dim=3, ordered=2, densest=0.6, read=2, shape="cubes"),
+    "cubes_boxes": Geometry(dim=3, ordered=2, densest=0.6, read=3, shape="cubes"),
+}
 
 
 def own_side(order: str, side: int, dim: int) -> int:
