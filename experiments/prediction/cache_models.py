@@ -29,29 +29,27 @@ def predicted(
         capacities: in particles, at least 1.
         miss_cost: time of a miss in units of a hit's.
     """
+    in_lines = [capacity for capacity in capacities if capacity % _SET == 0]
     distances = cache.lru(stream) if "lru" in models else None
-    loads: np.ndarray | None = None
+    loads = _loads(stream) if "set_associative" in models and in_lines else np.empty(0, np.int64)
     for model in models:
-        for capacity in capacities:
+        for capacity in in_lines if model == "set_associative" else capacities:
             if model == "block":
                 found = cache.block(stream, capacity)
-            elif model == "lru":
-                assert distances is not None
+            elif distances is not None and model == "lru":
                 found = distances.hits(capacity)
-            elif capacity % _SET:
-                continue
             else:
-                if loads is None:
-                    readers = np.asarray(stream.readers)
-                    n = int(max(stream.reads.max(initial=0), readers.max(initial=0))) + 1
-                    loads = cache.addresses(stream, "aos4", 3, BYTES // 4, n)
                 found = cache.set_associative(loads, capacity * BYTES, LINE, WAYS)
-            yield {
-                "model": model,
-                "cache_particles": capacity,
-                "hit_ratio": found.ratio,
-                "speed_up": found.speed_up(miss_cost) if found.reads else np.nan,
-            }
+            speed_up = found.speed_up(miss_cost) if found.reads else np.nan
+            row = {"model": model, "cache_particles": capacity}
+            yield row | {"hit_ratio": found.ratio, "speed_up": speed_up}
+
+
+def _loads(stream: cache.AccessStream) -> np.ndarray:
+    """Return the addresses of the reads, of rows of four numbers."""
+    readers = np.asarray(stream.readers)
+    n = int(max(stream.reads.max(initial=0), readers.max(initial=0))) + 1
+    return cache.addresses(stream, "aos4", 3, BYTES // 4, n)
 
 
 def check_models(models: Sequence[str], capacities: Sequence[int]) -> None:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from experiments import decay, interval
+from experiments.core import main
 from experiments.core.command_line import parsed
 from experiments.core.old_names import arguments_now
 from experiments.core.record import read_provenance
@@ -252,6 +253,14 @@ def test_gases_are_of_one_precision_and_flocks_are_timed():
     first, *more = cases(decay.Config(**decay.Config.SCENES["flock"].defaults))
     assert first.place.keys() == {"case", "run", "n", "rules", "ordering", "precision"}
     assert len(more) == 2
+
+
+def test_a_flock_is_timed_by_one_process_alone(tmp_path, capsys):
+    flags = f"--scene flock --executor processes --backend cpu --results {tmp_path}"
+    with pytest.raises(SystemExit):
+        main(decay.Config, decay.measure, decay.VIEWS, decay.QUICK, flags.split())
+    assert "measures times" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_time_of_a_scene_is_that_of_its_own_defaults():
