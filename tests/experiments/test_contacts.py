@@ -1,5 +1,8 @@
 """experiments.contacts: additions, lists, races and cells against counts by hand and the search itself."""
 
+from pathlib import Path
+
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +11,8 @@ import md
 from experiments import contacts
 from experiments.core.command_line import parsed
 from experiments.core.old_names import arguments_now
+from experiments.drawing import style
+from experiments.drawing.charts import draw
 from md.backend.kernels.source import assemble
 from md.search import Reflexive
 from sfc.cache import AccessStream
@@ -243,3 +248,18 @@ def test_a_former_command_has_its_former_sizes():
 def test_what_cannot_be_counted_is_refused(fields, message):
     with pytest.raises(ValueError, match=message):
         contacts.Config(**fields)
+
+
+def test_races_are_counted_over_scenes(tmp_path, monkeypatch):
+    titles = []
+
+    def keep(figure, out, name, rows):
+        titles.append(figure.get_suptitle())
+        plt.close(figure)
+
+    monkeypatch.setattr(style, "save", keep)
+    kept = Path(__file__).parents[2] / "results" / "reference" / "fence" / "cpu" / "table.parquet"
+    draw(contacts.VIEWS, pd.read_parquet(kept).assign(array="boxes"), tmp_path)
+    (title,) = titles
+    assert title.endswith("median and range over 2 scenes")
+    assert (tmp_path / "summary.csv").is_file()
