@@ -259,7 +259,7 @@ def test_races_are_counted_over_scenes(tmp_path, monkeypatch):
 
     monkeypatch.setattr(style, "save", keep)
     kept = Path(__file__).parents[2] / "results" / "reference" / "fence" / "cpu" / "table.parquet"
-    draw(contacts.VIEWS, pd.read_parquet(kept).assign(array="boxes"), tmp_path)
+    draw(contacts.VIEWS, pd.read_parquet(kept), tmp_path)
     (title,) = titles
     assert title.endswith("median and range over 2 scenes")
     assert (tmp_path / "summary.csv").is_file()
