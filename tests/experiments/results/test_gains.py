@@ -359,3 +359,20 @@ def test_rounds_without_a_baseline_of_their_run_count_for_nothing():
     assert found["gain"] == pytest.approx(np.sqrt(3 * 2))  # medians of 2 and 4, and of 2
     found = gains.gains(rows({"shuffled": [[4.0]], "row": [[2.0], [1.0]]}), BY, "ordering", "shuffled")
     assert found.loc[0, ["runs", "gain_median_of_rounds"]].tolist() == [1, 2]
+
+
+def test_runs_without_a_common_round_count_for_nothing():
+    table = rows({"shuffled": [[4.0], [4.0]], "row": [[2.0], [1.0]]})
+    table.loc[(table["ordering"] == "row") & (table["run"] == 1), "round"] = 5
+    found = gains.gains(table, BY, "ordering", "shuffled")
+    assert found.loc[0, ["runs", "gain_median_of_rounds"]].tolist() == [1, 2]
+
+
+def test_a_gain_of_sums_sums_the_samples_of_a_round():
+    table = rows({"shuffled": [[8.0, 1.0, 0.0]], "row": [[1.0, 1.0, 1.0]]}).assign(round=0)
+    where, over = "ordering == 'row'", "ordering == 'shuffled'"
+    found = {
+        name: gains.estimates(table, "time_ms", name, where, over)[0][1].value
+        for name in ("gain of sums", "gain")
+    }
+    assert found == {"gain of sums": 3, "gain": 1}

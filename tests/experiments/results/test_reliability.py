@@ -181,3 +181,8 @@ def test_nothing_of_an_empty_table():
 def test_a_run_of_before_rounds_is_told():
     old = times([37.0]).drop(columns="round").assign(phases_over_step=2.0)
     assert footer(warned(old)) == "Warning: measured before samples were taken in rounds of random order"
+
+
+def test_warnings_stand_in_the_order_of_the_checks_and_others_after_them():
+    texts = pd.Series([f"b; {PHASES}", f"{TICKS}; {PHASES}", "", "a"])
+    assert warnings_in(texts) == (TICKS, PHASES, "a", "b")
