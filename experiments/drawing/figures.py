@@ -1,4 +1,4 @@
-"""Parts that figures share: panels, lines with intervals, rows of dots, bars, bands of ranges, legends, axes.
+"""Parts that figures share: lines with intervals, rows of dots, bars, legends, logarithmic axes.
 
 The colours of bars are those of Okabe and Ito (2008); a hatch tells them apart without colour.
 """
@@ -17,13 +17,7 @@ from experiments.results import gains
 from experiments.results.tables import table_of
 from sfc import checks
 
-LOOK = (
-    "hue",
-    "hue_order",
-    "palette",
-    "markers",
-    "dashes",
-)  # keys of a look, which sets the lines of names apart
+LOOK = ("hue", "hue_order", "palette", "markers", "dashes")  # keys of a look, which sets lines apart
 _ASIDE = 0.008  # of the axis: how far apart the points of two names stand
 _HELD = 2.5  # largest factor between centres and the ends of intervals within the frame
 _BEYOND = 1.6  # factor between centres and the frame that wider intervals leave
@@ -49,30 +43,6 @@ _SHARE: dict[str, Any] = {"fontsize": 7, "bbox": _PLATE}
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-
-def panels_in_a_row(
-    titles: Sequence[str], width: float, height: float = 3.3, margin: float = 1.4, **options: Any
-) -> tuple[Figure, list[Axes]]:
-    """Make a figure with a panel for each title, side by side.
-
-    Args:
-        titles: of the panels.
-        width: of a panel, in inches.
-        height: of the figure, in inches.
-        margin: width of the figure besides its panels, in inches.
-        options: of `plt.subplots`, such as `sharey`.
-
-    Returns:
-        The figure, and the panels from left to right.
-    """
-    import matplotlib.pyplot as plt  # here, as in style
-
-    size = (width * len(titles) + margin, height)
-    figure, (panels,) = plt.subplots(1, len(titles), figsize=size, squeeze=False, **options)
-    for panel, title in zip(panels, titles, strict=True):
-        panel.set_title(title, fontsize=9)
-    return figure, list(panels)
 
 
 def titled(figure: Figure, title: str, out: Path, name: str, rows: pd.DataFrame | None = None) -> None:
@@ -106,31 +76,6 @@ def file_name(stem: str, table: pd.DataFrame, columns: Sequence[str], key: Seque
     return "_".join([stem, *values])
 
 
-def median_lines(panel: Axes, rows: pd.DataFrame, x: str, y: str, look: dict, gaps: bool = False) -> None:
-    """Draw a line for each name: the median over rows of the same x, with a band of their range.
-
-    Args:
-        panel: where.
-        rows: columns x, y, and the one that `look` names. Rows without a number are left out.
-        x: column of the horizontal axis.
-        y: column of the vertical axis.
-        look: of `style.lines` and its like.
-        gaps: whether a line is broken where it lacks an x that another line has.
-    """
-    rows = rows.dropna(subset=[x, y])
-    every = np.sort(rows[x].unique())
-    for name in look["hue_order"]:
-        own = rows[rows[look["hue"]] == name]
-        if own.empty:
-            continue
-        found = own.groupby(x)[y].agg(["median", "min", "max"])
-        found = found.reindex(every) if gaps else found
-        panel.plot(found.index, found["median"], label=name, **line_options(look, name))
-        if (found["max"] > found["min"]).any():
-            band: dict[str, Any] = {"color": look["palette"][name], "alpha": 0.18, "linewidth": 0}
-            panel.fill_between(found.index, found["min"], found["max"], **band)
-
-
 def line_options(look: dict, name: str) -> dict[str, Any]:
     """Return the options of matplotlib for the line of a name, with markers.
 
@@ -150,12 +95,6 @@ def line_options(look: dict, name: str) -> dict[str, Any]:
     }
 
 
-def size_axis(panel: Axes, label: str) -> None:
-    """Make the horizontal axis one of sizes: logarithmic, of powers of two."""
-    panel.set_xscale("log", base=2)
-    panel.set_xlabel(label)
-
-
 def error_bars(ends: pd.DataFrame) -> np.ndarray:
     """Return the lengths of error bars, (2, rows): from the centre down to `low`, and up to `high`.
 
@@ -165,15 +104,7 @@ def error_bars(ends: pd.DataFrame) -> np.ndarray:
     return np.clip([ends["centre"] - ends["low"], ends["high"] - ends["centre"]], 0, None)
 
 
-def lines(
-    panel: Axes,
-    summary: pd.DataFrame,
-    x: str,
-    value: str,
-    look: dict,
-    scale: pd.Series | float = 1.0,
-    log: bool = False,
-) -> None:
+def lines(panel: Axes, summary: pd.DataFrame, x: str, value: str, look: dict, log: bool = False) -> None:
     """Draw a line for each name, with the interval over runs (or the range of one run's rounds) as bars.
 
     Args:
@@ -182,7 +113,6 @@ def lines(
         x: column of the horizontal axis.
         value: the averaged column.
         look: of `style.lines` and its like: hue, hue_order, palette, markers.
-        scale: factor of the values, for each row or for all.
         log: whether the horizontal axis is logarithmic. Points of different names are drawn a little apart,
             so that their bars can be distinguished. A line is broken where it lacks an x that another has.
 
@@ -194,15 +124,13 @@ def lines(
     if missing:
         raise ValueError(f"look has no {', '.join(missing)}; allowed: a dict of style.lines, with {LOOK}")
     table_of("summary", summary, [x, look["hue"]])
-    ends = gains.bounds(summary, value).mul(scale, axis=0)
+    ends = gains.bounds(summary, value)
     every = np.sort(summary[x].unique())
     for place, name in enumerate(look["hue_order"]):
         rows = summary[summary[look["hue"]] == name].sort_values(x)
         if rows.empty:
             continue
-        at = (
-            ends.loc[rows.index].set_axis(rows[x]).reindex(every)
-        )  # breaks the line where nothing was measured
+        at = ends.loc[rows.index].set_axis(rows[x]).reindex(every)  # the line breaks at an x without a row
         aside = _ASIDE * (place - (len(look["hue_order"]) - 1) / 2)
         panel.errorbar(
             every * (1 + 2 * aside) if log else every + aside * every.max(),
@@ -269,23 +197,19 @@ def legend_outside(panel: Axes, title: str | None, panels: Iterable[Axes] = ()) 
         title: of the legend.
         panels: panels of the names, each listed once; empty for this panel alone.
     """
-    look: dict[str, Any] = {"title": title, "fontsize": 7, "bbox_to_anchor": (1.02, 1), "loc": "upper left"}
     found: dict[str, Any] = {}
     for one in tuple(panels) or (panel,):
         for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
-    panel.legend(found.values(), found.keys(), **look)
+    panel.legend(
+        found.values(), found.keys(), title=title, fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left"
+    )
 
 
 def whole_centres_on_log(
-    panel: Axes,
-    summary: pd.DataFrame,
-    value: str,
-    scale: pd.Series | float = 1.0,
-    others: Sequence[float] = (),
-    horizontal: bool = False,
+    panel: Axes, summary: pd.DataFrame, value: str, others: Sequence[float] = (), horizontal: bool = False
 ) -> None:
-    """Limit a logarithmic axis to all centres, and to intervals up to a factor beyond.
+    """Make an axis logarithmic, with plain numbers, over all centres and intervals up to a factor beyond.
 
     Wider intervals leave the frame.
 
@@ -293,65 +217,25 @@ def whole_centres_on_log(
         panel: where.
         summary: rows of `gains.over_runs` or `gains`, of all panels that share the axis.
         value: the averaged column.
-        scale: factor of the values, for each row or for all.
         others: other values that the axis must hold.
         horizontal: whether it is the horizontal axis.
     """
-    _log_frame(panel, gains.bounds(summary, value).mul(scale, axis=0), horizontal, others)
-    plain_log_ticks(panel, horizontal)
-
-
-def gain_axis(
-    panel: Axes, summary: pd.DataFrame, others: Sequence[float] = (), horizontal: bool = False
-) -> None:
-    """Make an axis one of gains: logarithmic, with plain numbers, over 1, the noise and all centres.
-
-    Intervals that reach beyond all centres by more than a factor leave the frame.
-
-    Args:
-        panel: where.
-        summary: rows of `gains.gains`, of all panels that share the axis.
-        others: other gains that the axis must hold.
-        horizontal: whether it is the horizontal axis.
-    """
-    floor = summary["noise_floor"].max() if "noise_floor" in summary else np.nan
-    ends = gains.bounds(summary, "gain")
-    _log_frame(panel, ends, horizontal, [1.0, floor, 1 / floor, *others])
-    plain_log_ticks(panel, horizontal)
-
-
-def _log_frame(panel: Axes, ends: pd.DataFrame, horizontal: bool, others: Sequence[float]) -> None:
-    """Limit a logarithmic axis to centres and, up to a factor beyond, to ends."""
     (panel.set_xscale if horizontal else panel.set_yscale)("log")
-    values = [one for one in (*_within(ends), *others) if np.isfinite(one)]
-    if not values:
-        return
-    low, high = min(values), max(values)
-    margin = (high / low) ** _MARGIN * 1.01
-    (panel.set_xlim if horizontal else panel.set_ylim)(low / margin, high * margin)
-
-
-def _within(ends: pd.DataFrame) -> tuple[float, float]:
-    """Return the lowest and highest end of intervals, or a factor beyond all centres if they are far."""
-    lowest, highest = ends["centre"].min(), ends["centre"].max()
-    low, high = ends["low"].min(), ends["high"].max()
+    ends = gains.bounds(summary, value)
+    lowest, highest, low, high = (
+        ends["centre"].min(),
+        ends["centre"].max(),
+        ends["low"].min(),
+        ends["high"].max(),
+    )
     low = lowest / _BEYOND if low < lowest / _HELD else low
-    return low, highest * _BEYOND if high > highest * _HELD else high
-
-
-def noise_band(panel: Axes, summary: pd.DataFrame, horizontal: bool = False) -> None:
-    """Draw a line at a gain of 1, and a band of gains that noise alone gives.
-
-    Args:
-        panel: where.
-        summary: rows of `gains.gains`.
-        horizontal: whether the horizontal axis is the one of gains.
-    """
-    (panel.axvline if horizontal else panel.axhline)(1, color="0.6", linewidth=0.8, zorder=0.5)
-    floor = summary["noise_floor"].max() if "noise_floor" in table_of("summary", summary) else np.nan
-    if np.isfinite(floor):
-        span = panel.axvspan if horizontal else panel.axhspan
-        span(1 / floor, floor, color="0.92", zorder=0, label=None)
+    high = highest * _BEYOND if high > highest * _HELD else high
+    held = [one for one in (low, high, *others) if np.isfinite(one)]
+    if held:
+        low, high = min(held), max(held)
+        margin = (high / low) ** _MARGIN * 1.01
+        (panel.set_xlim if horizontal else panel.set_ylim)(low / margin, high * margin)
+    plain_log_ticks(panel, horizontal)
 
 
 def noise_by_name(panel: Axes, summary: pd.DataFrame, names: list[str]) -> None:
@@ -363,15 +247,12 @@ def noise_by_name(panel: Axes, summary: pd.DataFrame, names: list[str]) -> None:
         names: of the rows of dots.
     """
     panel.axvline(1, color="0.6", linewidth=0.8, zorder=0.5)
-    floors = summary.groupby("name")["noise_floor"].max().dropna()
-    for name, floor in floors.items():
+    for name, floor in summary.groupby("name")["noise_floor"].max().dropna().items():
         at = names.index(str(name))
         panel.fill_betweenx([at - 0.5, at + 0.5], 1 / floor, floor, color="0.92", linewidth=0, zorder=0)
 
 
-def dots_by_name(
-    panel: Axes, rows: pd.DataFrame, names: list[str], look: dict, value: str, scale: float = 1.0
-) -> None:
+def dots_by_name(panel: Axes, rows: pd.DataFrame, names: list[str], look: dict, value: str) -> None:
     """Draw a row of dots for each name, the first at the top.
 
     Args:
@@ -380,9 +261,8 @@ def dots_by_name(
         names: of the rows of dots.
         look: of the states, as `style.lines_in_turn` returns it.
         value: column along the horizontal axis.
-        scale: factor of the values.
     """
-    ends = gains.bounds(rows, value) * scale
+    ends = gains.bounds(rows, value)
     for place, state in enumerate(look["hue_order"]):
         own = rows[rows["state"] == state]
         at = ends.loc[own.index]
@@ -410,10 +290,9 @@ def dots_by_order(
     ends = gains.bounds(rows, value)
     for place, name in enumerate(names):
         at = ends[(rows[label] == name).to_numpy()]
-        look: dict[str, Any] = {"color": style.colour(name), "marker": style.marker(name), "linestyle": ""}
         panel.errorbar(
-            at["centre"], [place] * len(at), xerr=error_bars(at), markersize=4.5, capsize=2, elinewidth=0.9,
-            **look,
+            at["centre"], [place] * len(at), xerr=error_bars(at), color=style.colour(name),
+            marker=style.marker(name), linestyle="", markersize=4.5, capsize=2, elinewidth=0.9,
         )  # fmt: skip
     rows_of_names(panel, names)
 
@@ -436,16 +315,20 @@ def stacked_bars(
             continue
         there = parts[name].notna().to_numpy() | (whole is not None)
         widths = parts[name].fillna(0).to_numpy()
-        look: dict[str, Any] = {"color": shade, "hatch": hatch, "edgecolor": "white", "label": name}
-        bars = panel.barh(at[there], widths[there], _BAR, left[there], linewidth=0.6, **look)
+        bars = panel.barh(
+            at[there], widths[there], _BAR, left[there], label=name,
+            color=shade, hatch=hatch, edgecolor="white", linewidth=0.6,
+        )  # fmt: skip
         left += widths
         if whole is not None and panel.figure.axes == [panel]:  # in a figure of several they are too narrow
             has_room = widths >= _LEAST_SHARE * whole["centre"].max()
             shares = [f"{share:.0%}" for share in widths / whole["centre"]]
             panel.bar_label(bars, np.where(has_room, shares, ""), label_type="center", **_SHARE)
     if whole is not None:
-        marks: dict[str, Any] = {"fmt": "k|", "markersize": 9, "capsize": 2, "linewidth": 1}
-        panel.errorbar(whole["centre"], at, xerr=error_bars(whole), label=label, **marks)
+        panel.errorbar(
+            whole["centre"], at, xerr=error_bars(whole), label=label, fmt="k|", markersize=9, capsize=2,
+            linewidth=1,
+        )  # fmt: skip
         panel.set_xlim(0, 1.08 * max(whole["centre"].max(), left.max()))
 
 
@@ -455,20 +338,6 @@ def rows_of_names(panel: Axes, names: Sequence[str]) -> None:
     panel.set_yticks(range(len(names)), list(names))
     panel.grid(axis="y", color="0.92", linewidth=0.6)
     panel.set_axisbelow(True)
-
-
-def plain_log_axis(panel: Axes, rows: pd.DataFrame, value: str, scale: float, label: str) -> None:
-    """Make the horizontal axis logarithmic, over all centres, with plain numbers.
-
-    Args:
-        panel: where.
-        rows: of `gains.over_runs` or `gains.gains`.
-        value: column along the axis.
-        scale: factor of the values.
-        label: of the axis.
-    """
-    whole_centres_on_log(panel, rows, value, scale, horizontal=True)
-    panel.set_xlabel(label)
 
 
 def plain_log_ticks(panel: Axes, horizontal: bool = False) -> None:

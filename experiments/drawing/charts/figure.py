@@ -386,7 +386,7 @@ def _limit(panel: Axes, chart: Chart, part: Part, found: pd.DataFrame, panels: S
         floor = _floor(found)
         drawn = [value for one in panels for line in one.lines for value in _values_of(line, across)]
         others = [axis.line or np.nan, floor, 1 / floor, *drawn]
-        figures.whole_centres_on_log(panel, found, VALUE, 1.0, others, across)
+        figures.whole_centres_on_log(panel, found, VALUE, others, across)
 
 
 def _values_of(line: Any, across: bool) -> list[float]:

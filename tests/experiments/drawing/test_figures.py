@@ -17,12 +17,14 @@ def panel():
     plt.close(figure)
 
 
-def gains(centres, low, high, floor=np.nan) -> pd.DataFrame:
-    return pd.DataFrame({"gain": centres, "gain_low": low, "gain_high": high, "noise_floor": floor})
+def gains(centres, low, high) -> pd.DataFrame:
+    return pd.DataFrame({"gain": centres, "gain_low": low, "gain_high": high}, dtype=float)
 
 
 def test_an_axis_of_gains_holds_narrow_intervals_one_and_the_noise(panel):
-    figures.gain_axis(panel, gains([2.0, 3.0], [1.9, 2.8], [2.1, 3.3], 1.1))
+    figures.whole_centres_on_log(
+        panel, gains([2.0, 3.0], [1.9, 2.8], [2.1, 3.3]), "gain", [1.0, 1.1, 1 / 1.1]
+    )
     low, high = panel.get_ylim()
     assert panel.get_yscale() == "log"
     assert 0.8 < low < 1 / 1.1
@@ -30,7 +32,7 @@ def test_an_axis_of_gains_holds_narrow_intervals_one_and_the_noise(panel):
 
 
 def test_wide_intervals_leave_the_frame(panel):
-    figures.gain_axis(panel, gains([2.0, 3.0], [1e-6, 2.8], [2.1, 1e9]))
+    figures.whole_centres_on_log(panel, gains([2.0, 3.0], [1e-6, 2.8], [2.1, 1e9]), "gain", [1.0])
     low, high = panel.get_ylim()
     assert 0.8 < low < 1
     assert 3.0 < high < 6
@@ -38,7 +40,7 @@ def test_wide_intervals_leave_the_frame(panel):
 
 @pytest.mark.parametrize("highest", [1.02, 1.3, 3, 15, 200, 30000])
 def test_ticks_of_gains_are_plain_numbers(panel, highest):
-    figures.gain_axis(panel, gains([1.0, highest], [1.0, highest], [1.0, highest]))
+    figures.whole_centres_on_log(panel, gains([1.0, highest], [1.0, highest], [1.0, highest]), "gain", [1.0])
     low, high = panel.get_ylim()
     panel.figure.canvas.draw()
     message = [
@@ -52,27 +54,27 @@ def test_ticks_of_gains_are_plain_numbers(panel, highest):
 
 
 def test_an_axis_of_gains_may_be_the_horizontal_one_and_hold_more(panel):
-    figures.gain_axis(panel, gains([2.0], [2.0], [2.0]), others=[9.0], horizontal=True)
+    figures.whole_centres_on_log(panel, gains([2.0], [2.0], [2.0]), "gain", [9.0], horizontal=True)
     assert panel.get_xscale() == "log"
     assert panel.get_xlim()[1] > 9
 
 
 def test_no_gains_have_an_axis_with_one(panel):
-    figures.gain_axis(panel, pd.DataFrame(columns=["noise_floor"], dtype=float))
+    figures.whole_centres_on_log(panel, gains([], [], []), "gain", [1.0])
     low, high = panel.get_ylim()
     assert low < 1 < high
 
 
 def test_times_on_a_logarithmic_axis(panel):
     times = pd.DataFrame({"time_ms": [1.0, 4.0], "time_ms_low": [1e-9, 3.0], "time_ms_high": [1.1, 1e9]})
-    figures.whole_centres_on_log(panel, times, "time_ms", pd.Series([10.0, 10.0]), others=(2.0,))
+    figures.whole_centres_on_log(panel, times, "time_ms", others=(0.2,))
     low, high = panel.get_ylim()
-    assert 1.5 < low < 2
-    assert 40 < high < 80
+    assert 0.15 < low < 0.2
+    assert 4 < high < 8
 
 
 def test_intervals_up_to_a_factor_of_two_and_a_half_are_in_the_frame(panel):
-    figures.gain_axis(panel, gains([2.0, 3.0], [0.81, 2.8], [2.1, 7.4]))
+    figures.whole_centres_on_log(panel, gains([2.0, 3.0], [0.81, 2.8], [2.1, 7.4]), "gain", [1.0])
     low, high = panel.get_ylim()
     assert low < 0.81
     assert 7.4 < high < 9
@@ -90,13 +92,6 @@ def test_a_legend_of_several_panels_has_each_name_once():
     plt.close(figure)
 
 
-def test_panels_in_a_row_have_their_titles_and_widths():
-    figure, panels = figures.panels_in_a_row(["a", "b"], 2.0, 3.0, 1.5, sharey=True)
-    assert [panel.get_title() for panel in panels] == ["a", "b"]
-    assert tuple(figure.get_size_inches()) == (5.5, 3.0)
-    plt.close(figure)
-
-
 def test_a_file_name_has_the_values_that_vary():
     table = pd.DataFrame({"n": [1, 1], "phi": [0.1, 0.2], "search": ["a", "b"]})
     assert figures.file_name("gain", table, ["n", "phi", "search"], (1, 0.2, "b")) == "gain_0_2_b"
@@ -108,29 +103,8 @@ def test_error_bars_reach_from_the_centre_to_the_ends_and_never_beyond():
     assert figures.error_bars(ends).tolist() == [[0.5, 0.0], [2.0, 0.0]]
 
 
-def test_a_band_of_noise_on_either_axis(panel):
-    figures.noise_band(panel, gains([2.0], [1.9], [2.1], 1.25), horizontal=True)
-    (band,) = panel.patches
-    assert band.get_extents().transformed(panel.transData.inverted()).x0 == pytest.approx(0.8)
-
-
 def looks(names: str) -> dict:
     return style.lines_in_turn(list(names), "name")
-
-
-def drawn(panel, name: str) -> np.ndarray:
-    """The points of a line, with its gaps."""
-    (line,) = [line for line in panel.get_lines() if line.get_label() == name]
-    return np.asarray(line.get_ydata(), float)
-
-
-@pytest.mark.parametrize("gaps", [True, False])
-def test_a_line_of_medians_is_broken_where_another_has_a_point(panel, gaps):
-    rows = pd.DataFrame({"x": [1, 2, 3, 1, 3, 3], "y": [1.0, 2, 3, 5, 6, 8], "name": list("aaabbb")})
-    figures.median_lines(panel, rows, "x", "y", looks("ab"), gaps=gaps)
-    assert drawn(panel, "a").tolist() == [1, 2, 3]
-    assert np.isnan(drawn(panel, "b")).any() == gaps
-    assert drawn(panel, "b")[[0, -1]].tolist() == [5, 7]
 
 
 def test_a_line_with_intervals_is_broken_where_another_has_a_point(panel):
