@@ -71,10 +71,8 @@ def path_mesh(
     checks.number("jumps", jumps, low=0)
     checks.number("longest", longest, above=0)
     step = np.diff(path, axis=0)
-    breaks = np.flatnonzero(
-        (np.count_nonzero(step, axis=1) > 1) | (np.abs(step).max(axis=1) > longest + 1e-9)
-    )
-    meshes = []
+    is_jump = (np.count_nonzero(step, axis=1) > 1) | (np.abs(step).max(axis=1) > longest + 1e-9)
+    breaks, meshes = np.flatnonzero(is_jump), []
     for first, last in zip(np.r_[0, breaks + 1], np.r_[breaks, len(path) - 1], strict=True):
         place, line = rounded(path[first : last + 1], pieces)
         meshes.append(tube(line, place + first, radius, sides, caps=pieces))
@@ -134,17 +132,15 @@ def tube(line: np.ndarray, position: np.ndarray, radius: float, sides: int, caps
     line = points_of("line", line)
     position = checks.array("position", position, "fiu", "numbers", (len(line),))
     sides, caps = checks.integer("sides", sides, 3), checks.integer("caps", caps)
-    frames = np.empty((len(line), 3, 3))
-    _transport(line, frames)
+    frames = _frames(line)
     turn = 2 * np.pi * np.arange(sides) / sides
     circle = np.cos(turn)[:, None] * frames[:, None, 1] + np.sin(turn)[:, None] * frames[:, None, 2]
-    lift = np.pi / 2 * np.arange(1, caps + 1) / (caps + 1)
-    lift = lift[:, None, None]
+    lift = (np.pi / 2 * np.arange(1, caps + 1) / (caps + 1))[:, None, None]
     back = np.cos(lift) * circle[0] - np.sin(lift) * frames[0, 0]
     front = np.cos(lift) * circle[-1] + np.sin(lift) * frames[-1, 0]
     rings = np.concatenate([back[::-1], circle, front])
-    centre = np.concatenate([np.repeat(line[:1], caps, 0), line, np.repeat(line[-1:], caps, 0)])
-    place = np.concatenate([np.repeat(position[:1], caps), position, np.repeat(position[-1:], caps)])
+    centre = np.pad(line, ((caps, caps), (0, 0)), mode="edge")
+    place = np.pad(position, caps, mode="edge")
     normals = np.vstack([rings.reshape(-1, 3), -frames[:1, 0], frames[-1:, 0]])
     centres = np.vstack([np.repeat(centre, sides, axis=0), line[:1], line[-1:]])
     position = np.concatenate([np.repeat(place, sides), position[:1], position[-1:]])
@@ -163,42 +159,30 @@ def joined(meshes: list[Mesh]) -> Mesh:
 
 def _triangles(rings: int, sides: int) -> np.ndarray:
     """Build the triangles of `rings` rings of vertices with a pole at each end, stored after the rings."""
-    a = (np.arange(rings - 1)[:, None] * sides + np.arange(sides)).ravel()
-    b = (np.arange(rings - 1)[:, None] * sides + (np.arange(sides) + 1) % sides).ravel()
-    around = np.arange(sides)
-    beside = (around + 1) % sides
-    last = (rings - 1) * sides
-    back, front = np.full(sides, rings * sides), np.full(sides, rings * sides + 1)
-    return np.vstack(
-        [
-            np.column_stack([a, b, a + sides]),
-            np.column_stack([b, b + sides, a + sides]),
-            np.column_stack([back, beside, around]),
-            np.column_stack([front, last + around, last + beside]),
-        ]
-    )
+    number = np.arange(rings * sides).reshape(rings, sides)
+    beside = np.roll(number, -1, axis=1)
+    a, b, c, d = number[:-1], beside[:-1], number[1:], beside[1:]
+    back, front = np.full((2, sides), [[rings * sides], [rings * sides + 1]])
+    corners = [(a, b, c), (b, d, c), (back, beside[0], number[0]), (front, number[-1], beside[-1])]
+    return np.vstack([np.column_stack([part.ravel() for part in three]) for three in corners])
+
+
+def _frames(line: np.ndarray) -> np.ndarray:
+    """Return tangent, normal and binormal at each point, carried along without twist: (m, 3, 3)."""
+    ends = np.pad(line, ((1, 1), (0, 0)), mode="edge")
+    tangents = ends[2:] - ends[:-2]
+    length = np.sqrt((tangents**2).sum(axis=1, keepdims=True))
+    tangents = np.divide(tangents, length, out=np.tile([1.0, 0, 0], (len(line), 1)), where=length > 0)
+    normals = np.zeros_like(tangents)
+    normals[0, 2 if abs(tangents[0, 2]) < 0.6 else 0] = 1  # any direction far from the tangent
+    _carry(tangents, normals)
+    return np.stack([tangents, normals, np.cross(tangents, normals)], axis=1)
 
 
 @kernel
-def _transport(line, frames):
-    """Fill `frames` with tangent, normal and binormal, carried along without twist."""
-    n = len(line)
-    nx, ny, nz = 0.0, 0.0, 0.0
-    for i in range(n):
-        a, b = max(i - 1, 0), min(i + 1, n - 1)
-        tx, ty, tz = line[b, 0] - line[a, 0], line[b, 1] - line[a, 1], line[b, 2] - line[a, 2]
-        length = math.sqrt(tx * tx + ty * ty + tz * tz)
-        if length > 0:
-            tx, ty, tz = tx / length, ty / length, tz / length
-        else:  # a ball
-            tx = 1.0
-        if i == 0:  # any direction far from the tangent
-            nx, ny, nz = (0.0, 0.0, 1.0) if abs(tz) < 0.6 else (1.0, 0.0, 0.0)
-        along = nx * tx + ny * ty + nz * tz
-        nx, ny, nz = nx - along * tx, ny - along * ty, nz - along * tz
-        length = math.sqrt(nx * nx + ny * ny + nz * nz)
-        nx, ny, nz = nx / length, ny / length, nz / length
-        frames[i, 0, 0], frames[i, 0, 1], frames[i, 0, 2] = tx, ty, tz
-        frames[i, 1, 0], frames[i, 1, 1], frames[i, 1, 2] = nx, ny, nz
-        frames[i, 2, 0], frames[i, 2, 1] = ty * nz - tz * ny, tz * nx - tx * nz
-        frames[i, 2, 2] = tx * ny - ty * nx
+def _carry(tangents, normals):
+    """Carry the first normal along: each is the part of the one before that is normal to the tangent."""
+    for i in range(len(tangents)):
+        normal, tangent = normals[max(i - 1, 0)], tangents[i]
+        normal = normal - (normal * tangent).sum() * tangent
+        normals[i] = normal / math.sqrt((normal**2).sum())
