@@ -34,6 +34,7 @@ ORDERS = ("1", "2", "3", "4")  # of the curves, by default
 MAX_CELLS = 2**20  # of an ordering that is measured
 ORDER_CELLS = {2: 2**12, 3: 2**12}  # dim -> cells of a curve's order that is drawn
 SHEET_CELLS = 1100  # of a box that is drawn
+NORMS = {"1": 1, "2": 2, "max": math.inf}  # name in columns -> norm of the dilation
 WINDOWS = (2, 4)
 PIECES = 8
 COMPARED = {  # columns of the heat map; less is better in each
@@ -157,14 +158,13 @@ def _limits(curve: sfc.AnyCurve | None) -> dict[str, float | None]:
     """Compute the dilation of a curve's limit in each norm; None for an ordering without tables."""
     if not isinstance(curve, sfc.Curve) or curve.dim not in LIMIT_DIMS:
         return dict.fromkeys(LIMITS.values())
-    norms = {"1": 1, "2": 2, "max": math.inf}
-    return {column: locality.limit_dilation(curve, norms[norm], TOLERANCE) for norm, column in LIMITS.items()}
+    return {column: locality.limit_dilation(curve, NORMS[norm], TOLERANCE) for norm, column in LIMITS.items()}
 
 
 def _locality(ordering: sfc.Ordering, seed: int) -> dict:
     """Compute every measure, its standard error and whether it is exact; NaN if the box is too small."""
     found: dict[str, Any] = {}
-    for norm, name in ((1, "1"), (2, "2"), (math.inf, "max")):
+    for name, norm in NORMS.items():
         found |= _columns(f"dilation_{name}", locality.dilation(ordering, norm, seed=seed))
     found |= _columns("bounding_box", locality.bounding_box(ordering, seed=seed))
     for window in WINDOWS:
@@ -173,15 +173,12 @@ def _locality(ordering: sfc.Ordering, seed: int) -> dict:
             f"clusters_{window}", locality.clusters(ordering, window, seed=seed) if fits else None
         )
     found |= _columns("edge_stretch", locality.edge_stretch(ordering, seed=seed), "_cells")
-    fits = ordering.size >= PIECES
-    cut = locality.partition_cut(ordering, PIECES, seed=seed) if fits else None
-    parts = {"cut_faces": "cut", "share": "share", "surface": "surface", "share_error": "error",
-             "exact": "exact"}  # fmt: skip
-    empty = {"exact": True}
-    return found | {
-        f"partition_cut_{PIECES}_{column}": getattr(cut, part) if cut else empty.get(column, math.nan)
-        for column, part in parts.items()
-    }
+    names = ("cut_faces", "share", "surface", "share_error", "exact")
+    parts: tuple = (math.nan, math.nan, math.nan, math.nan, True)
+    if ordering.size >= PIECES:
+        cut = locality.partition_cut(ordering, PIECES, seed=seed)
+        parts = (cut.cut, cut.share, cut.surface, cut.error, cut.exact)
+    return found | dict(zip((f"partition_cut_{PIECES}_{name}" for name in names), parts, strict=True))
 
 
 def _columns(name: str, found: locality.Measure | None, unit: str = "") -> dict:
@@ -234,56 +231,48 @@ def _iterations(rows: pd.DataFrame) -> plt.Figure:
     """Draw the orders of one curve."""
     dim, name = int(rows["dim"].iloc[0]), rows["name"].iloc[0]
     across, inches = (4, 2.4) if dim == 2 else (3 if len(rows) == 3 else 2, 3.2)
-    figure, panels = _panels(len(rows), across, inches)
-    for panel, row in zip(panels, _rows(rows), strict=True):
-        _draw(panel, row, inches)
-        panel.set_title(f"order {int(row.order)}, {row.cells:,} cells", fontsize=9)
-    plane.position_bar(figure, panels, marks=dim == 2)
-    figure.suptitle(f"{name}, {dim}D", fontsize=10)
-    return figure
+    titles = [f"order {int(row.order)}, {row.cells:,} cells" for row in _rows(rows)]
+    return _paths(f"{name}, {dim}D", rows, titles, across, inches)[0]
 
 
 def _sheet(rows: pd.DataFrame) -> plt.Figure:
     """Draw every ordering of one box; in 2D only the outer panels have names of axes."""
-    dim, size, count = int(rows["dim"].iloc[0]), rows["size"].iloc[0], len(rows)
-    inches, shape = 2.2, _shape(next(rows.itertuples()))
-    tall = min(max(shape[1] / shape[0], 0.3), 3) if dim == 2 else 1
+    first, count = next(_rows(rows)), len(rows)
+    tall = min(max(first.ny / first.nx, 0.3), 3) if first.dim == 2 else 1
     across = min(count, min((5, 4), key=lambda columns: -count % columns))
-    figure, panels = _panels(count, across, inches, tall)
-    for place, (panel, row) in enumerate(zip(panels, _rows(rows), strict=True)):
-        _draw(panel, row, inches)
+    jumps = ["" if row.is_continuous else f", steps up to {row.longest_step_cells}" for row in _rows(rows)]
+    title = f"orderings of {first.size.replace('x', ' x ')} cells"
+    figure, panels = _paths(title, rows, list(rows["name"] + jumps), across, 2.2, tall)
+    for place, panel in enumerate(panels):
         if place % across:
             panel.set(ylabel="", yticklabels=[])
         if place + across < count:
             panel.set(xlabel="", xticklabels=[])
-        jump = "" if row.is_continuous else f", steps up to {row.longest_step_cells}"
-        panel.set_title(f"{row.name}{jump}", fontsize=9)
-    plane.position_bar(figure, panels, marks=dim == 2)
-    figure.suptitle(f"orderings of {_by(size)} cells", fontsize=10)
     return figure
 
 
-def _by(size: str) -> str:
-    return size.replace("x", " x ")
-
-
-def _panels(count: int, across: int, inches: float, tall: float = 1) -> tuple[plt.Figure, list[plt.Axes]]:
-    columns = min(count, across)
-    lines = -(-count // columns)
+def _paths(
+    title: str, rows: pd.DataFrame, titles: list[str], across: int, inches: float, tall: float = 1
+) -> tuple[plt.Figure, list[plt.Axes]]:
+    """Draw a panel of some inches for the path of each row; `tall` is its height over its width."""
+    columns, dim = min(len(rows), across), rows["dim"].iloc[0]
+    lines = -(-len(rows) // columns)
     size = (inches * columns + 1.0, (inches * tall + 0.2) * lines + 0.5)
     figure, grid = plt.subplots(lines, columns, figsize=size, squeeze=False)
-    for panel in grid.flat[count:]:
+    panels = list(grid.flat[: len(rows)])
+    for panel in grid.flat[len(rows) :]:
         panel.remove()
-    return figure, list(grid.flat[:count])
-
-
-def _draw(panel: plt.Axes, row: Any, inches: float) -> None:
-    path, shape = _path(row), _shape(row)
-    if row.dim == 2:
-        plane.draw_path(panel, path, (shape[0], shape[1]), inches)
-    else:
-        fine = {"sides": 32, "pieces": 12} if row.cells <= 100 else {}
-        solid.draw_mesh(panel, tubes.path_mesh(path + 0.5, **fine), shape, inches=inches)
+    for panel, row, name in zip(panels, _rows(rows), titles, strict=True):
+        path = _path(row)
+        if dim == 2:
+            plane.draw_path(panel, path, (row.nx, row.ny), inches)
+        else:
+            fine = {"sides": 32, "pieces": 12} if row.cells <= 100 else {}
+            solid.draw_mesh(panel, tubes.path_mesh(path + 0.5, **fine), _shape(row), inches=inches)
+        panel.set_title(name, fontsize=9)
+    plane.position_bar(figure, panels, marks=dim == 2)
+    figure.suptitle(title, fontsize=10)
+    return figure, panels
 
 
 def _draw_heat_maps(table: pd.DataFrame, out: Path) -> None:
@@ -308,7 +297,9 @@ def _heat_maps(boxes: list[pd.DataFrame]) -> plt.Figure:
         signs = pd.DataFrame({name: _signs(rows, name) for name in COMPARED}, index=numbers.index)
         order = heat.from_best_to_worst(numbers)
         heat.draw_heat(panel, numbers.loc[order], list(COMPARED.values()), signs.loc[order])
-        panel.set_title(f"{rows['dim'].iloc[0]}D, {_by(rows['size'].iloc[0])} cells", fontsize=9)
+        panel.set_title(
+            f"{rows['dim'].iloc[0]}D, {rows['size'].iloc[0].replace('x', ' x ')} cells", fontsize=9
+        )
     heat.heat_bar(figure, list(panels[:, 0]))
     figure.suptitle("measures of locality: less is better; best of a column bold; ≈, ≥ sampled", fontsize=10)
     return figure
@@ -320,18 +311,15 @@ def _signs(rows: pd.DataFrame, column: str) -> list[str]:
     return ["" if exact else heat.BOUND if kind == "worst" else "≈" for exact in rows[f"{stem}_exact"]]
 
 
-def _measures(table: pd.DataFrame) -> pd.DataFrame:
-    keys = ["ordering", "size", "nx", "ny", "nz", "nw"]
-    return table.loc[table["order"].isna(), [*keys, *COMPARED]]
-
-
 def _dilation(table: pd.DataFrame) -> pd.DataFrame:
     """Return dilations of limits beside published ones; nothing for tables of earlier versions."""
     return beside_published(table) if set(LIMITS.values()) <= set(table) else pd.DataFrame()
 
 
+_BOXES = ["ordering", "size", "nx", "ny", "nz", "nw", *COMPARED]
 VIEWS = (
-    _draw_curves, _draw_boxes, _draw_heat_maps, Table("measures", _measures), Table("dilation", _dilation),
+    _draw_curves, _draw_boxes, _draw_heat_maps,
+    Table("measures", lambda table: table.loc[table["order"].isna(), _BOXES]), Table("dilation", _dilation),
 )  # fmt: skip
 
 
