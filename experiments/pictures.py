@@ -115,10 +115,14 @@ def contacts_of(rows: pd.DataFrame) -> pd.DataFrame:
     named = rows.assign(other=rows["touches"].fillna("").str.split()).explode("other").dropna(subset="other")
     pairs = named[[*_CASE, "particle", "other"]].astype({"other": np.int64}).reset_index(drop=True)
     for when in WHEN:
-        slots = rows.set_index("particle")[f"slot_{when}"]
-        ends = slots[pairs["particle"]].to_numpy(), slots[pairs["other"]].to_numpy()
-        pairs[f"distance_{when}"] = np.abs(ends[0] - ends[1])
+        pairs[f"distance_{when}"] = np.abs(np.diff(_slots_of(rows, pairs, when), axis=1)).ravel()
     return pairs
+
+
+def _slots_of(rows: pd.DataFrame, pairs: pd.DataFrame, when: str) -> np.ndarray:
+    """Return the slots of both particles of each contact: (p, 2)."""
+    slots = rows.set_index("particle")[f"slot_{when}"]
+    return np.column_stack([slots[pairs[name]].to_numpy() for name in ("particle", "other")])
 
 
 def reads_of(rows: pd.DataFrame, when: str) -> np.ndarray:
@@ -167,7 +171,7 @@ def _summaries(table: pd.DataFrame) -> pd.DataFrame:
 def _summary(rows: pd.DataFrame) -> dict:
     """Return the distances in memory between contacts, and the hits, of one case."""
     pairs, block = contacts_of(rows), int(rows["block_slots"].iloc[0])
-    found = {name: rows[name].iloc[0] for name in (*_CASE, "block_slots", "steps")}
+    found = rows[[*_CASE, "block_slots", "steps"]].iloc[0].to_dict()
     found |= {"particles": len(rows), "contacts": len(pairs)}
     for when in WHEN:
         found[f"median_distance_{when}"] = pairs[f"distance_{when}"].median()
@@ -188,12 +192,9 @@ def _memory(rows: pd.DataFrame) -> plt.Figure:
         _way(gas, path, color=_CURVE, width=2.5, label="curve through the cells")
         _way(gas, pos, color="black", width=1.6, label="order of memory")
         _slots(strip, colours, _thickness(rows))
-        slots = rows.set_index("particle")[f"slot_{when}"]
-        ends = np.column_stack([slots[pairs[name]].to_numpy() for name in ("particle", "other")])
-        _arcs(strip, ends, 0, _RISE, _OWN)
+        _arcs(strip, _slots_of(rows, pairs, when), 0, _RISE, _OWN)
         apart = f"contacts {pairs[f'distance_{when}'].median():g} slots apart (median)"
         strip.set_xlabel(f"memory: {apart if len(pairs) else 'no contacts'}", fontsize=_SMALL)
-    _titles(rows, panels)
     figure.legend(
         *panels[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize=_SMALL
     )
@@ -222,7 +223,6 @@ def _reads(rows: pd.DataFrame) -> plt.Figure:
         _arcs(strip, reads[when][~hits], 0, _RISE, _MISS)
         _arcs(strip, reads[when][hits], -_thickness(rows), -_RISE, _HIT)
         strip.set_xlabel(f"memory: {hits.sum()} of {len(hits)} reads in the cache", fontsize=_SMALL)
-    _titles(rows, panels)
     marks = [Patch(facecolor=colour, edgecolor=_OWN, label=label) for label, colour in looks.items()]
     figure.legend(handles=marks, loc="outside upper center", ncols=3, fontsize=_SMALL)
     return figure
@@ -231,7 +231,7 @@ def _reads(rows: pd.DataFrame) -> plt.Figure:
 def _panels(
     rows: pd.DataFrame, farthest: float, below: float = 0.0
 ) -> tuple[plt.Figure, list[tuple[plt.Axes, plt.Axes]]]:
-    """Make a column for before and one for after: the box above, memory below.
+    """Make a column for before and one for after, under its memory order: the box above, memory below.
 
     Args:
         rows: of one case.
@@ -239,15 +239,17 @@ def _panels(
         below: largest distance of an arc below them.
     """
     figure, grid = plt.subplots(2, 2, figsize=(8, 6.2), height_ratios=(2.7, 1))
-    side, n = int(rows["cells_a_side"].iloc[0]), len(rows)
+    side, n, first = int(rows["cells_a_side"].iloc[0]), len(rows), rows.iloc[0]
+    grid[0, 0].set_title(f"before: order of {first['steps']:,} steps ago", fontsize=_FONT)
+    grid[0, 1].set_title(f"after: reordered along {first['ordering']}", fontsize=_FONT)
     for gas, strip in grid.T:
         gas.set(xlim=(0, side), ylim=(0, side), aspect="equal", xticks=range(side), yticks=range(side))
         gas.tick_params(length=0, labelbottom=False, labelleft=False)
         gas.grid(color="0.85", linewidth=0.6)
         strip.set(xlim=(-0.2, n + 0.2), xticks=[], yticks=[])
         strip.set_ylim(-_thickness(rows) - _RISE * below - 0.3, _RISE * farthest + 0.5)
-        for spine in (*gas.spines.values(), *strip.spines.values()):
-            spine.set(visible=spine in gas.spines.values(), color="0.3")
+        gas.spines[:].set(visible=True, color="0.3")
+        strip.spines[:].set_visible(False)
     return figure, [(gas, strip) for gas, strip in grid.T]
 
 
@@ -281,16 +283,6 @@ def _arcs(panel: plt.Axes, pairs: np.ndarray, base: float, rise: float, colour: 
     panel.add_collection(LineCollection(list(np.stack(arcs, axis=2)), colors=colour, linewidths=1.2))
 
 
-def _titles(rows: pd.DataFrame, panels: list[tuple[plt.Axes, plt.Axes]]) -> None:
-    """Name the memory order of each column."""
-    titles = (
-        f"before: order of {rows['steps'].iloc[0]:,} steps ago",
-        f"after: reordered along {rows['ordering'].iloc[0]}",
-    )
-    for title, (gas, _) in zip(titles, panels, strict=True):
-        gas.set_title(title, fontsize=_FONT)
-
-
 def _thickness(rows: pd.DataFrame) -> float:
     """Return the thickness of a row of slots, in slots, so that it is as thick in any picture."""
     return 0.08 * len(rows)
@@ -301,14 +293,13 @@ VIEWS = (_draw, Table("contacts", _contacts), Table("summary", _summaries))
 
 def answer(table: pd.DataFrame) -> Answer:
     """Say how near in memory the particles are that touch, and which reads hit, before and after."""
-    found = _summaries(table[table["repeat"] == 0])
-    rows = pd.DataFrame(
-        {
-            "particles": found["particles"],
+    found = _summaries(table[table["repeat"] == 0]).set_index("ordering")
+    rows = found[["particles"]].assign(
+        **{
             "slots between contacts": _change(found, "median_distance", rounded),
             "reads that hit": _change(found, "hit_ratio", percent),
         }
-    ).set_index(found["ordering"])
+    )
     first = rows.iloc[0]
     sentence = (
         f"A reorder along {rows.index[0]} brings particles that touch from "
