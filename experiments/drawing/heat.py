@@ -24,8 +24,7 @@ def against_best(table: pd.DataFrame) -> pd.DataFrame:
         TypeError: no table.
     """
     checks.instance("table", table, pd.DataFrame, "a pandas.DataFrame of numbers")
-    least = table.min().where(lambda best: best > 0)
-    ratio = table / least
+    ratio = table / table.min().where(lambda best: best > 0)
     return ratio.where(table.ne(table.min()) | table.isna(), 1.0)
 
 
@@ -51,15 +50,11 @@ def draw_heat(
         value: Any = table.iat[row, column]
         sign = "" if signs is None else str(signs.iat[row, column])
         dark = np.isfinite(times) and np.log(times) > 0.45 * np.log(WORST)
-        best: dict[str, Any] = {"weight": "bold"} if times == 1 and sign != BOUND else {}
         text = sign + short(value) if np.isfinite(value) else "-"
-        look: dict[str, Any] = {
-            "color": "white" if dark else "black",
-            "ha": "center",
-            "va": "center",
-            "fontsize": 7,
-        }
-        panel.text(column, row, text, **look, **best)
+        panel.text(
+            column, row, text, color="white" if dark else "black", ha="center", va="center", fontsize=7,
+            weight="bold" if times == 1 and sign != BOUND else "normal",
+        )  # fmt: skip
     panel.set_xticks(range(len(labels)), labels, rotation=35, ha="right", rotation_mode="anchor", fontsize=7)
     panel.set_yticks(range(len(table)), list(table.index), fontsize=8)
     panel.tick_params(length=0)
@@ -67,8 +62,7 @@ def draw_heat(
     panel.set_yticks(np.arange(1, len(table)) - 0.5, minor=True)
     panel.grid(which="minor", color="white", linewidth=1)
     panel.tick_params(which="minor", length=0)
-    for spine in panel.spines.values():
-        spine.set_visible(False)
+    panel.spines[:].set_visible(False)
 
 
 def heat_bar(figure: plt.Figure, panels: list[plt.Axes]) -> None:

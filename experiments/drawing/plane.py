@@ -31,11 +31,11 @@ def draw_path(panel: plt.Axes, path: np.ndarray, shape: tuple[int, int], inches:
     if not len(path):
         raise checks.refuse_value("path", path, "one cell or more")
     nx, ny = checks.integers("shape", shape, count=2)
-    shape = nx, ny
-    cell = 72 * checks.number("inches", inches, above=0) / max(shape)  # points
-    _draw_grid(panel, shape, cell)
+    cell = 72 * checks.number("inches", inches, above=0) / max(nx, ny)  # points
+    _draw_grid(panel, nx, ny, cell)
     parts = max(1, SHADES // len(path))  # of a step, so that the colour runs smoothly along a short path
-    points = _subdivided(path + 0.5, parts)
+    place, number = np.arange((len(path) - 1) * parts + 1) / parts, np.arange(len(path))
+    points = np.column_stack([np.interp(place, number, axis) for axis in (path + 0.5).T])
     ends: Any = np.stack([points[:-1], points[1:]], axis=1)
     jumps = np.repeat(np.abs(np.diff(path, axis=0)).sum(axis=1) > 1, parts)
     width = float(np.clip(0.3 * cell, 0.5, 4))
@@ -45,17 +45,10 @@ def draw_path(panel: plt.Axes, path: np.ndarray, shape: tuple[int, int], inches:
     lines.set_array(np.arange(len(ends)) + 0.5)
     lines.set_clim(0, max(len(ends), 1))
     panel.add_collection(lines)
-    first, last = path[0] + 0.5, path[-1] + 0.5
-    colours = plt.get_cmap(MAP)([0.0, 1.0])
     size = float(np.clip((0.55 * cell) ** 2, 5, 40))
-    panel.scatter(first[0], first[1], s=size, color=colours[:1], zorder=3)
-    panel.scatter(last[0], last[1], s=size, color=colours[1:], marker="s", zorder=3)
-    frame_cells(panel, shape)
-
-
-def _subdivided(points: np.ndarray, parts: int) -> np.ndarray:
-    place = np.arange((len(points) - 1) * parts + 1) / parts
-    return np.column_stack([np.interp(place, np.arange(len(points)), axis) for axis in points.T])
+    for end, marker, colour in zip(points[[0, -1]], "os", plt.get_cmap(MAP)([[0.0], [1.0]]), strict=True):
+        panel.scatter(*end, s=size, color=colour, marker=marker, zorder=3)
+    frame_cells(panel, (nx, ny))
 
 
 def frame_cells(panel: plt.Axes, shape: tuple[int, int]) -> None:
@@ -64,11 +57,9 @@ def frame_cells(panel: plt.Axes, shape: tuple[int, int]) -> None:
     for axis, side in zip((panel.xaxis, panel.yaxis), shape, strict=True):
         fitting = [s for s in _TICK_STEPS if side % s == 0 and side / s <= 5]
         axis.set_major_locator(MultipleLocator(fitting[0] if fitting else max(1, round(side / 4))))
+        axis.label.set_fontsize(8)
     panel.tick_params(labelsize=7, length=2.5, pad=2)
-    panel.xaxis.label.set_fontsize(8)
-    panel.yaxis.label.set_fontsize(8)
-    for spine in panel.spines.values():
-        spine.set(visible=True, color="0.6", linewidth=0.6)
+    panel.spines[:].set(visible=True, color="0.6", linewidth=0.6)
 
 
 def position_bar(figure: plt.Figure, panels: list[plt.Axes], marks: bool = True) -> None:
@@ -83,8 +74,7 @@ def position_bar(figure: plt.Figure, panels: list[plt.Axes], marks: bool = True)
     bar.outline.set_visible(False)
 
 
-def _draw_grid(panel: plt.Axes, shape: tuple[int, int], cell: float) -> None:
-    nx, ny = shape
+def _draw_grid(panel: plt.Axes, nx: int, ny: int, cell: float) -> None:
     upright = [[(x, 0), (x, ny)] for x in range(1, nx)]
     level = [[(0, y), (nx, y)] for y in range(1, ny)]
     width = float(np.clip(0.04 * cell, 0.1, 0.5))

@@ -26,27 +26,19 @@ def draw_system(panel: Axes3D, shape: tuple[int, int, int], columns: bool = Fals
     nx, ny, nz = checks.integers("shape", shape, count=3)
     columns = checks.flag("columns", columns)
     levels = (0, nz) if columns else range(nz + 1)
-    lines = [[(x, 0, 0), (x, 0, nz)] for x in range(nx + 1)] + [
-        [(x, 0, nz), (x, ny, nz)] for x in range(nx + 1)
-    ]
-    lines += [[(nx, y, 0), (nx, y, nz)] for y in range(ny + 1)] + [
-        [(0, y, nz), (nx, y, nz)] for y in range(ny + 1)
-    ]
-    lines += [[(0, 0, z), (nx, 0, z)] for z in levels] + [[(nx, 0, z), (nx, ny, z)] for z in levels]
-    panel.add_collection3d(Line3DCollection(lines, colors=EDGE, linewidths=0.6, zorder=2))
+    lines = [[(x, 0, 0), (x, 0, nz), (x, ny, nz)] for x in range(nx + 1)]
+    lines += [[(nx, y, 0), (nx, y, nz), (0, y, nz)] for y in range(ny + 1)]
+    lines += [[(0, 0, z), (nx, 0, z), (nx, ny, z)] for z in levels]
+    edges = [ends for line in lines for ends in itertools.pairwise(line)]
+    panel.add_collection3d(Line3DCollection(edges, colors=EDGE, linewidths=0.6, zorder=2))
     generator = np.random.default_rng(2)
     u, v = np.meshgrid(np.linspace(0, 2 * np.pi, 24), np.linspace(0, np.pi, 12))
     ball = 0.5 * np.stack([np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v)])
     fronts = [(x, 0, z) for x, z in itertools.product(range(nx), range(nz))]
     for number in generator.choice(len(fronts), max(2, len(fronts) // 6), replace=False):
-        x, y, z = fronts[number]
-        panel.plot_surface(
-            *(ball + np.array([x + 0.5, y + 0.5, z + 0.5])[:, None, None]),
-            color=SPHERE,
-            linewidth=0,
-            zorder=1,
-            rasterized=True,
-        )
+        centre = np.array(fronts[number]) + 0.5
+        placed = ball + centre[:, None, None]
+        panel.plot_surface(*placed, color=SPHERE, linewidth=0, zorder=1, rasterized=True)
     panel.computed_zorder = False  # so that the grid is before the spheres, which are within the boxes
     panel.set(xlim=(0, nx), ylim=(0, ny), zlim=(0, max(nz, 1)))
     panel.set_box_aspect((nx, ny, max(nz, 1)), zoom=0.9)

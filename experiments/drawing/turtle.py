@@ -4,6 +4,7 @@ Along the turtle's path a symbol is drawn as a box, a step as a stroke and a tur
 Fig. 4.4 of [thesis].
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from sfc.automaton.lsystem import FORWARD, TURNS
 _FILLS = ("#CFE3F2", "#FBE0CC", "#CDEBDF", "#F3E0EB", "#FBEBC8", "#DDF0FB")
 _INKS = ("#00517F", "#9C4500", "#00674B", "#8C4A6F", "#8A5F00", "#2A6E94")
 _TURN = "#B3123F"
+_HEADS = ("rule", "boxes replaced by their patterns", "boxes removed")
 
 
 class Box(NamedTuple):
@@ -110,7 +112,7 @@ def draw_grammar(name: str, axiom: str, rules: Mapping[str, str]) -> plt.Figure:
     for line, (symbol, text) in zip(panels, rows.items(), strict=True):
         boxes, turns = read(text, rules)
         fine, _ = read(replaced(text, rules), rules)
-        base, side = _side(boxes), _side(fine)
+        base, side = (int(np.max([box.place for box in some])) + 1 for some in (boxes, fine))
         _draw_rule(line[0], boxes, turns, inks, points=34 / base)
         for panel in line[1:]:
             _draw_outlines(panel, boxes, side // base)
@@ -121,10 +123,9 @@ def draw_grammar(name: str, axiom: str, rules: Mapping[str, str]) -> plt.Figure:
         for panel, cells in zip(line, (base, side, side), strict=True):
             around = (-0.03 * cells, 1.03 * cells)
             panel.set(xlim=around, ylim=around, aspect="equal", xticks=[], yticks=[], frame_on=False)
-        line[0].set_ylabel(_wrapped(f"{symbol} → {text}"), fontsize=9, family="monospace", labelpad=8)
-    for panel, head in zip(
-        panels[0], ("rule", "boxes replaced by their patterns", "boxes removed"), strict=True
-    ):
+        label = "\n".join(re.findall(".{1,30}", f"{symbol} → {text}"))
+        line[0].set_ylabel(label, fontsize=9, family="monospace", labelpad=8)
+    for panel, head in zip(panels[0], _HEADS, strict=True):
         panel.set_title(head, fontsize=9)
     figure.suptitle(
         f"{name}: replacement of symbols\n"
@@ -132,14 +133,6 @@ def draw_grammar(name: str, axiom: str, rules: Mapping[str, str]) -> plt.Figure:
         fontsize=9,
     )
     return figure
-
-
-def _side(boxes: list[Box]) -> int:
-    return int(np.max([box.place for box in boxes])) + 1
-
-
-def _wrapped(text: str, width: int = 30) -> str:
-    return "\n".join(text[i : i + width] for i in range(0, len(text), width))
 
 
 def _draw_rule(panel: plt.Axes, boxes: list[Box], turns: list[Turn], inks: dict, points: float) -> None:
@@ -155,8 +148,9 @@ def _draw_rule(panel: plt.Axes, boxes: list[Box], turns: list[Turn], inks: dict,
 
 def _draw_steps(panel: plt.Axes, boxes: list[Box], colour: str, width: float, scale: int = 1) -> None:
     path = (np.array([box.place for box in boxes]) + 0.5) * scale
-    joins: dict[str, Any] = {"solid_joinstyle": "round", "solid_capstyle": "round"}
-    panel.plot(*path.T, color=colour, linewidth=width, zorder=2, **joins)
+    panel.plot(
+        *path.T, color=colour, linewidth=width, zorder=2, solid_joinstyle="round", solid_capstyle="round"
+    )
 
 
 def _draw_boxes(panel: plt.Axes, boxes: list[Box], inks: dict[str, int], half: float, points: float) -> None:
@@ -183,11 +177,8 @@ def _draw_turn(panel: plt.Axes, turn: Turn) -> None:
     angles = f"angleA={_degrees(turn.before)},angleB={_degrees(turn.after)}"
     bent = f"angle,{angles},rad=4" if turn.before @ turn.after == 0 else "arc3,rad=0.9"
     look: dict[str, Any] = {"color": _TURN, "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0, "zorder": 5}
-    panel.add_patch(
-        FancyArrowPatch(
-            tuple(start), tuple(end), connectionstyle=bent, arrowstyle="-|>", mutation_scale=6, **look
-        )
-    )
+    look |= {"arrowstyle": "-|>", "mutation_scale": 6}
+    panel.add_patch(FancyArrowPatch(tuple(start), tuple(end), connectionstyle=bent, **look))
 
 
 def _degrees(heading: np.ndarray) -> float:
@@ -197,10 +188,5 @@ def _degrees(heading: np.ndarray) -> float:
 def _draw_outlines(panel: plt.Axes, boxes: list[Box], side: int) -> None:
     for box in boxes:
         x, y = side * box.place + 0.06
-        look: dict[str, Any] = {
-            "facecolor": "none",
-            "edgecolor": "0.75",
-            "linewidth": 0.8,
-            "linestyle": (0, (4, 2)),
-        }
-        panel.add_patch(Rectangle((x, y), side - 0.12, side - 0.12, zorder=1, **look))
+        look: dict[str, Any] = {"edgecolor": "0.75", "linewidth": 0.8, "linestyle": (0, (4, 2)), "zorder": 1}
+        panel.add_patch(Rectangle((x, y), side - 0.12, side - 0.12, facecolor="none", **look))

@@ -12,11 +12,13 @@ from sfc import checks
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.text import Annotation
 
 _END = "name at the end of a line"  # gid of an annotation
 _SIZE, _SPACING = 7, 1.25  # points; distance of two names in sizes
 _BESIDE = 1.03  # of the width of the panel
+_LEADER: dict[str, Any] = {  # from the left of the name, so that it crosses no other name
+    "arrowstyle": "-", "linewidth": 0.5, "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5),
+}  # fmt: skip
 
 
 def spread(wanted: np.ndarray, distance: float, low: float, high: float) -> np.ndarray:
@@ -57,19 +59,10 @@ def label_ends(panel: Axes) -> None:
         panel: with lines or error bars that have labels.
     """
     for handle, name in zip(*panel.get_legend_handles_labels(), strict=True):
-        x, y = last_point(handle)
         ink = _line_of(handle).get_color()
-        leader: dict[str, Any] = {
-            "arrowstyle": "-",
-            "color": ink,
-            "linewidth": 0.5,
-            "shrinkA": 1,
-            "shrinkB": 3,
-            "relpos": (0, 0.5),  # to the left of the name, so that it crosses no other name
-        }
         panel.annotate(
-            name, (x, y), (_BESIDE, 0.5), "data", "axes fraction", arrowprops=leader, fontsize=_SIZE,
-            color=ink, va="center", ha="left", annotation_clip=False, gid=_END,
+            name, last_point(handle), (_BESIDE, 0.5), "data", "axes fraction", fontsize=_SIZE, color=ink,
+            va="center", ha="left", annotation_clip=False, gid=_END, arrowprops=_LEADER | {"color": ink},
         )  # fmt: skip
 
 
@@ -87,7 +80,11 @@ def _line_of(handle: Any) -> Any:
 
 def settle(figure: Figure) -> None:
     """Move the names of `label_ends` in a figure apart; its layout, if it has one, is computed for that."""
-    found = [(panel, names) for panel in figure.axes if (names := _names_of(panel))]
+    found = []
+    for panel in figure.axes:
+        texts: Any = panel.texts
+        if names := [text for text in texts if text.get_gid() == _END]:
+            found.append((panel, names))
     if not found:
         return
     if (engine := figure.get_layout_engine()) is not None:
@@ -100,8 +97,3 @@ def settle(figure: Figure) -> None:
         places = spread(np.clip(ends[:, 1], 0, 1), distance, 0, 1)
         for name, place in zip(names, places, strict=True):
             name.set_position((_BESIDE, place))
-
-
-def _names_of(panel: Axes) -> list[Annotation]:
-    texts: Any = panel.texts
-    return [text for text in texts if text.get_gid() == _END]

@@ -7,8 +7,9 @@ turn.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import cycle, repeat
 from typing import NamedTuple
 
 from experiments.results.baselines import AGED, LATTICE, SHUFFLED
@@ -114,19 +115,11 @@ def few(names: Sequence[str], most: int = MOST_LINES) -> list[str]:
     Returns:
         At most so many of the names, in their order; all of them if they are not more.
     """
-    listed = list(_LOOKS)
-    ranks = {name: listed.index(name) if name in listed else len(listed) for name in names}
-    first: dict[int, str] = {}
-    for name in sorted(names, key=lambda name: ranks[name]):
+    listed, first = list(_LOOKS), dict[int, str]()
+    for name in sorted(names, key=lambda name: listed.index(name) if name in listed else len(listed)):
         first.setdefault(_FAMILY_OF.get(name, len(FAMILIES)), name)
     chosen = sorted(names, key=lambda name: (name not in first.values(), names.index(name)))[:most]
     return [name for name in names if name in chosen]
-
-
-def left_out(names: Sequence[str], shown: Sequence[str]) -> str:
-    """Describe for a title which memory orders `few` left out; empty for none."""
-    others = [name for name in names if name not in shown]
-    return f"one order of each family; in the table: {', '.join(others)}" if others else ""
 
 
 def lines(names: Sequence[str], column: str = "ordering") -> dict:
@@ -139,36 +132,30 @@ def lines(names: Sequence[str], column: str = "ordering") -> dict:
     Returns:
         Keys as of `seaborn.lineplot`: hue, hue_order, palette, style, style_order, markers, dashes.
     """
-    return _lines(names, column, [look(name) for name in names])
+    return _lines(names, column, map(look, names))
 
 
 def lines_in_turn(names: Sequence[str], column: str) -> dict:
     """Return options as `lines` does for names that are no orderings, by their place in the list."""
-    looks = [Look(TURNS[k % len(TURNS)], _MARKERS[k % len(_MARKERS)], ()) for k in range(len(names))]
-    return _lines(names, column, looks)
+    return _lines(names, column, map(Look, cycle(TURNS), cycle(_MARKERS), repeat(())))
 
 
 def steps_in_turn(names: Sequence[str], column: str) -> dict:
     """Return options as `lines` does for the values of an ordered quantity, from dark to light."""
     import matplotlib as mpl  # here, as in use
 
-    shades = mpl.colormaps[_STEPS]
-    places = [_LIGHTEST * k / max(1, len(names) - 1) for k in range(len(names))]
-    looks = [
-        Look(mpl.colors.to_hex(shades(place)), _MARKERS[k % len(_MARKERS)], ())
-        for k, place in enumerate(places)
-    ]
-    return _lines(names, column, looks)
+    shades = [mpl.colormaps[_STEPS](_LIGHTEST * k / max(1, len(names) - 1)) for k in range(len(names))]
+    return _lines(names, column, map(Look, map(mpl.colors.to_hex, shades), cycle(_MARKERS), repeat(())))
 
 
 def peers_in_turn(names: Sequence[str], column: str) -> dict:
     """Return options as `lines_in_turn` does for other codes: black and dashed, with different markers."""
-    looks = [Look("black", _MARKERS[-1 - k], (4, 2)) for k in range(len(names))]
+    looks = map(Look, repeat("black"), cycle(_MARKERS[::-1]), repeat((4.0, 2.0)))
     return _lines(names, column, looks) | {"markersize": 7}
 
 
-def _lines(names: Sequence[str], column: str, looks: Sequence[Look]) -> dict:
-    of = dict(zip(names, looks, strict=True))
+def _lines(names: Sequence[str], column: str, looks: Iterable[Look]) -> dict:
+    of = dict(zip(names, looks, strict=False))  # looks in turn have no end
     return {
         "hue": column,
         "hue_order": list(names),

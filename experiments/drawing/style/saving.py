@@ -83,6 +83,7 @@ def save(figure: plt.Figure, folder: Path, name: str, rows: pd.DataFrame | None 
         OSError: a file cannot be written; the error names the file.
     """
     import matplotlib.pyplot as plt
+    from matplotlib.image import AxesImage
 
     folder = as_path("folder", folder)
     if Path(name).name != name:
@@ -97,28 +98,20 @@ def save(figure: plt.Figure, folder: Path, name: str, rows: pd.DataFrame | None 
         write_figure(figure, paths[0], rows)
         if _pdf:
             figure.set_layout_engine("none")  # the second looks like the first
-            embed_pixels(figure)
+            for picture in figure.findobj(AxesImage):
+                picture.set_interpolation("none")  # its pixels as they are: smoothed ones take more room
             write_figure(figure, paths[1], rows)
     finally:
         plt.close(figure)
     return paths
 
 
-def embed_pixels(figure: plt.Figure) -> None:
-    """Let a PDF hold the pixels of pictures and maps as they are: smoothed ones take more room."""
-    from matplotlib.image import AxesImage
-
-    for picture in figure.findobj(AxesImage):
-        picture.set_interpolation("none")
-
-
 def _wrap_title(figure: plt.Figure) -> None:
     """Break the lines of a title that are wider than the figure."""
-    wide = int(_TITLE_LETTERS_AN_INCH * figure.get_figwidth())
-    lines = figure.get_suptitle().splitlines()
-    wrapped = [part for line in lines for part in _broken(line, wide)]
-    if wrapped != lines:
-        figure.suptitle("\n".join(wrapped))
+    wide, title = int(_TITLE_LETTERS_AN_INCH * figure.get_figwidth()), figure.get_suptitle()
+    wrapped = "\n".join(part for line in title.splitlines() for part in _broken(line, wide))
+    if wrapped != title:
+        figure.suptitle(wrapped)
 
 
 def _broken(line: str, wide: int) -> list[str]:
