@@ -26,10 +26,11 @@ def draw_system(panel: Axes3D, shape: tuple[int, int, int], columns: bool = Fals
     nx, ny, nz = checks.integers("shape", shape, count=3)
     columns = checks.flag("columns", columns)
     levels = (0, nz) if columns else range(nz + 1)
-    lines = [[(x, 0, 0), (x, 0, nz), (x, ny, nz)] for x in range(nx + 1)]
-    lines += [[(nx, y, 0), (nx, y, nz), (0, y, nz)] for y in range(ny + 1)]
-    lines += [[(0, 0, z), (nx, 0, z), (nx, ny, z)] for z in levels]
-    edges = [ends for line in lines for ends in itertools.pairwise(line)]
+    edges = [[(x, 0, 0), (x, 0, nz)] for x in range(nx + 1)]
+    edges += [[(x, 0, nz), (x, ny, nz)] for x in range(nx + 1)]
+    edges += [[(nx, y, 0), (nx, y, nz)] for y in range(ny + 1)]
+    edges += [[(0, y, nz), (nx, y, nz)] for y in range(ny + 1)]
+    edges += [[(0, 0, z), (nx, 0, z)] for z in levels] + [[(nx, 0, z), (nx, ny, z)] for z in levels]
     panel.add_collection3d(Line3DCollection(edges, colors=EDGE, linewidths=0.6, zorder=2))
     generator = np.random.default_rng(2)
     u, v = np.meshgrid(np.linspace(0, 2 * np.pi, 24), np.linspace(0, np.pi, 12))
