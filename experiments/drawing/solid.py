@@ -93,11 +93,12 @@ def render(
     """
     fine = scale * _SAMPLES
     columns, rows = (int(n) for n in np.ceil((high - low) * fine / _SAMPLES) * _SAMPLES)
-    depth = np.full((rows, columns), -np.inf, np.float64)
-    shade, place = np.zeros((rows, columns)), np.zeros((rows, columns))
-    corners = np.column_stack([(points[:, 0] - low[0]) * fine, (high[1] - points[:, 1]) * fine, points[:, 2]])
+    corners = np.column_stack([(points[:, 0] - low[0]) * fine, (high[1] - points[:, 1]) * fine])
     light = 0.38 + 0.62 * np.clip(normals @ _LIGHT, 0, None)
-    _rasterise(corners, light, mesh.position, mesh.triangles, depth, shade, place)
+    buffers = np.zeros((3, rows, columns))
+    depth, shade, place = buffers
+    depth[:] = -np.inf
+    _rasterise(corners, np.stack([points[:, 2], light, mesh.position]), mesh.triangles, buffers)
     seen = np.isfinite(depth)
     colours = plt.get_cmap(MAP)(place)
     colours[..., :3] *= (shade * _outline(depth, seen))[..., None]
@@ -120,9 +121,9 @@ def _outline(depth: np.ndarray, seen: np.ndarray) -> np.ndarray:
 
 
 @kernel
-def _rasterise(corners, light, position, triangles, depth, shade, place):
-    """Fill the buffers with the nearest triangle at the middle of each pixel."""
-    rows, columns = depth.shape
+def _rasterise(corners, values, triangles, buffers):
+    """Fill a buffer for each value with the nearest triangle at the middle of each pixel: depth comes first."""
+    _, rows, columns = buffers.shape
     for t in range(len(triangles)):
         a, b, c = triangles[t]
         ax, bx, cx = corners[a, 0], corners[b, 0], corners[c, 0]
@@ -135,12 +136,10 @@ def _rasterise(corners, light, position, triangles, depth, shade, place):
                     u = ((cx - bx) * (y - by) - (cy - by) * (x - bx)) / area
                     v = ((ax - cx) * (y - cy) - (ay - cy) * (x - cx)) / area
                     w = 1 - u - v
-                    if u >= 0 and v >= 0 and w >= 0:
-                        z = u * corners[a, 2] + v * corners[b, 2] + w * corners[c, 2]
-                        if z > depth[row, column]:
-                            depth[row, column] = z
-                            shade[row, column] = u * light[a] + v * light[b] + w * light[c]
-                            place[row, column] = u * position[a] + v * position[b] + w * position[c]
+                    depth = u * values[0, a] + v * values[0, b] + w * values[0, c]
+                    if min(u, v, w) >= 0 and depth > buffers[0, row, column]:
+                        for k in range(len(values)):
+                            buffers[k, row, column] = u * values[k, a] + v * values[k, b] + w * values[k, c]
 
 
 def _draw_box(panel: plt.Axes, shape: tuple[int, ...], view: View) -> None:
@@ -153,9 +152,8 @@ def _draw_box(panel: plt.Axes, shape: tuple[int, ...], view: View) -> None:
             start = np.zeros(3)
             start[one], start[other] = a[one], b[other]
             panel.plot(*_edge(view, start, axis, shape).T, color="0.8", linewidth=0.6, zorder=1)
-    floor = [near[0], near[1], 0]
-    _label(panel, _edge(view, floor, 0, shape), view, shape, "x (cells)")
-    _label(panel, _edge(view, floor, 1, shape), view, shape, "y (cells)")
+    for axis, name in enumerate(("x (cells)", "y (cells)")):
+        _label(panel, _edge(view, [near[0], near[1], 0], axis, shape), view, shape, name)
     sides = [_edge(view, start, 2, shape) for start in ([near[0], far[1], 0], [far[0], near[1], 0])]
     _label(panel, min(sides, key=lambda edge: edge[0, 0]), view, shape, "z (cells)")
 
