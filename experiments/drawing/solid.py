@@ -122,7 +122,7 @@ def _outline(depth: np.ndarray, seen: np.ndarray) -> np.ndarray:
 
 @kernel
 def _rasterise(corners, values, triangles, buffers):
-    """Fill a buffer for each value with the nearest triangle at the middle of each pixel: depth comes first."""
+    """Fill a buffer for each value, of which depth is the first, with the nearest triangle of each pixel."""
     _, rows, columns = buffers.shape
     for t in range(len(triangles)):
         a, b, c = triangles[t]
