@@ -153,7 +153,8 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     """Yield the rounds from `begin` on: the mean time of a sample's calls."""
     place = md.backend.get(case.backend)
     curves = [curve for curve in case.curves(case.dim) if case.bits <= curve.max_order]
-    curves = [curve for curve in curves if place.name == "cpu" or _is_automaton(curve)]
+    if place.name != "cpu":  # a device needs the tables of an automaton
+        curves = [curve for curve in curves if isinstance(curve, sfc.Curve)]
     if not curves:
         return
     grids = {base: _Grid(case, place, base**case.bits) for base in dict.fromkeys(c.base for c in curves)}
@@ -165,18 +166,15 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
 
 
-def _is_automaton(curve: Any) -> bool:
-    """Return whether a curve is given by the tables of an automaton, which a device needs."""
-    return isinstance(curve, sfc.Curve)
-
-
 def _curve_entry(case: Config, place: Backend, grid: _Grid, curve: Any) -> Entry:
     """Check a curve, and return its calls ready to be sampled."""
-    encode, decode = _functions(curve, place)
+    encode, decode = curve.encode, curve.decode
+    if place.name != "cpu":
+        encode, decode = partial(sfc.device.encode, curve), partial(sfc.device.decode, curve)
     own = grid.keys if case.direction == "encode" else place.empty(case.n, grid.key_dtype)
     keys = encode(grid.given, case.bits, own)
     decoded = decode(keys, case.bits, grid.decoded)
-    if _is_automaton(curve):
+    if isinstance(curve, sfc.Curve):
         check_keys(curve, case.bits, grid.cells, place.download(keys))
     check_decoded(curve.name, grid.cells, place.download(decoded))
     if case.direction == "encode":
@@ -184,15 +182,9 @@ def _curve_entry(case: Config, place: Backend, grid: _Grid, curve: Any) -> Entry
     else:
         call, moved = partial(decode, keys, case.bits, grid.decoded), keys.nbytes + decoded.nbytes
     columns = {"encoder": curve.name, "package": OURS, "curve": curve.name, "base": curve.base}
-    columns |= {"states": len(curve.rank) if _is_automaton(curve) else None, "threads": case.threads}
+    states = len(curve.rank) if isinstance(curve, sfc.Curve) else None
+    columns |= {"states": states, "threads": case.threads}
     return _entry(case, place, call, case.n, moved // case.n, columns)
-
-
-def _functions(curve: Any, place: Backend) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return encode and decode of a curve on a backend: functions of an array, the order and the result."""
-    if place.name == "cpu":
-        return curve.encode, curve.decode
-    return partial(sfc.device.encode, curve), partial(sfc.device.decode, curve)
 
 
 def _peer_entries(case: Config, place: Backend, grid: _Grid) -> Iterator[Entry]:
@@ -310,12 +302,10 @@ def _beside_packages(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of each other package (column `peer`), and ours of its grids (column `side`)."""
     names = zip(table["curve"], table["dim"], table["bits"], strict=True)
     table = table.assign(grid=[f"{curve} {dim}D, {bits} bits" for curve, dim, bits in names])
-    parts = [table.iloc[:0].assign(peer="", side="")]
-    for name in table["package"].unique():
-        if name not in (OURS, MEMORY):
-            theirs = table[table["package"] == name]
-            ours = table[(table["package"] == OURS) & table["grid"].isin(theirs["grid"])]
-            parts += [ours.assign(peer=name, side=OURS), theirs.assign(peer=name, side=THEIRS)]
+    ours, parts = table[table["package"] == OURS], [table.iloc[:0].assign(peer="", side="")]
+    for name, theirs in table[~table["package"].isin([OURS, MEMORY])].groupby("package", sort=False):
+        same = ours[ours["grid"].isin(theirs["grid"])]
+        parts += [same.assign(peer=name, side=OURS), theirs.assign(peer=name, side=THEIRS)]
     return pd.concat(parts, ignore_index=True)
 
 
@@ -371,12 +361,12 @@ def answer(table: pd.DataFrame) -> Answer:
         return estimate(row, RATE, lambda points: rounded(points / scale))
 
     rates = grid(found, "encoder", "bits", rate, f"{unit} points a second", lambda bits: f"{bits} bits")
-    bits = rows["bits"].max()
-    dim, dtype, direction = (rows[name].iloc[0] for name in ("dim", "dtype", "direction"))
+    bits, first = rows["bits"].max(), rows.iloc[0]
     at = {row["encoder"]: row for row in found[found["bits"] == bits].to_dict("records")}
     named = [*[name for name in at if name != COPY][:2], *({COPY} & set(at))]
     parts = [f"{quoted(name)} {rate(at[name])}" for name in named]
-    where = f"{unit.capitalize()} points a second in {dim}D with {bits} bits ({direction}, {dtype} integers)"
+    where = f"{unit.capitalize()} points a second in {first['dim']}D with {bits} bits "
+    where += f"({first['direction']}, {first['dtype']} integers)"
     over_packages = gains_over_packages(rows[rows["bits"] == bits])
     hilbert = over_packages[over_packages["curve"] == "hilbert"].to_dict("records")
     ours = [f"; {pair_in_words(row, 'our hilbert', row['peer'])}" for row in hilbert[:1]]
