@@ -14,7 +14,6 @@ from experiments.core.settings import UsageError
 from experiments.processes.output import until_output_closes
 
 NEEDED = {
-    "altair": "altair",
     "vl_convert": "vl-convert-python",
     "jinja2": "jinja2",
     "markdown_it": "markdown-it-py",

@@ -69,7 +69,7 @@ def test_a_run_given_twice(run, capsys):
 def test_a_library_that_is_missing(monkeypatch, capsys):
     found = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *more: None if name == "altair" else found(name, *more)
+        importlib.util, "find_spec", lambda name, *more: None if name == "jinja2" else found(name, *more)
     )
     assert "'.[report]'" in failed(capsys)
 
@@ -98,7 +98,7 @@ def test_help_says_how_runs_are_given(capsys):
 
 @pytest.mark.full
 def test_help_needs_no_library():
-    code = "import sys; sys.modules.update(altair=None, vl_convert=None, jinja2=None); "
+    code = "import sys; sys.modules.update(vl_convert=None, jinja2=None); "
     code += "sys.argv[1:] = ['--help']; "
     code += "import runpy; runpy.run_module('experiments.results.page', run_name='__main__')"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
