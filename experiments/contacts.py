@@ -55,7 +55,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy  # its `stats` is loaded when first used
 
 import md
 from experiments.core import Axis, Settings, main, values
@@ -388,7 +388,7 @@ def _intervals(rows: pd.DataFrame) -> str:
 
 def interval(wrong: int, trees: int) -> tuple[float, float]:
     """Return the 95 % interval of a share of trees (Clopper and Pearson, Biometrika 26 (1934) 404)."""
-    ends = stats.binomtest(int(wrong), int(trees)).proportion_ci(0.95, "exact")
+    ends = scipy.stats.binomtest(int(wrong), int(trees)).proportion_ci(0.95, "exact")
     return ends.low, ends.high
 
 

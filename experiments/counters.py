@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy  # its `stats` is loaded when first used
 
 import md
 import sfc
@@ -278,7 +278,7 @@ def _spearman(*pair: tuple[float, ...]) -> dict[str, float]:
     chosen = np.random.default_rng(0).integers(len(first), size=(RESAMPLES, len(first)))
     vary = (np.ptp(first[chosen], axis=1) > 0) & (np.ptp(second[chosen], axis=1) > 0)
     chosen = np.vstack([np.arange(len(first)), chosen[vary]])  # the first is the sample itself
-    ranks = (stats.rankdata(values[chosen], axis=1) for values in (first, second))
+    ranks = (scipy.stats.rankdata(values[chosen], axis=1) for values in (first, second))
     x, y = (each - each.mean(axis=1, keepdims=True) for each in ranks)
     found = (x * y).sum(axis=1) / np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))
     low, high = np.percentile(found[1:], [2.5, 97.5])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import isotonic_regression
+import scipy  # its `optimize` is loaded when first used
 
 from sfc import checks
 
@@ -44,7 +44,7 @@ def spread(wanted: np.ndarray, distance: float, low: float, high: float) -> np.n
     distance = checks.number("distance", distance, 0)
     order = np.argsort(wanted, kind="stable")
     room = distance * np.arange(len(wanted))
-    moved = isotonic_regression(wanted[order] - room).x if len(wanted) else wanted
+    moved = scipy.optimize.isotonic_regression(wanted[order] - room).x if len(wanted) else wanted
     found = np.empty_like(wanted)
     found[order] = np.clip(moved, low, max(low, high - distance * (len(wanted) - 1))) + room
     return found
