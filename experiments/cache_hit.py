@@ -410,7 +410,8 @@ VIEWS: tuple[View, ...] = (
     Chart(
         "misses_{shape}",
         f"At {FILLED} a particle has {{value}} misses at best ({{best}}), {{of_worst}} at worst",
-        LINES, Points("misses_per_particle"), _FILLING, Scale("predicted misses per particle", log=10),
+        LINES, Points("(1 - hit_ratio) * reads_per_particle"), _FILLING,
+        Scale("predicted misses per particle", log=10),
         "order", "memory order, and what is read", panels="cache", note=_box, prepare=_compared,
         needs="speed_up",
     ),

@@ -34,6 +34,11 @@ def excess(rows: pd.DataFrame) -> pd.Series:
     return more / first.where(first > LEAST_HITS)
 
 
+def with_left(table: pd.DataFrame) -> pd.DataFrame:
+    """Add the column `left`: the share of the gain in hits that is left, as in `excess`."""
+    return table.assign(left=excess(table))
+
+
 def half_lives(table: pd.DataFrame) -> pd.DataFrame:
     """List the half-lives of every gas, model and capacity, with their range over gases.
 
@@ -48,7 +53,7 @@ def half_lives(table: pd.DataFrame) -> pd.DataFrame:
         2^-(steps / scale)^exponent if there is one. The scale may lie beyond `last_step`: it is no half-life.
     """
     found = []
-    for key, rows in table.assign(left=excess(table)).groupby(_LINE, sort=False):
+    for key, rows in with_left(table).groupby(_LINE, sort=False):
         gases = [gas for _, gas in rows.groupby("repeat")]
         steps = np.array([crossing(gas["step"].to_numpy(), gas["left"].to_numpy()) for gas in gases])
         flown = np.array([_flown_at(gas, step) for gas, step in zip(gases, steps, strict=True)])

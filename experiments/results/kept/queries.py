@@ -3,7 +3,6 @@
 import functools
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from experiments.core.rerun import read_table_now
 from experiments.results.gains import STATISTICS, Estimate, estimates
@@ -77,35 +76,15 @@ def evaluate(query: Query, root: Path = REFERENCE) -> Estimate:
         ValueError: a column that is missing, a filter without rows, a value that is no number, or rounds that
             cannot be paired.
     """
-    whole = replace(query, each=(), pick="")
-    found = tuple(estimate for _, estimate in evaluate_each(whole, query.each, root=root))
+    every = estimates(
+        runs_of(query.run, root), query.value, query.statistic, where=query.where, over=query.over,
+        along=query.along, each=query.each, unit=query.unit,
+    )  # fmt: skip
+    found = tuple(estimate for _, estimate in every)
     if AGE in query.value:  # it says when was timed; the warnings are about the times
         found = tuple(replace(estimate, warnings=()) for estimate in found)
     picked = (max if query.pick == HIGHEST else min)(found, key=lambda estimate: estimate.value)
     return replace(picked, cases=found) if query.each else picked
-
-
-def evaluate_each(
-    query: Query, each: tuple[str, ...], compared: str = "", root: Path = REFERENCE
-) -> list[tuple[dict[str, Any], Estimate]]:
-    """Evaluate a query in each group of its rows, for a chart: see `gains.estimates`.
-
-    Args:
-        query: what is asked, without `each` of its own.
-        each: columns that identify a group.
-        compared: the one of them that the baseline does not share; empty for none.
-        root: folder of the runs.
-
-    Raises:
-        UsageError: a table that is missing or damaged.
-        ValueError: see `evaluate`; or a query with `each`, or a column that is not in `each`.
-    """
-    if query.each:
-        raise checks.refuse_value("each", query.each, "a query without", "give it beside the query")
-    return estimates(
-        runs_of(query.run, root), query.value, query.statistic, where=query.where, over=query.over,
-        along=query.along, each=each, compared=compared, unit=query.unit,
-    )  # fmt: skip
 
 
 @functools.lru_cache(maxsize=64)

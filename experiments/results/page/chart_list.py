@@ -1,22 +1,33 @@
 """All charts of the page, in its order: charts of experiments, on rows of kept runs.
 
 A new chart of the page is an entry here, in `CHARTS`, and its id in `sections`: the chart of an experiment,
-the kept runs, the choices of a reader and the caption. What no experiment draws has its points here.
+the kept runs, the choices of a reader and the caption. No number is computed otherwise than there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from experiments import interval, reorder_cost, timing
+from experiments import (
+    cache_hit,
+    cavity,
+    encode,
+    flocking,
+    interval,
+    ladder,
+    reorder_cost,
+    searches,
+    timing,
+)
 from experiments.measurement.shaken_box import BASELINES as OF_BOX
+from experiments.prediction import order_in_gas
 from experiments.results.baselines import AGED, BASELINES, LATTICE, SHUFFLED
-from experiments.results.charts import DOTS, LINES, Chart, Points, Scale, Select, View
+from experiments.results.charts import GAIN, LINES, Chart, Points, Scale, Select, View
 
 H100, H200 = "NVIDIA H100 80GB HBM3", "NVIDIA H200"
 HOST = " and 16 cores of its host"
 PART_OF_HOST = " and 8 of 16 cores of its host, a CPU run on the others"
-GAIN = Scale("times as fast", log=10, line=1)
+FASTER = Scale("times as fast", log=10, line=1)
 TIMING = ("timing/h200_three_runs", "timing/h100", "timing/h200_131072_524288", "timing/h200_8388608",
           "timing/cpu_three_runs")  # fmt: skip
 LINKED = "search == 'linked' and (precision == 'float32' or not fused)"  # CPUs have float64 alone
@@ -26,13 +37,21 @@ SIZE, FILLING = Select("size", "Size", "2^21"), Select("filling", "Filling", "20
 IN_THREE_RUNS = "n == 2**21 and filling_fraction == 0.2 and speed > 0.001"
 
 
-def chart_of(views: Sequence[View], name: str) -> Chart:
-    """Return the first chart of an experiment with a name that begins with a word.
+def chart_of(views: Sequence[View], name: str, of: str = "") -> Chart:
+    """Return the first chart of an experiment with a name that begins with a word, on rows as they are kept.
+
+    Args:
+        views: of the experiment.
+        name: begin of the name.
+        of: value or statistic of those of its points that are shown; empty for the first ones.
 
     Raises:
         StopIteration: none.
     """
-    return next(view for view in views if isinstance(view, Chart) and view.name.startswith(name))
+    charts = (view for view in views if isinstance(view, Chart) and view.name.startswith(name))
+    pairs = ((chart, points) for chart in charts for points in chart.measures)
+    chart, points = next(one for one in pairs if of in ("", one[1].value, one[1].form))
+    return replace(chart, points=points, prepare=None)
 
 
 def on(chart: Chart, run: str, where: str = "", **changes: Any) -> Points:
@@ -46,14 +65,14 @@ def on(chart: Chart, run: str, where: str = "", **changes: Any) -> Points:
         where: pandas query that selects rows, beside that of the chart.
         changes: fields of the points that differ.
     """
-    points, each = chart.measures[0], tuple(dict.fromkeys((*chart.figures, *chart.each)))
+    points, each = chart.measures[0], tuple(dict.fromkeys((*chart.figures, *chart.single, *chart.each)))
     both = " and ".join(filter(None, (points.where, where)))
     return replace(points, **{"run": run, "where": both, "each": each, "values": None, **changes})
 
 
-def each_on(runs: Mapping[str, str], value: str, each: tuple[str, ...], **fields: Any) -> tuple[Points, ...]:
-    """Return points of the page that no experiment draws, on each run; run -> pandas query of its rows."""
-    return tuple(Points(value, where, each=each, run=run, **fields) for run, where in runs.items())
+def on_each(chart: Chart, runs: Iterable[str], where: str = "", **changes: Any) -> tuple[Points, ...]:
+    """Return the first points of a chart on each of some kept runs, see `on`."""
+    return tuple(on(chart, run, where, **changes) for run in runs)
 
 
 # Data: several fields a line.
@@ -61,6 +80,10 @@ def each_on(runs: Mapping[str, str], value: str, each: tuple[str, ...], **fields
 _GAIN, _FORCE = (chart_of(timing.VIEWS, name) for name in ("gain_n", "foreseen_n"))
 _PARTS, _INTERVALS = (chart_of(timing.BOX_VIEWS, name) for name in ("gain", "interval"))
 _IN_CUBES = chart_of(interval.VIEWS, "interval")
+_PHASES, _LEFT = chart_of(timing.VIEWS, "phases_n"), chart_of(order_in_gas.VIEWS, "by_interaction", "left")
+_MISSES, _RUNGS = chart_of(cache_hit.VIEWS, "misses"), chart_of(ladder.VIEWS, "ladder", GAIN)
+_FLOCK, _CAVITY = chart_of(flocking.VIEWS, "times"), chart_of(cavity.VIEWS, "times")
+_SEARCHES, _RATES = chart_of(searches.VIEWS, "sizes"), chart_of(encode.VIEWS, "{direction}")
 _IN_BOX = replace(_PARTS, points=replace(_PARTS.measures[0], where="part != 'reorder'"))  # no baseline has it
 WORTH = replace(
     _GAIN, name="worth", title="What an order is worth", series="over", title_of_series="over memory that is",
@@ -68,40 +91,38 @@ WORTH = replace(
         on(_GAIN, run, f"{LINKED} and ordering in ({ORDERS}, 'lattice', {over!r})", over=(over,))
         for run in TIMING for over in BASELINES
     ),
-    names=Scale("order", "order"), values=GAIN, selects=(DEVICE, SIZE, FILLING, ORDER),
+    names=Scale("order", "order"), values=FASTER, selects=(DEVICE, SIZE, FILLING, ORDER),
     caption="Gain of a whole step of linked cells, reorders counted in. Lines are 95 % intervals, or the "
     "range of the rounds if there is one run.",
 )
-HITS = Chart(
-    "misses", "What a cache model predicts", LINES,
-    tuple(
-        Points("(1 - hit_ratio) * reads_per_particle",
-               f"size == {side} and ordering in ({ORDERS}, 'shuffled') and model in ('block', 'lru') and "
-               "cache_particles in (320, 4096)",
-               each=("filling_fraction", "ordering", "model", "cache_particles"),
-               run=f"cache_hit/cpu_{shape}", constants={"shape": shape, "size": f"{side} boxes a side"})
+HITS = replace(
+    _MISSES, name="misses", title="What a cache model predicts",
+    points=tuple(
+        on(_MISSES, f"cache_hit/cpu_{shape}",
+           f"size == {side} and ordering in ({ORDERS}, 'shuffled') and model in ('block', 'lru') and "
+           "cache_particles in (320, 4096)",
+           each=("filling_fraction", "ordering", "model", "cache_particles"),
+           constants={"shape": shape, "size": f"{side} boxes a side"})
         for shape, side in (("squares", 256), ("cuboids", 64), ("cubes", 64))
     ),
-    Scale("filling fraction", "filling"), Scale("misses a particle", log=10), "order", "order",
+    names=Scale("filling fraction", "filling"), values=Scale("misses a particle", log=10), series="order",
+    title_of_series="order",
     selects=(Select("shape", "Shape", "cubes"), Select("model", "Model", "block"),
              Select("cache", "Cache", "320"), ORDER),
     caption="Reads of a particle that the model does not find in the cache, over the share of space that is "
     "filled. Median and range of several gases. The cache is counted in particles.",
 )
-DECAY = Chart(
-    "decay", "How long a predicted order lasts", LINES,
-    tuple(
-        Points("hit_ratio - hit_ratio_shuffled", f"model == 'block' and cache_particles == 320{more}",
-               "share", (0,), "step", each=("filling_fraction", "interaction", "step", "size", "speed"),
-               run=run, constants={"shape": shape})
-        for run, shape, more in (
-            ("decay/h200_interaction", "cubes", ""),
-            ("decay/h200_size", "cubes", " and size != 32"),  # which the first has
-            ("decay/h200_speed", "squares", ""),
-        )
+DECAY = replace(
+    _LEFT, name="decay", title="How long a predicted order lasts", prepare=order_in_gas.with_left,
+    points=tuple(
+        on(_LEFT, f"decay/h200_{run}", f"step > 0 and model == 'block' and cache_particles == 320{more}",
+           each=("filling_fraction", "interaction", "step", "size", "speed"), constants={"shape": shape})
+        for run, shape, more in (("interaction", "cubes", ""),
+                                 ("size", "cubes", " and size != 32"),  # which the first has
+                                 ("speed", "squares", ""))
     ),
-    Scale("steps since the reorder", "step", log=10), Scale("share of the extra hits left"), "interaction",
-    "gas",
+    names=Scale("steps since the reorder", "step", log=10), values=Scale("share of the extra hits left"),
+    title_of_series="gas",
     selects=(Select("shape", "Shape", "cubes"), Select("size", "Boxes a side", "32"),
              Select("filling", "Filling", "25 %"), Select("speed", "Speed (d a step)", "0.01")),
     caption="Share of the extra hits that is left, over the steps since the reorder. Block model, cache of "
@@ -131,6 +152,13 @@ BOX = replace(
              Select("box", "Box (d a side)", "512")),
     caption="Gain of a step along the pancake order over the filling fraction; a reorder every 500 steps is "
     "counted in. The numbers of the source are at T11 and T12.",
+)
+PHASES = replace(
+    _PHASES, name="phases", title="Where the time of a step goes",
+    points=on_each(_PHASES, TIMING, f"{LINKED} and phase != {_PHASES.whole!r} and ordering in ({ORDERS}, "
+                   "'lattice', 'shuffled')"),
+    names=Scale("order", "order"), selects=(DEVICE, SIZE, Select("filling", "Filling", "20 %")),
+    caption="Phases of a step of linked cells, one behind the other. A fused step integrates in its force.",
 )
 FORESEEN = replace(
     _FORCE, name="foreseen", title="Foreseen and measured", form=LINES,
@@ -168,55 +196,58 @@ COST = replace(
     caption="Time of a reorder along Hilbert's curve over the number of particles, by the place where it is "
     "made.",
 )
-LADDER = Chart(
-    "ladder", "The tree, step by step", DOTS,
-    each_on(dict.fromkeys(("ladder/h100", "ladder/h200", "ladder/cpu"), "time_ms > 0"), "time_ms",
-            ("n", "rung"), over=("no reorder",), compared="rung", names={"rung": "variant"}),
-    Scale("variant", "variant"), GAIN, "device", "device",
+LADDER = replace(
+    _RUNGS, name="ladder", title="The tree, step by step",
+    points=on_each(_RUNGS, ("ladder/h100", "ladder/h200", "ladder/cpu"), over=("no reorder",),
+                   names={"rung": "variant"}),
+    names=Scale("variant", "variant"), values=FASTER, series="device", title_of_series="device",
     selects=(Select("device", "Device", H100, has_all=True), SIZE),
     caption="Gain of a step over the tree without a reorder.",
 )
-FLOCK = Chart(
-    "flock", "A step of the flock", DOTS,
-    each_on(dict.fromkeys(("flocking/h200", "flocking/h200_100000", "flocking/cpu", "flocking/cpu_100000"),
-                          "name != 'coherent again'"),
-            "time_ms", ("n", "start", "age", "precision", "name"), names={"name": "search"}),
-    Scale("search", "search"), Scale("time of a step (ms)", log=10), "device", "device",
+FLOCK = replace(
+    _FLOCK, name="flock", title="A step of the flock",
+    points=on_each(_FLOCK, ("flocking/h200", "flocking/h200_100000", "flocking/cpu", "flocking/cpu_100000"),
+                   "name != 'coherent again'", each=("n", "start", "age", "precision", "name"), scale="",
+                   names={"name": "search"}),
+    names=Scale("search", "search"), values=Scale("time of a step (ms)", log=10), series="device",
+    title_of_series="device",
     selects=(DEVICE, Select("size", "Boids", "1,000,000"), Select("start", "Start", "uniform"),
              Select("age", "Steps before", "0")),
     caption="Time of a whole step of boids by every search; behind the comma, the order of memory.",
 )
-CAVITY = Chart(
-    "cavity", "A step of the cavity", DOTS,
-    each_on(dict.fromkeys(("cavity/h200_41", "cavity/h200_1000", "cavity/cpu", "cavity/cpu_4096",
-                           "cavity/h200_4096"),
-                          "name != 'cuda, arrays again' and name != 'serial, arrays again'"),
-            "time_ms", ("n", "precision", "name"), names={"name": "strategy", "n": "points a side"}),
-    Scale("strategy", "strategy"), Scale("time of a step (ms)", log=10), "precision", "precision",
+CAVITY = replace(
+    _CAVITY, name="cavity", title="A step of the cavity",
+    points=on_each(_CAVITY, ("cavity/h200_41", "cavity/h200_1000", "cavity/cpu", "cavity/cpu_4096",
+                             "cavity/h200_4096"),
+                   "name != 'cuda, arrays again' and name != 'serial, arrays again'",
+                   names={"name": "strategy", "n": "points a side"}),
+    names=Scale("strategy", "strategy"),
     selects=(Select("device", "Device", f"{H200}{HOST}"), Select("points a side", "Points a side", "1,000")),
     caption="Time of a step with 50 sweeps, by strategy and layout.",
 )
-_NEW = "search != 'verlet again'"
-SEARCHES = Chart(
-    "searches", "How fast a step is", LINES,
-    (*each_on({"searches/h200": _NEW, "searches/h100": _NEW,
-               "searches/h200_orders": f"{_NEW} and (cell_order != 'row' or n == 2**18)",  # first: the rest
-               "searches/h200_16777216": _NEW},
-              "n / time_ms / 1e6", ("n", "filling_fraction", "search", "cell_order"),
-              names={"cell_order": "order"}),
-     *each_on({"searches/cpu": "time_ms > 0"}, "n / time_ms / 1e6", ("n", "filling_fraction", "search"),
-              constants={"order": "row"})),
-    Scale("particles", "size", log=10), Scale("thousand million particle steps a second", log=10), "search",
-    "search", selects=(DEVICE, FILLING, Select("order", "Order of cells", "row")),
-    caption="Steps of one particle in a second, by search and number of particles. LAMMPS, on the same "
+_OF_SEARCH = ("n", "filling_fraction", "search")
+SEARCHES = replace(
+    _SEARCHES, name="searches", title="How long a step is",
+    points=(
+        *on_each(_SEARCHES, ("searches/h200", "searches/h100", "searches/h200_16777216"),
+                 "search != 'verlet again'", each=(*_OF_SEARCH, "cell_order"), names={"cell_order": "order"}),
+        on(_SEARCHES, "searches/h200_orders",  # the first run has the other sizes of `row`
+           "search != 'verlet again' and (cell_order != 'row' or n == 2**18)",
+           each=(*_OF_SEARCH, "cell_order"), names={"cell_order": "order"}),
+        on(_SEARCHES, "searches/cpu", each=_OF_SEARCH, constants={"order": "row"}),
+    ),
+    names=Scale("particles", "size", log=10), series="search",
+    selects=(DEVICE, FILLING, Select("order", "Order of cells", "row")),
+    caption="Time of a step for each particle, by search and number of particles. LAMMPS, on the same "
     "start, is beside it on the CPU.",
 )
-ENCODE = Chart(
-    "encode", "Points to indices, beside other packages", DOTS,
-    each_on(dict.fromkeys(("encode/cpu_vbmi", "encode/cpu_avx2"), "encoder != 'copy again'"), "Mpoints_per_s",
-            ("dim", "bits", "direction", "encoder", "registers"),
-            names={"registers": "device", "dim": "dimensions"}),
-    Scale("encoder", "encoder"), Scale("million points a second", log=10), "direction", "direction",
+ENCODE = replace(
+    _RATES, name="encode", title="Points to indices, beside other packages",
+    points=on_each(_RATES, ("encode/cpu_vbmi", "encode/cpu_avx2"), "encoder != 'copy again'", scale="",
+                   each=("dim", "bits", "direction", "encoder", "registers"),
+                   names={"registers": "device", "dim": "dimensions"}),
+    names=Scale("encoder", "encoder"), values=Scale("million points a second", log=10), series="direction",
+    title_of_series="direction",
     selects=(Select("device", "Registers", "AVX-512 VBMI"), Select("dimensions", "Dimensions", "3"),
              Select("bits", "Bits an axis", "16")),
     caption="Points in a second. A copy of the same bytes is the bound.",
@@ -224,6 +255,7 @@ ENCODE = Chart(
 CHARTS = {
     chart.name: chart
     for chart in (
-        WORTH, HITS, DECAY, SIZES, BOX, FORESEEN, INTERVAL, COST, LADDER, FLOCK, CAVITY, SEARCHES, ENCODE,
+        WORTH, HITS, DECAY, SIZES, PHASES, BOX, FORESEEN, INTERVAL, COST, LADDER, FLOCK, CAVITY, SEARCHES,
+        ENCODE,
     )
 }

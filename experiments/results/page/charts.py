@@ -1,24 +1,27 @@
-"""Charts of the page: their points, from queries in each group of a table.
+"""Charts of the page: their points, estimated in each group of a table.
 
-Contract. A chart has rows, each a point with its interval and its run. A point is the answer of a query of
-`experiments.results.kept.queries`, in one group of the columns `each`; kept runs are named by the chart, runs
-of a reader take part if they are of the same experiment. Columns that a reader can choose from hold text.
+Contract. A chart has rows, each a point with its interval and its run. A point is the estimate of one group
+of the columns `each`; kept runs are named by the chart, runs of a reader take part if they are of the same
+experiment. Columns that a reader can choose from hold text.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from experiments.core.old_names import experiment_now
 from experiments.results.baselines import again
-from experiments.results.charts import DOTS, OVER, Chart, Points
+from experiments.results.charts import LINES, OVER, Chart, Points, Preparation
 from experiments.results.claims.judgement import Shown
-from experiments.results.gains import Estimate
-from experiments.results.kept.queries import Query, evaluate_each
+from experiments.results.gains import Estimate, estimates
+from experiments.results.kept.queries import runs_of
 from experiments.results.page.runs import Run
+from experiments.results.selection import Runs
 from sfc import checks
 
 SMALLEST_POWER = 14  # of a size that is shown as a power of two
@@ -93,33 +96,45 @@ def _apart(chart: Chart) -> list[Points]:
 
 def _rows_of(chart: Chart, points: Points, run: Run) -> Iterator[Row]:
     """Yield the points of a chart from a run."""
-    root, query = run.folder.parent.parent, _query(points, f"{run.folder.parent.name}/{run.folder.name}")
-    places: dict[tuple, float] = {}
+    runs = _runs_of(f"{run.folder.parent.name}/{run.folder.name}", run.folder.parent.parent, chart.prepare)
+    where, over = _filters(points)
+    at: dict[tuple, float] = {}
     if points.across:
-        across = replace(query, value=points.across, statistic="median", over="", along="")
-        found = evaluate_each(across, points.each, root=root)
-        places = {tuple(key.values()): answer.value for key, answer in found}
-    named, over = NAMES | dict(points.names), {OVER: str(points.over[0])} if points.over else {}
+        found = estimates(runs, points.across, where=where, each=points.each)
+        at = {tuple(key.values()): answer.value for key, answer in found}
+    value = f"({points.value}) * ({points.scale})" if points.scale else points.value
     compared = points.compared if points.compared in points.each else ""
-    for key, answer in evaluate_each(query, points.each, compared, root):
+    texts_of_all = ({OVER: str(points.over[0])} if points.over else {}) | dict(points.constants)
+    named = NAMES | dict(points.names)
+    for key, answer in estimates(
+        runs, value, points.form, where, over, points.along, each=points.each, compared=compared
+    ):
         texts = {named.get(column, column): shown(column, value) for column, value in key.items()}
-        texts |= over | dict(points.constants)
+        texts |= texts_of_all
         if "device" in chart.columns and "device" not in texts:
             texts["device"] = f"your run: {run.where}" if run.own else run.where
-        raw = {named.get(column, column): value for column, value in key.items()}
-        at: Any = texts[chart.names.column] if chart.form == DOTS else raw.get(chart.names.column)
-        at = places[tuple(key.values())] if points.across else at
-        yield _point(at, answer) | {"run": run.name} | {column: texts[column] for column in chart.columns}
+        place: Any = texts.get(chart.names.column)
+        if chart.form == LINES and points.across:
+            place = at[tuple(key.values())]
+        elif chart.form == LINES:
+            place = next(one for name, one in key.items() if named.get(name, name) == chart.names.column)
+        yield _point(place, answer) | {"run": run.name} | {column: texts[column] for column in chart.columns}
 
 
-def _query(points: Points, run: str) -> Query:
-    """Return the query of points with one baseline at most; without, all are compared with the best."""
-    where, over = points.where, points.where if points.compared else ""
+@functools.lru_cache(maxsize=64)
+def _runs_of(name: str, root: Path, prepare: Preparation | None) -> Runs:
+    """Read a run, with the columns that a chart adds."""
+    runs = runs_of((name,), root)
+    return Runs({name: prepare(runs.rows.drop(columns="_unit"))}) if prepare else runs
+
+
+def _filters(points: Points) -> tuple[str, str]:
+    """Return the filters of rows and of their baseline; without a baseline all are compared with the best."""
     for baseline in points.over:
         twice = [baseline, again(baseline)] if isinstance(baseline, str) else [baseline]
-        where = f"({points.where}) and {points.compared} not in {twice}"
-        over = f"({points.where}) and {points.compared} == {baseline!r}"
-    return Query((run,), where, points.value, points.form, over, points.along)
+        where = f"({points.where}) and " if points.where else ""
+        return f"{where}{points.compared} not in {twice}", f"{where}{points.compared} == {baseline!r}"
+    return points.where, points.where if points.compared else ""
 
 
 def _point(at: Any, answer: Estimate) -> Row:

@@ -48,7 +48,7 @@ SECTIONS = (
         ("decay",),
         (("wear/h200/wear_2097152.png", "Measured loss of an order beside the predicted one, 2^21 spheres"),),
     ),
-    Section("buys", "What it does buy", ("sizes", "box")),
+    Section("buys", "What it does buy", ("sizes", "phases", "box")),
     Section(
         "foreseen",
         "Which model foresees it",

@@ -1,62 +1,25 @@
 """Charts, colours, pictures and numbers of the page."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
-import pandas as pd
 import pytest
 from PIL import Image
 
 from experiments import timing
 from experiments.results.baselines import LATTICE, SHUFFLED
+from experiments.results.charts import Chart
 from experiments.results.claims.queries import number
-from experiments.results.kept import queries
-from experiments.results.kept.queries import Query, evaluate_each
 from experiments.results.page import build as page
 from experiments.results.page import charts, numbers, pictures, runs, screen_colours, specs
 from experiments.results.page.chart_list import CHARTS, chart_of, on
 
 pytestmark = pytest.mark.quick
-
-
-@pytest.fixture
-def root(tmp_path):
-    """A run of two orders and their baseline at two sizes, two runs each."""
-    rows = [
-        {"n": n, "ordering": order, "run": run, "round": 0, "time_ms": time * n}
-        for n in (2**14, 2**15)
-        for order, time in (("shuffled", 6.0), ("hilbert", 3.0), ("row", 2.0))
-        for run in (0, 1)
-        if (n, order) != (2**15, "row")
-    ]
-    folder = tmp_path / "timing" / "made"
-    folder.mkdir(parents=True)
-    pd.DataFrame(rows).to_parquet(folder / "table.parquet")
-    queries.runs_of.cache_clear()
-    queries.evaluate.cache_clear()
-    return tmp_path
-
-
-GAIN = Query(("timing/made",), "ordering != 'shuffled'", "time_ms", "gain", "ordering == 'shuffled'")
-
-
-def test_a_query_is_answered_in_each_group_over_the_baseline_that_it_shares(root):
-    found = evaluate_each(GAIN, ("n", "ordering"), "ordering", root)
-    gains = {(key["n"], key["ordering"]): answer.value for key, answer in found}
-    assert gains == pytest.approx({(2**14, "hilbert"): 2, (2**14, "row"): 3, (2**15, "hilbert"): 2})
-    assert {answer.runs for _, answer in found} == {2}
-
-
-def test_groups_without_a_baseline_are_left_out(root):
-    without = replace(GAIN, over="ordering == 'shuffled' and n == 2**14")
-    assert {key["n"] for key, _ in evaluate_each(without, ("n", "ordering"), "ordering", root)} == {2**14}
-
-
-def test_a_query_for_groups_has_none_of_its_own(root):
-    with pytest.raises(ValueError, match="each"):
-        evaluate_each(replace(GAIN, each=("n",), pick="lowest"), ("n",), "", root)
-    with pytest.raises(ValueError, match="compared"):
-        evaluate_each(GAIN, ("n",), "ordering", root)
+EXPERIMENTS = (
+    "cache_hit", "cavity", "decay", "encode", "flocking", "interval", "ladder", "reorder_cost", "searches",
+    "timing",
+)  # fmt: skip
 
 
 def test_a_chart_of_an_unknown_run_is_refused():
@@ -71,6 +34,34 @@ def test_points_of_the_page_are_those_of_an_experiment_on_a_kept_run():
     assert (points.run, points.over, points.value) == ("timing/h100", ("lattice",), "time_ms")
     # what tells figures, panels and points apart
     assert points.each == ("n", "search", "precision", "fused", "filling_fraction", "ordering")
+
+
+def test_charts_of_the_page_are_charts_of_experiments():
+    views = [view for name in EXPERIMENTS for view in import_module(f"experiments.{name}").VIEWS]
+    of_decay = import_module("experiments.decay").OF_GASES
+    drawn = {
+        (points.value, points.form)
+        for view in (*views, *of_decay)
+        if isinstance(view, Chart)
+        for points in view.measures
+    }
+    for chart in CHARTS.values():
+        assert {points.run.partition("/")[0] for points in chart.measures} <= {*EXPERIMENTS, "speed_up"}
+        for points in chart.measures:  # but for the age of the box, whose windows have a sum
+            assert (points.value, points.form) in drawn or points.form == "gain of sums", chart.name
+
+
+def test_parts_of_a_bar_lie_one_behind_the_other():
+    chart = CHARTS["phases"]
+    kept = {run.name: run for run in runs.kept()}
+    rows = charts.rows(replace(chart, points=chart.points[:1]), kept)
+    assert {row["phase"] for row in rows} == {"force", "build"}  # a fused step
+    first = charts.chosen(chart, rows)
+    specified = specs.specification(chart, rows)
+    (bars,) = specified["layer"]
+    assert bars["mark"]["type"] == "bar"
+    assert bars["encoding"]["x"]["stack"] == "zero"
+    assert specs.picture(specified, first).count('aria-roledescription="bar"') == len(first)
 
 
 def test_values_are_shown_as_readers_know_them():
