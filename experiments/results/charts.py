@@ -31,12 +31,6 @@ GAIN, MEDIAN, MEAN, FIRST, MIDDLE, GIVEN = "gain", "median", "mean", "first", "m
 VALUE, LOW, HIGH, AT = "value", "value_low", "value_high", "at"  # columns of `estimates`
 OVER = "over"  # the column of baselines
 _WAYS = ("median", "mean", "max")
-_AVERAGES = {
-    MEAN: ("mean",) * 3,
-    MEDIAN: ("median", "min", "max"),
-    FIRST: ("first",) * 3,
-    MIDDLE: ("median",) * 3,
-}
 Preparation = Callable[[pd.DataFrame], pd.DataFrame]
 _BROKEN = (SyntaxError, ValueError, TypeError, LookupError, AttributeError, NotImplementedError, NameError)
 
@@ -452,7 +446,7 @@ def estimates(table: pd.DataFrame, points: Points, each: Sequence[str]) -> pd.Da
     rows = rows if is_of_gases else gains.with_rounds(rows, by)
     if points.form == GAIN:
         found = _gains(rows, points, by)
-    elif points.form not in _AVERAGES:
+    elif points.form not in gains.OF_ROWS:
         cases, along = rows[~rows[by].map(is_again).any(axis=1)], points.along
         if along in cases and not pd.api.types.is_numeric_dtype(cases[along]):
             cases, along = cases.assign(_along=pd.factorize(cases[along])[0]), "_along"
@@ -510,18 +504,12 @@ def _gains(rows: pd.DataFrame, points: Points, each: list[str]) -> pd.DataFrame:
 
 def _averages(rows: pd.DataFrame, form: str, each: list[str], of_gases: bool) -> pd.DataFrame:
     """Compute a number for each case."""
-    ends = [VALUE, LOW, HIGH]
     if form == MEDIAN and not of_gases:
         found = gains.over_runs(rows, each, VALUE)
-        return found[[*each, "runs", "rounds"]].join(gains.bounds(found, VALUE).set_axis(ends, axis=1))
-    how = _AVERAGES[form]
-    groups = rows.groupby(each, sort=False)[VALUE] if each else rows.assign(_=0).groupby("_")[VALUE]
+        ends = gains.bounds(found, VALUE).set_axis([VALUE, LOW, HIGH], axis=1)
+        return found[[*each, "runs", "rounds"]].join(ends)
     runs = rows["repeat"].nunique() if of_gases and form == MEDIAN else 1
-    columns = {name: groups.agg(way) for name, way in zip(ends, how, strict=True)}
-    if form == MEAN:
-        error = 2 * groups.sem().fillna(0)
-        columns |= {LOW: columns[VALUE] - error, HIGH: columns[VALUE] + error}
-    return pd.DataFrame(columns).assign(runs=runs, rounds=1).reset_index(drop=not each)
+    return gains.of_rows(rows, each, VALUE, form).assign(runs=runs, rounds=1)
 
 
 def _scaled(found: pd.DataFrame, rows: pd.DataFrame, scale: str, each: list[str]) -> pd.DataFrame:

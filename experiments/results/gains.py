@@ -37,6 +37,7 @@ from sfc import checks
 
 NO_DIFFERENCE, FASTER, SLOWER = "no difference", "faster", "slower"
 Group = dict[int, Rows]  # run or gas -> its rows
+OF_ROWS = {"mean": "mean", "median": "median", "first": "first", "middle": "median"}  # see `of_rows`
 
 
 def estimates(
@@ -512,3 +513,33 @@ def verdict(gain: float, low: float, high: float, noise_floor: float) -> str:
     if low <= 1 <= high or abs(np.log(gain)) <= np.log(noise_floor if np.isfinite(noise_floor) else 1.0):
         return NO_DIFFERENCE
     return FASTER if gain > 1 else SLOWER
+
+
+def of_rows(table: pd.DataFrame, by: Sequence[str], value: str, statistic: str) -> pd.DataFrame:
+    """Take a statistic of all rows of each case, which are no rounds: of gases, or of blocks of time.
+
+    Args:
+        table: columns `by` and `value`.
+        by: columns that identify a case; empty for one case.
+        value: column.
+        statistic: "mean", with twice its standard error, 0 of a single row; "median", with the range;
+            "first" (of the first row) or "middle" (median), both ends of which are the number itself.
+
+    Returns:
+        Columns `by`, `<value>`, `<value>_low` and `<value>_high`.
+
+    Raises:
+        TypeError: no table.
+        ValueError: a column that is missing, or an unknown statistic.
+    """
+    rows = table_of("table", table, [*names_of("by", by), value])
+    how = OF_ROWS[checks.word("statistic", statistic, OF_ROWS)]
+    groups = rows.groupby([*by], sort=False)[value] if by else rows.assign(_=0).groupby("_")[value]
+    low = high = centre = groups.agg(how)
+    if statistic == "mean":
+        error = 2 * groups.sem().fillna(0)
+        low, high = centre - error, centre + error
+    elif statistic == "median":
+        low, high = groups.min(), groups.max()
+    found = pd.DataFrame({value: centre, f"{value}_low": low, f"{value}_high": high})
+    return found.reset_index(drop=not by)

@@ -376,3 +376,16 @@ def test_a_gain_of_sums_sums_the_samples_of_a_round():
         for name in ("gain of sums", "gain")
     }
     assert found == {"gain of sums": 3, "gain": 1}
+
+
+def test_a_mean_of_blocks_has_twice_its_standard_error():
+    table = pd.DataFrame({"case": [0, 0, 0, 0, 1], "lift": [1.0, 2.0, 3.0, 4.0, 7.0]})
+    found = gains.of_rows(table, ["case"], "lift", "mean").to_dict("records")
+    error = 2 * np.std([1, 2, 3, 4], ddof=1) / 4**0.5
+    assert found[0] == pytest.approx(
+        {"case": 0, "lift": 2.5, "lift_low": 2.5 - error, "lift_high": 2.5 + error}
+    )
+    assert found[1] == {"case": 1, "lift": 7.0, "lift_low": 7.0, "lift_high": 7.0}
+    assert gains.of_rows(table, [], "lift", "median").to_numpy().tolist() == [[3.0, 1.0, 7.0]]
+    with pytest.raises(ValueError, match="allowed: one of mean, median"):
+        gains.of_rows(table, ["case"], "lift", "most")

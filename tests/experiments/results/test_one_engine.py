@@ -47,6 +47,8 @@ def computed(tree: ast.AST) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.Call) and _called(node) in ("percentile", "quantile", "nanpercentile"):
             if {2.5, 97.5, 0.025, 0.975} & {part.value for part in ast.walk(node) if _is(part, float)}:
                 yield node.lineno, "an interval of percentiles"
+        if isinstance(node, ast.Call) and _called(node) == "sem":
+            yield node.lineno, "an interval by standard errors"
         if _is(node, str) and node.value == " again":
             yield node.lineno, "second measurements, for a noise floor"
 
@@ -92,6 +94,7 @@ def test_only_the_engine_computes_gains_intervals_and_noise_floors():
         ("found['gain'] = base_ms / own_ms", "quotient"),
         ("gain = base['time_ms'].div(own)", "quotient"),
         ("low, high = np.percentile(ratios, [2.5, 97.5])", "percentiles"),
+        ("error = 2 * blocks['lift'].sem()", "standard errors"),
         ("twins = names.str.endswith(' again')", "second measurements"),
     ],
 )

@@ -38,12 +38,8 @@ def test_points_of_the_page_are_those_of_an_experiment_on_a_kept_run():
 
 def test_charts_of_the_page_are_charts_of_experiments():
     views = [view for name in EXPERIMENTS for view in import_module(f"experiments.{name}").VIEWS]
-    of_decay = import_module("experiments.decay").OF_GASES
     drawn = {
-        (points.value, points.form)
-        for view in (*views, *of_decay)
-        if isinstance(view, Chart)
-        for points in view.measures
+        (points.value, points.form) for view in views if isinstance(view, Chart) for points in view.measures
     }
     for chart in CHARTS.values():
         assert {points.run.partition("/")[0] for points in chart.measures} <= {*EXPERIMENTS, "speed_up"}
