@@ -25,7 +25,7 @@ from experiments.core import Axis, Settings, figures, main, save_table
 from experiments.core.terminal import COARSE_GRID
 from experiments.drawing.film import film_or_say
 from experiments.results.answers import Answer, rounded, rows_of
-from experiments.results.charts import FIRST, LINES, Chart, Marks, Points, Scale, Table
+from experiments.results.charts import FIRST, HOLLOW, LINES, Chart, Layer, Marks, Points, Scale, Table
 from md.cavity import Cavity, Sides, Wall
 from md.cavity.scheme import SAFETY, largest_dt, spacing
 from md.cavity.validation.centre_lines import centre_lines, deviation
@@ -377,7 +377,7 @@ VIEWS = (
         Points("abs(error_percent)", "not is_smaller", FIRST), Scale("points a side", "n", log=10),
         Scale("error (%)", log=10, line=TOLERANCE), "scheme", panels="quantity",
         heading="Re {reynolds}, {quantity}", lines="reynolds", prepare=_errors,
-        hollow=Points("abs(error_percent)", "is_smaller", FIRST),
+        layers=(Layer(Points("abs(error_percent)", "is_smaller", FIRST), HOLLOW),),
         note=f"error of the steady flow against published values; line: {TOLERANCE:g} %; no point: not "
         "measured, or no steady state; open markers: smaller time steps",
     ),

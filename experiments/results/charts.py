@@ -25,7 +25,8 @@ from experiments.results.tables import names_of, table_of
 from sfc import checks
 
 DOTS, LINES, BARS = "dots", "lines", "bars"
-DASHED, STAR = "dashed", "star"
+DASHED, STAR, HOLLOW = "dashed", "star", "hollow"
+MOST_MARKS = 3  # bounds, or published values, of a chart: each has dashes or a shape
 FORMS = (DOTS, LINES, BARS)
 GAIN, MEDIAN, MEAN, FIRST, MIDDLE, GIVEN = "gain", "median", "mean", "first", "middle", "given"
 VALUE, LOW, HIGH, AT = "value", "value_low", "value_high", "at"  # columns of `estimates`
@@ -161,7 +162,8 @@ class Layer:
     Args:
         points: what is computed; with `across` at that place, else over the column of the chart's `names`. A
             line for each value of their columns `each`.
-        sign: "dashed", lines without points, such as those of a model; or "star", single points.
+        sign: "dashed", lines without points, such as those of a model; "star", single points; or "hollow",
+            large hollow markers, such as a check with other steps.
 
     Raises:
         ValueError: an unknown sign.
@@ -172,7 +174,7 @@ class Layer:
 
     def __post_init__(self) -> None:
         """Check the sign."""
-        checks.word("sign", self.sign, (DASHED, STAR))
+        checks.word("sign", self.sign, (DASHED, STAR, HOLLOW))
 
 
 @dataclass(frozen=True)
@@ -221,10 +223,9 @@ class Chart:
         most: number of series of lines in a figure. More are rows of dots: a panel for each number, a line of
             panels for each value of `panels`. 0 for any number.
         bounds: points of dotted lines in the panels of the same axes: that all series share, such as the
-            floor of memory, or without a label of each series, such as a fit; at bars a mark for each name,
-            of up to three bounds; at dots, of points with `each`, a mark for each name and series.
-        marks: published values.
-        hollow: points of lines that have large hollow markers, such as a check with other steps.
+            floor of memory, or without a label of each series, such as a fit; at bars a mark for each name;
+            at dots, of points with `each`, a mark for each name and series. At most three.
+        marks: published values, at most three.
         layers: points over the lines.
         order: values of the series in their order, others are not drawn; empty for all, of which at most six.
         without: values of the series, or names, that are not drawn, such as baselines.
@@ -240,7 +241,8 @@ class Chart:
 
     Raises:
         TypeError: an argument of a wrong class.
-        ValueError: an unknown form, or an axis of names without a column.
+        ValueError: an unknown form, an axis of names without a column, too many bounds or marks, or layers
+            without a series.
     """
 
     name: str
@@ -264,7 +266,6 @@ class Chart:
     most: int = 0
     bounds: tuple[Points, ...] = ()
     marks: tuple[Marks, ...] = ()
-    hollow: Points | None = None
     layers: tuple[Layer, ...] = ()
     order: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
@@ -288,6 +289,11 @@ class Chart:
             checks.instance(name, getattr(self, name), Scale, "a Scale")
         if not self.names.column and not all(points.across for points in self.measures):
             raise checks.refuse_value("names", self.names, "a Scale with a column, or points with `across`")
+        if self.form == LINES and self.layers and not self.series:
+            raise checks.refuse_value("series", self.series, "a column whose colours the layers have")
+        for name in ("bounds", "marks"):
+            if len(given := getattr(self, name)) > MOST_MARKS:
+                raise checks.refuse_value(f"number of {name}", len(given), f"at most {MOST_MARKS}")
         for name in ("files", "varying", "single", "order", "without", "peers"):
             names_of(name, getattr(self, name))
 
@@ -551,7 +557,8 @@ def facts(chart: Chart, rows: pd.DataFrame, found: pd.DataFrame) -> dict[str, st
         interval; `worst` and `of_worst`, the same at the other end; `times`, the larger of the two over the
         smaller; `over`, the baseline; each column of the case; columns of the rows with one value.
     """
-    words = {str(name): word(str(name), rows[name].iloc[0]) for name in rows if rows[name].nunique() == 1}
+    known = {str(name): rows[name].dropna() for name in rows if rows[name].nunique() == 1}
+    words = {name: word(name, values.iloc[0]) for name, values in known.items()}
     if found.empty:
         return words
     is_gain = OVER in found

@@ -21,6 +21,7 @@ from experiments.results.charts import (
     BARS,
     DOTS,
     HIGH,
+    HOLLOW,
     LINES,
     LOW,
     MEAN,
@@ -160,19 +161,14 @@ def _lines(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
             _plain_lines(panel, found, x, look, chart.gaps)
         else:
             figures.lines(panel, found, x, VALUE, look, log=bool(chart.names.log))
-    if chart.hollow is not None:
-        others = rows_at(estimates(shared.rows, chart.hollow, chart.each), part.at)
-        others, look = _look(chart, others, shared, shared.series)
-        for name, own in others.groupby(look["hue"]):
-            form: dict[str, Any] = {"color": look["palette"][name], "marker": look["markers"][name]}
-            panel.plot(own[x], own[VALUE], **form, **_HOLLOW)
     for points, of_bound in _bounds(chart):
         series = [chart.series] if chart.series and not points.label else []
         bound = rows_at(estimates(shared.rows, points, [*part.at, x, *series]), part.at).sort_values(x)
         if not series:
             panel.plot(bound[x], bound[VALUE], label=points.label or None, **of_bound)
-        for _, own in bound.groupby(series) if series else ():
-            panel.plot(own[x], own[VALUE], **_FITTED, color=colours[str(own[chart.series].iloc[0])])
+        for (name,), own in bound.groupby(series) if series else ():
+            if str(name) in colours:  # of a series that is drawn
+                panel.plot(own[x], own[VALUE], **_FITTED, color=colours[str(name)])
     for layer in chart.layers:
         _layer(panel, chart, layer, part, shared)
     for marks, shape in zip(chart.marks, _SHAPES, strict=False):
@@ -191,13 +187,18 @@ def _layer(panel: Axes, chart: Chart, layer: Layer, part: Part, shared: Names) -
     every = rows_at(estimates(shared.rows, layer.points, by), part.at).dropna(subset=x)
     _, look = _look(chart, part.found, shared, shared.series)
     for (name, *_), own in every.groupby([chart.series, *layer.points.each], sort=False):
-        colour = look["palette"].get(worded(shared, chart.series, name))
-        if colour is not None and layer.sign == STAR:
+        text = worded(shared, chart.series, name)
+        if text not in look["palette"]:  # a series that is not drawn
+            continue
+        colour: dict[str, Any] = {"color": look["palette"][text]}
+        if layer.sign == STAR:
             ends = own[[VALUE, LOW, HIGH]].set_axis(["centre", "low", "high"], axis=1)
-            panel.errorbar(own[x], own[VALUE], yerr=figures.error_bars(ends), color=colour, **_STAR)
-        elif colour is not None:
+            panel.errorbar(own[x], own[VALUE], yerr=figures.error_bars(ends), **colour, **_STAR)
+        elif layer.sign == HOLLOW:
+            panel.plot(own[x], own[VALUE], **colour, marker=look["markers"][text], **_HOLLOW)
+        else:
             own = own.sort_values(x)
-            panel.plot(own[x], own[VALUE], "--", color=colour, linewidth=0.9, gid=IS_LAYER)
+            panel.plot(own[x], own[VALUE], "--", **colour, linewidth=0.9, gid=IS_LAYER)
 
 
 def _plain_lines(panel: Axes, found: pd.DataFrame, x: str, look: dict, gaps: bool) -> None:

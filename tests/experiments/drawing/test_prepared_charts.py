@@ -9,9 +9,11 @@ from experiments.results.charts import (
     DOTS,
     FIRST,
     GIVEN,
+    HOLLOW,
     LINES,
     MEAN,
     Chart,
+    Layer,
     Marks,
     Points,
     Scale,
@@ -89,7 +91,7 @@ def test_hollow_markers_have_the_look_of_their_series_and_sources_have_shapes(dr
     table = pd.concat([gases(name="a", check=False), gases(name="a", check=True, y=2.0)])
     marks = tuple(Marks(label, gases(), "y") for label in ("one", "two"))
     chart = Chart("y", "", LINES, Points("y", "not check"), X, Scale("y"), "name", marks=marks,
-                  hollow=Points("y", "check"))  # fmt: skip
+                  layers=(Layer(Points("y", "check"), HOLLOW),))  # fmt: skip
     (panel,) = panels(drawn, chart, table)
     line, hollow, *sources = panel.lines
     assert hollow.get_markerfacecolor() == "none"
@@ -112,3 +114,28 @@ def test_without_an_encoder_the_last_picture_is_shown(monkeypatch, tmp_path, cap
     assert shown == [0, 1, 2]
     assert film.WITHOUT in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_bound_of_a_series_that_is_not_drawn_is_left_out(drawn):
+    table = pd.concat([gases(name=f"series {k}") for k in range(style.MOST_LINES + 1)])
+    chart = Chart("y", "", LINES, Points("y"), X, Scale("y"), "name", bounds=(Points("y + 1"),))
+    (panel,) = panels(drawn, chart, table)
+    dotted = [line for line in panel.lines if line.get_linestyle() == ":"]
+    assert len(dotted) == style.MOST_LINES
+
+
+def test_a_word_of_a_title_is_the_one_that_is_known(drawn):
+    table = pd.concat([gases(name="a", model=None), gases(name="b", model="block")])
+    chart = Chart("y", "model {model}", LINES, Points("y"), X, Scale("y"), "name")
+    (panel,) = panels(drawn, chart, table)
+    assert panel.figure.get_suptitle().splitlines()[0] == "model block"
+
+
+def test_what_a_chart_has_no_look_for_is_refused():
+    fields = ("y", "", LINES, Points("y"), X, Scale("y"))
+    with pytest.raises(ValueError, match=r"number of bounds.*4.*at most 3"):
+        Chart(*fields, bounds=(Points("y"),) * 4)
+    with pytest.raises(ValueError, match=r"number of marks.*at most 3"):
+        Chart(*fields, marks=(Marks("one", gases(), "y"),) * 4)
+    with pytest.raises(ValueError, match=r"series.*colours the layers"):
+        Chart(*fields, layers=(Layer(Points("y")),))
