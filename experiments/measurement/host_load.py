@@ -9,7 +9,7 @@ import math
 import os
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psutil
 
@@ -71,7 +71,7 @@ class HostLoad:
         spent = _Counters(*(last - first for first, last in pairs))  # NaN without a counter
         wall = max(spent.wall, 1e-9)
         other = min((spent.busy - spent.own) / wall, float(self.cores))
-        found = other, spent.waited / max(spent.own, wall), spent.switches
+        found: tuple[Any, ...] = other, spent.waited / max(spent.own, wall), spent.switches
         return Load(*(None if math.isnan(one) else one for one in found))
 
     def _counters(self) -> _Counters:

@@ -110,7 +110,7 @@ def launches_of(text: str) -> pd.DataFrame:
         CannotCountError: no such page, a counter that is needed is missing, or a unit is not known.
     """
     found = read_launches(text, NEEDED, MORE | _WAITS)
-    names = [*found.columns.union(MORE, sort=False)]
+    names = [*found.columns.union([*MORE], sort=False)]
     found = found.reindex(columns=sorted(names, key=lambda name: name.startswith(STALL)))
     found[["l2_read", "l2_written"]] *= SECTOR
     return found
@@ -140,4 +140,5 @@ def by_kernel(launches: pd.DataFrame, cycle: Cycle) -> list[dict[str, Any]]:
     time: Any = kernels["time_us"].sum()
     sums = {"cycle_us": time, "step_us": time / cycle.steps, "share": time / time.sum()}
     found = pd.DataFrame({"launches": kernels.size(), **sums}).join(kernels.median()).reset_index()
-    return found.sort_values("cycle_us", ascending=False, kind="stable").to_dict("records")
+    rows: list[Any] = found.sort_values("cycle_us", ascending=False, kind="stable").to_dict("records")
+    return rows

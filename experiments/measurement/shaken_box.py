@@ -137,17 +137,15 @@ def _age(case: Any, sim: md.Simulation, ordering: str, every: int) -> int | None
 
 
 def _simulation(case: Any, state: md.State, ordering: str, search: str | None = None) -> md.Simulation:
-    return md.Simulation(
-        state.by_id() if ordering == AGED else state,
-        SpringDashpot.from_restitution(0.8, case.contact_time),
-        search=search or case.search,
-        dt=case.contact_time / STEPS_A_CONTACT,
-        walls=WALLS,
-        reorder=None if ordering in BASELINES else md.Reorder(ordering, md.Never()),
-        backend=case.backend,
-        precision=case.precision,
-        fused=case.fused and search is None,
-    )
+    memory = state.by_id() if ordering == AGED else state
+    reorder = None if ordering in BASELINES else md.Reorder(ordering, md.Never())
+    options = {"search": search or case.search, "fused": case.fused and search is None, "reorder": reorder}
+    return _box(memory, case.contact_time, backend=case.backend, precision=case.precision, **options)
+
+
+def _box(state: md.State, contact_time: float, **options: Any) -> md.Simulation:
+    law, dt = SpringDashpot.from_restitution(0.8, contact_time), contact_time / STEPS_A_CONTACT
+    return md.Simulation(state, law, dt=dt, walls=WALLS, **options)
 
 
 def _steps_a_shake(contact_time: float) -> int:
@@ -161,8 +159,7 @@ def _steady(
     """Create the gas after some whole shakes, in shuffled memory; the walls then start in the same phase."""
     heat = (0.2 * WALLS.speed) ** 2
     state = md.scenes.shaken_box(phi, size, temperature=heat, seed=seed, backend=backend)
-    law, dt = SpringDashpot.from_restitution(0.8, contact_time), contact_time / STEPS_A_CONTACT
-    sim = md.Simulation(state, law, search="verlet", dt=dt, walls=WALLS, backend=backend, fused=True)
+    sim = _box(state, contact_time, search="verlet", backend=backend, fused=True)
     sim.run(steps, phases=False)
     return md.scenes.in_memory_order(sim.state.by_id(), "shuffled", seed)
 
