@@ -47,7 +47,7 @@ def draw_path(panel: plt.Axes, path: np.ndarray, shape: tuple[int, int], inches:
     panel.add_collection(lines)
     size = float(np.clip((0.55 * cell) ** 2, 5, 40))
     for end, marker, colour in zip(points[[0, -1]], "os", plt.get_cmap(MAP)([[0.0], [1.0]]), strict=True):
-        panel.scatter(*end, s=size, color=colour, marker=marker, zorder=3)
+        panel.scatter(end[0], end[1], s=size, color=colour, marker=marker, zorder=3)
     frame_cells(panel, (nx, ny))
 
 
