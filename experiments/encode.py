@@ -299,13 +299,12 @@ def gains_over_packages(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _beside_packages(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of each other package (column `peer`), and ours of its grids (column `side`)."""
+    """Return the rows of each other package (column `peer`) beside ours (column `side`)."""
     names = zip(table["curve"], table["dim"], table["bits"], strict=True)
     table = table.assign(grid=[f"{curve} {dim}D, {bits} bits" for curve, dim, bits in names])
     ours, parts = table[table["package"] == OURS], [table.iloc[:0].assign(peer="", side="")]
     for name, theirs in table[~table["package"].isin([OURS, MEMORY])].groupby("package", sort=False):
-        same = ours[ours["grid"].isin(theirs["grid"])]
-        parts += [same.assign(peer=name, side=OURS), theirs.assign(peer=name, side=THEIRS)]
+        parts += [ours.assign(peer=name, side=OURS), theirs.assign(peer=name, side=THEIRS)]
     return pd.concat(parts, ignore_index=True)
 
 
