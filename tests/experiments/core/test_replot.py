@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from experiments.core import main
+from experiments.core.old_names import experiment_now
 from experiments.core.record import PROVENANCE, TABLE
 
 pytestmark = pytest.mark.nightly
@@ -40,7 +41,7 @@ def drawn_again(run: Path, folder: Path) -> Path:
     copy.mkdir()
     for name in (TABLE, PROVENANCE):
         shutil.copy(run / name, copy)
-    experiment = importlib.import_module(f"experiments.{run.parent.name}")
+    experiment = importlib.import_module(f"experiments.{experiment_now(run.parent.name)}")
     shown = getattr(experiment, "VIEWS", None) or experiment.draw
     parts = experiment.Config, experiment.measure, shown, {}
     with pytest.raises(SystemExit) as ended:
@@ -51,7 +52,8 @@ def drawn_again(run: Path, folder: Path) -> Path:
 
 def test_there_are_runs_of_every_experiment():
     files = (REFERENCE.parents[1] / "experiments").glob("*.py")
-    assert {path.stem for path in files if not path.stem.startswith("_")} == {run.parent.name for run in KEPT}
+    names = {path.stem for path in files if not path.stem.startswith("_")}
+    assert names == {experiment_now(run.parent.name) for run in KEPT}
 
 
 @pytest.mark.parametrize("run", KEPT, ids=lambda run: f"{run.parent.name}-{run.name}")
