@@ -32,17 +32,8 @@ LONG_MS = 100.0  # of a sample that is long enough for a load of its own
 _LONG_NAME_MS = 1000.0  # of all samples of a name; the counters of many cores are off by a tick each
 TICK_MS = (4.0, 10.0)  # of Linux's scheduler at 250 and at 100 Hz
 _NEAR_TICK = 0.04  # of a tick: a case's samples lie so near to a multiple of it
-NAMES = (
-    "name",
-    "encoder",
-    "ordering",
-    "search",
-    "cell_order",
-    "rung",
-    "place",
-    "memory",
-    "schedule",
-)  # of cases compared
+# Columns that name the cases compared.
+NAMES = ("name", "encoder", "ordering", "search", "cell_order", "rung", "place", "memory", "schedule")
 _FEWEST = 3  # cases that are needed to detect ticks
 _MOST_NAMES = 3  # that a warning lists
 SEPARATOR = "; "

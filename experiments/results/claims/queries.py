@@ -8,12 +8,7 @@ Runs = str | tuple[str, ...]  # folders below `results/reference`
 
 
 def gain(
-    run: Runs,
-    where: str,
-    this: object,
-    over: object,
-    value: str = "time_ms",
-    statistic: str = "gain",
+    run: Runs, where: str, this: object, over: object, value: str = "time_ms", statistic: str = "gain"
 ) -> Query:
     """Compare rows with those of a baseline: the time of the baseline over theirs, paired by round.
 

@@ -59,10 +59,7 @@ def markdown(judgements: Iterable[Judgement], reference: str = "reference") -> s
         judgements: of the claims.
         reference: folder of the runs, as seen from the page.
     """
-    rows = [
-        "|id, figure|claim|verdict|depends on; here (with interval)|there|",
-        "|---|---|---|---|---|",
-    ]
+    rows = ["|id, figure|claim|verdict|depends on; here (with interval)|there|", "|---|---|---|---|---|"]
     for one in judgements:
         claim = one.claim
         id = f"[{claim.id}]({reference}/{claim.figure})" if claim.figure else claim.id

@@ -5,11 +5,8 @@ from experiments.results.claims.queries import Query, Runs, both, gain, highest,
 
 COST = "reorder_cost/h200"
 BOX, CPU_BOX = "speed_up/h100_interval", "speed_up/cpu_interval"
-CUBES, CUBES_H100, CUBES_H200 = (
-    "interval/h200_three_runs",
-    "interval/h100",
-    ("interval/h200", "interval/h200_8388608"),
-)
+CUBES, CUBES_H100 = "interval/h200_three_runs", "interval/h100"
+CUBES_H200 = ("interval/h200", "interval/h200_8388608")
 INTERVAL = "what == 'interval'"
 LARGE = f"{INTERVAL} and n >= 2**21"
 ENDS = ("box_50", "box_2500", "cube_short", "cube_long")  # shortest and longest intervals
