@@ -9,6 +9,7 @@ template with fields that `facts` fills, so that no number is typed.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -224,7 +225,8 @@ class Chart:
             panels for each value of `panels`. 0 for any number.
         bounds: points of dotted lines in the panels of the same axes: that all series share, such as the
             floor of memory, or without a label of each series, such as a fit; at bars a mark for each name;
-            at dots, of points with `each`, a mark for each name and series. At most three.
+            at dots, of points with `each`, a mark for each name and series. At most
+            three in a panel.
         marks: published values, at most three.
         layers: points over the lines.
         order: values of the series in their order, others are not drawn; empty for all, of which at most six.
@@ -291,9 +293,10 @@ class Chart:
             raise checks.refuse_value("names", self.names, "a Scale with a column, or points with `across`")
         if self.form == LINES and self.layers and not self.series:
             raise checks.refuse_value("series", self.series, "a column whose colours the layers have")
-        for name in ("bounds", "marks"):
-            if len(given := getattr(self, name)) > MOST_MARKS:
-                raise checks.refuse_value(f"number of {name}", len(given), f"at most {MOST_MARKS}")
+        of_axes = Counter((points.at, points.values) for points in self.bounds)
+        for name, most in (("bounds", max(of_axes.values(), default=0)), ("marks", len(self.marks))):
+            if most > MOST_MARKS:
+                raise checks.refuse_value(f"number of {name}", most, f"at most {MOST_MARKS} in a panel")
         for name in ("files", "varying", "single", "order", "without", "peers"):
             names_of(name, getattr(self, name))
 

@@ -63,7 +63,7 @@ def specification(chart: Chart, every: Sequence[Row]) -> dict[str, Any]:
     def series(looks: Sequence[str]) -> dict[str, Any]:
         return _nominal(chart.series, scale={"domain": names, "range": looks}, legend=legend)
 
-    title = {"title": chart.values.title, "type": "quantitative"}
+    title: dict[str, Any] = {"title": chart.values.title, "type": "quantitative"}
     title |= {"stack": "zero"} if is_bars else {"scale": _scale(chart.values)}
     value = title | {"field": "value", "axis": {"format": "~g", "grid": True, "tickCount": 6}}
     common = {other: _numbers(chart) if is_over_numbers else _names(chart), "color": series(colours)}

@@ -135,6 +135,7 @@ def test_what_a_chart_has_no_look_for_is_refused():
     fields = ("y", "", LINES, Points("y"), X, Scale("y"))
     with pytest.raises(ValueError, match=r"number of bounds.*4.*at most 3"):
         Chart(*fields, bounds=(Points("y"),) * 4)
+    assert Chart(*fields, bounds=(*[Points("y")] * 3, Points("y", values=OTHER)))  # of other panels
     with pytest.raises(ValueError, match=r"number of marks.*at most 3"):
         Chart(*fields, marks=(Marks("one", gases(), "y"),) * 4)
     with pytest.raises(ValueError, match=r"series.*colours the layers"):
