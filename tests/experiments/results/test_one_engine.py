@@ -24,6 +24,7 @@ COUNTS = {
 ALLOWED = {  # file -> how many places, and why they are no gains of the engine
     "cooling.py": (2, "times of the physics of a gas"),
     "counters.py": (1, "correlations of ranks, resampled"),
+    "measurement/kernel_counters.py": (1, "the share of a kernel in all kernels"),
     "prediction/order_in_flock.py": (1, "the part of a gain that is left, beside that of a model of misses"),
     "prediction/wear.py": (1, "the best interval of a model"),
     "results/baselines.py": (1, "the name of a second measurement"),
