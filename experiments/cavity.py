@@ -66,7 +66,6 @@ SWEEPING = tuple(
     name for name, kind in STRATEGIES.items() if "collocated" in kind.grids and "jacobi" in kind.pressures
 )
 _BASELINES = ("serial, structs", "serial, arrays", "cuda, structs", "cuda, arrays")  # the first is taken
-_copied = lru_cache(copy_bandwidth)  # in GB/s, measured once in a process
 POINT_BYTES = 28  # least bytes of a point in memory
 
 
@@ -202,7 +201,7 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
 
     ways = list(_ways(case))
     used = {(backend := _backend_of(case, strategy)).name: backend for _, strategy, *_ in ways}
-    copied = {name: _copied(backend) for name, backend in used.items()}
+    copied = {name: copy_bandwidth(backend) for name, backend in used.items()}
     entries = []
     for name, strategy, layout, order in ways:
         for one in (name, again(name)) if name in TWICE else (name,):
