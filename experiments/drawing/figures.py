@@ -190,7 +190,7 @@ def name_lines(
 
 
 def legend_outside(panel: Axes, title: str | None, panels: Iterable[Axes] = ()) -> None:
-    """Draw a legend to the right of a panel, with its names or those of several panels.
+    """Draw a legend to the right of a panel, with its names or those of several panels; none without names.
 
     Args:
         panel: where.
@@ -201,9 +201,9 @@ def legend_outside(panel: Axes, title: str | None, panels: Iterable[Axes] = ()) 
     for one in tuple(panels) or (panel,):
         for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
-    panel.legend(
-        found.values(), found.keys(), title=title, fontsize=7, bbox_to_anchor=(1.02, 1), loc="upper left"
-    )
+    look: dict[str, Any] = {"title": title, "fontsize": 7, "bbox_to_anchor": (1.02, 1), "loc": "upper left"}
+    if found:
+        panel.legend(found.values(), found.keys(), **look)
 
 
 def whole_centres_on_log(

@@ -153,7 +153,8 @@ def _file_name(chart: Chart, table: pd.DataFrame, values: Mapping[Any, Any]) -> 
 
 def _figure(chart: Chart, rows: pd.DataFrame) -> Figure | None:
     """Draw a figure of some rows; None if no point is known. Lines over one number are rows of dots."""
-    named = replace(chart, form=DOTS, names=Scale("", chart.series or chart.names.column), series="")
+    names = Scale("", chart.series or chart.names.column)
+    named = replace(chart, form=DOTS, names=names, series="", title_of_series="")
     if chart.form == LINES and rows[chart.names.column].nunique() == 1:
         chart = named
     elif chart.most and len({*_known(rows, chart.series)} - {*chart.without, *BASELINES, AGED}) > chart.most:

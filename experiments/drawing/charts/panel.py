@@ -50,7 +50,7 @@ _BAR_MARKS: tuple[dict[str, Any], ...] = (  # of bounds, in turn
     {"color": "black", "linestyle": "", "marker": "^", "markersize": 6, "markeredgecolor": "white"},
     {"color": "black", "linestyle": "", "marker": "|", "markersize": 11, "markeredgewidth": 2},
 )
-NO_SERIES = " "
+NO_SERIES = "_"  # a label that matplotlib leaves out of legends
 _STAR: dict[str, Any] = {
     "fmt": "*",
     "markersize": 11,

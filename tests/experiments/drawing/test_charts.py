@@ -76,6 +76,17 @@ def test_lines_over_a_single_number_are_rows_of_dots(table, drawn, tmp_path):
     assert [label.get_text() for label in panel.get_yticklabels()] == ["shuffled", "row", "hilbert"]
 
 
+def test_a_legend_of_rows_of_dots_without_a_series_names_bounds_alone(table, drawn, tmp_path):
+    floor, table = Points("floor", statistic="middle", label="floor of memory"), table[table["n"] == 1]
+    chart, table = replace(COST, series="search"), table.rename(columns={"ordering": "search"})
+    draw_chart(replace(chart, bounds=(floor,)), table, tmp_path)
+    legend = drawn["cost"].axes[0].get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["floor of memory"]
+    assert legend.get_title().get_text() == ""
+    draw_chart(chart, table, tmp_path)
+    assert drawn["cost"].axes[0].get_legend() is None
+
+
 def test_each_baseline_has_a_line_of_panels_without_its_own_row(table, drawn, tmp_path):
     draw_chart(GAIN, table, tmp_path)
     figure = drawn["gain"]
