@@ -67,6 +67,7 @@ _LEAST_ROWS = 5  # a figure of fewer rows of dots is as high, so that its title 
 _LETTER, _SHORT, _ROOM = 0.065, 12, 2.0  # inches of a letter; letters, and inches, that fit beside panels
 _NO_PARTS = f"no parts where they differ from the whole by over {reliability.MOST_APART:.0%}"
 _FEW = 4  # whole numbers along a logarithmic axis that have a tick each
+_APART = 0.1  # inches on either side of panels where numbers stand at the ends of axes
 _ACROSS = 3  # panels with axes of their own in a line, if there are more than one more
 
 
@@ -179,6 +180,7 @@ def _figure(chart: Chart, rows: pd.DataFrame) -> Figure | None:
             shown = (part.found, [panel]) if _has_own_axes(chart, shared) else (every, line)
             _limit(panel, own, part, *shown)
             _name_axes(panel, own, part, shared)
+    _keep_apart(figure, panels)
     _name_series(chart, panels, shared)
     title = _title(chart, measures[0], grid, shared)
     if chart.form == DOTS:
@@ -396,6 +398,14 @@ def _values_of(line: Any, across: bool) -> list[float]:
     if not is_bound and line.get_color() != MARK["color"]:
         return []
     return [float(value) for value in (line.get_xdata() if across else line.get_ydata())]
+
+
+def _keep_apart(figure: Figure, panels: list[list[Axes]]) -> None:
+    """Leave room between panels, so that a number at the end of an axis is apart from those of the next."""
+    engine: Any = figure.get_layout_engine()
+    beside_another = [panel for line in panels for panel in line[:-1]]
+    if engine is not None and any(panel.get_xlim()[1] in panel.get_xticks() for panel in beside_another):
+        engine.set(w_pad=_APART)
 
 
 def _name_series(chart: Chart, panels: list[list[Axes]], shared: Names) -> None:

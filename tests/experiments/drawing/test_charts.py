@@ -271,6 +271,18 @@ def test_panels_that_share_a_linear_axis_show_all_their_points(table, drawn, tmp
         assert panel.get_ylim()[1] > rows["time_ms"].max()
 
 
+def test_numbers_at_the_ends_of_axes_are_apart_from_the_next_panel(as_published, table, drawn, tmp_path):
+    style.use()
+    ending = replace(COST, form=DOTS, names=ORDERS, series="", values=Scale("share (%)", ends=(0, 1000)))
+    draw_chart(replace(ending, panels="n"), table, tmp_path)
+    left, right = drawn["cost"].axes
+    drawn["cost"].draw_without_rendering()
+    last, first = left.get_xticklabels()[-1], right.get_xticklabels()[0]
+    assert (last.get_text(), first.get_text()) == ("1000", "0")
+    apart = (first.get_window_extent().x0 - last.get_window_extent().x1) / drawn["cost"].dpi
+    assert apart > 0.2  # inches; a layout that counted fewer numbers has half of that left
+
+
 def test_numbers_of_a_series_go_from_dark_to_light(table, drawn, tmp_path):
     by_size = replace(
         COST, points=Points("time_ms", "ordering == 'row'"), names=Scale("floor", "floor"), series="n"
