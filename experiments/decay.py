@@ -26,8 +26,7 @@ order; those of `decay` predict the hits of the same elastic gas at the same age
 `--contact-steps 25 --interaction elastic`). The loss of the gain is the growth of a step's time, or of the
 misses, since the reorder; `wear`, in the names of columns, is the measured loss. The full loss is the one to
 shuffled memory, if the run of `interval` has rows of it; if not, both half-lives are those of the loss up to
-the oldest age that was timed. A prediction of another speed is scaled to the same path flown. Whether the
-path alone decides is a second table: losses at two speeds after the same path.
+the oldest age that was timed. A prediction of another speed is scaled to the same path flown.
 """
 
 import math

@@ -11,7 +11,6 @@ prediction is compared over the same span of ages as the measurement.
 """
 
 import math
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -77,27 +76,32 @@ def predicted_curves(table: pd.DataFrame) -> pd.DataFrame:
     return found[names].reset_index(drop=True)
 
 
-def half_lost(curve: pd.DataFrame, oldest: float, to_shuffled: bool) -> float:
-    """Return the age at which half of the full loss of a curve is reached; NaN if it is not.
+def _losses(curves: pd.DataFrame, oldest: float, to_shuffled: bool) -> pd.DataFrame:
+    """Compute the loss of each curve up to an age.
 
     Args:
-        curve: of one repeat.
+        curves: of one case, with a curve for each `repeat`.
         oldest: largest age in steps that counts.
         to_shuffled: whether the full loss is that to shuffled memory; else that to the oldest age.
+
+    Returns:
+        A row for each curve: `fresh`, its least cost; `full`, its full loss; `half`, the age at which half of
+        that is reached, NaN if it is not; `lost_at_end`, the part of the gain over shuffled memory that is
+        lost at the oldest age, NaN for a curve that ends before it.
     """
-    age, cost = curve["age"].to_numpy(float), curve["cost"].to_numpy(float)
-    if oldest < age[-1]:
-        last = np.interp(oldest, age, cost)
-        age, cost = np.append(age[age < oldest], oldest), np.append(cost[age < oldest], last)
-    fresh = cost.argmin()
-    full = (curve["cost_shuffled"].iloc[0] if to_shuffled else cost[-1]) - cost[fresh]
-    return crossing(age[fresh:], 1 - (cost[fresh:] - cost[fresh]) / full) if full > 0 else math.nan
-
-
-def loss_at(curve: pd.DataFrame, age: float) -> float:
-    """Return the loss of a curve at an age: its cost there less that of the fresh order."""
-    cost = np.interp(age, curve["age"], curve["cost"], right=np.nan)
-    return float(cost - curve["cost"].min())
+    found = []
+    for _, curve in curves.groupby("repeat"):
+        age, cost = curve["age"].to_numpy(float), curve["cost"].to_numpy(float)
+        end = np.interp(oldest, age, cost, right=np.nan)
+        young = age < oldest
+        age, cost = np.append(age[young], oldest), np.append(cost[young], end)
+        least = np.nanargmin(cost)
+        whole, lost = curve["cost_shuffled"].iloc[0] - cost[least], end - cost[least]
+        full = whole if to_shuffled else lost
+        left = 1 - (cost[least:] - cost[least]) / full if full > 0 else np.full(len(cost) - least, np.nan)
+        half = crossing(age[least:], left)
+        found.append({"fresh": cost[least], "full": full, "half": half, "lost_at_end": lost / whole})
+    return pd.DataFrame(found)
 
 
 def compare(curves: pd.DataFrame) -> pd.DataFrame:
@@ -122,106 +126,49 @@ def compare(curves: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for key, own in measured.groupby(CASE, sort=False):
         case: dict[str, Any] = dict(zip(map(str, CASE), key, strict=True))
-        span = own["age"].max(), bool(own["cost_shuffled"].notna().all())
-        found, is_resolved = _measured(own, case["speed"], *span)
+        oldest, to_shuffled = own["age"].max(), bool(own["cost_shuffled"].notna().all())
+        found = _losses(own, oldest, to_shuffled)
+        fresh, full = found[["fresh", "full"]].median(skipna=False)
+        unit = case["speed"] if full >= LEAST_LOSS * fresh else None
+        case |= {
+            "repeats": len(found),
+            "spread_over": own["spread_over"].iloc[0],
+            "oldest_age": oldest,
+            "full_loss": "to shuffled memory" if to_shuffled else f"to the age of {oldest:g} steps",
+            "time_ms_fresh": fresh,
+            "full_loss_over_fresh": full / fresh,
+            **_halves("half_wear", found["half"], unit),
+        }
         same = ["filling_fraction", "ordering"]
         like = guesses[(guesses[same] == [case[name] for name in same]).all(axis=1)]
-        if like.empty:
-            rows.append(case | found)
-            continue
-        speeds = like["speed"].unique()
-        nearest = speeds[np.abs(np.log(speeds / case["speed"])).argmin()]
-        for name, guess in like[like["speed"] == nearest].groupby(PREDICTION, sort=False):
-            beside = dict(zip(PREDICTION, name, strict=True))
-            beside |= _predicted(guess, case["speed"], *span, is_resolved)
-            ratio = found["half_wear_steps"] / beside["half_decay_steps"]
-            rows.append(case | found | beside | {"half_wear_over_half_decay": ratio})
+        away = np.log(like["speed"] / case["speed"]).abs()
+        beside = like[away == away.min()].groupby(PREDICTION, sort=False)
+        rows += [case | _predicted(case, guess, to_shuffled, unit) for _, guess in beside] or [case]
     return pd.DataFrame(rows)
 
 
-def _measured(own: pd.DataFrame, speed: float, oldest: float, to_shuffled: bool) -> tuple[dict, bool]:
-    """Return the measured columns of a case, and whether its loss is more than noise."""
-    repeats = [curve for _, curve in own.groupby("repeat")]
-    fresh = np.median([curve["cost"].min() for curve in repeats])
-    full = np.median([
-        curve["cost_shuffled"].iloc[0] - curve["cost"].min() if to_shuffled else loss_at(curve, oldest)
-        for curve in repeats
-    ])  # fmt: skip
-    is_resolved = bool(full >= LEAST_LOSS * fresh)
+def _predicted(case: dict, guess: pd.DataFrame, to_shuffled: bool, unit: float | None) -> dict[str, Any]:
+    """Return the predicted columns of a case, for its span of measured ages."""
+    first = guess.iloc[0]
+    scaled = guess.assign(age=guess["age"] * (first["speed"] / case["speed"]))
+    found = _losses(scaled, case["oldest_age"], to_shuffled)
+    halves = _halves("half_decay", found["half"], unit)
     return {
-        "repeats": len(repeats),
-        "spread_over": own["spread_over"].iloc[0],
-        "oldest_age": oldest,
-        "full_loss": "to shuffled memory" if to_shuffled else f"to the age of {oldest:g} steps",
-        "time_ms_fresh": fresh,
-        "full_loss_over_fresh": full / fresh,
-        **_halves("half_wear", repeats, speed, oldest, to_shuffled, is_resolved),
-    }, is_resolved
-
-
-def _predicted(
-    guess: pd.DataFrame, speed: float, oldest: float, to_shuffled: bool, is_resolved: bool
-) -> dict[str, Any]:
-    """Return the predicted columns of a case, for a span of measured ages."""
-    scale, contact = guess["speed"].iloc[0] / speed, guess["contact_over_free"].iloc[0]
-    gases = [curve.assign(age=curve["age"] * scale) for _, curve in guess.groupby("repeat")]
-    ends = [loss_at(gas, oldest) / (gas["cost_shuffled"].iloc[0] - gas["cost"].min()) for gas in gases]
-    return {
-        "gases": len(gases),
-        "predicted_at_speed": guess["speed"].iloc[0],
-        "contact_over_free": contact,
-        "are_spheres_hard": bool(contact <= HARD * (1 + 1e-9)),
-        "predicted_lost_at_end": float(np.median(ends)),
-        **_halves("half_decay", gases, speed, oldest, to_shuffled, is_resolved),
+        **first[PREDICTION],
+        "gases": len(found),
+        "predicted_at_speed": first["speed"],
+        "contact_over_free": first["contact_over_free"],
+        "are_spheres_hard": bool(first["contact_over_free"] <= HARD * (1 + 1e-9)),
+        "predicted_lost_at_end": found["lost_at_end"].median(skipna=False),
+        **halves,
+        "half_wear_over_half_decay": case["half_wear_steps"] / halves["half_decay_steps"],
     }
 
 
-def _halves(
-    name: str, curves: list[pd.DataFrame], speed: float, oldest: float, to_shuffled: bool, is_resolved: bool
-) -> dict[str, float]:
-    """Return the half-lives of curves as columns, in steps and as a path; NaN if the loss is noise."""
-    steps = np.array([half_lost(one, oldest, to_shuffled) if is_resolved else math.nan for one in curves])
-    return with_range(f"{name}_steps", steps) | with_range(f"{name}_path_d", steps * speed)
-
-
-def at_equal_paths(curves: pd.DataFrame) -> pd.DataFrame:
-    """Compare the losses at two speeds after the same path flown: 1 if the path alone decides.
-
-    Args:
-        curves: rows of `measured_curves` and `predicted_curves`.
-
-    Returns:
-        A row for each case, prediction and two neighbouring speeds, at the path of the slower at its oldest
-        age: `loss_slow`, `loss_fast` (ms, or a part of all reads), and `slow_over_fast`, their median and
-        range over repeats; empty where the fast loss is no loss. `is_resolved`: whether the fast measured
-        loss is at least `LEAST_LOSS` of a fresh step.
-    """
-    same, rows = ["what", *(name for name in CASE if name != "speed"), *PREDICTION], []
-    for key, every in curves.groupby(same, sort=False, dropna=False):
-        at_speed: dict[Any, dict[Any, pd.DataFrame]] = {
-            speed: dict(list(own.groupby("repeat"))) for speed, own in every.groupby("speed")
-        }
-        oldest = every.groupby("speed")["age"].max()
-        for slow, fast in pairwise(at_speed):
-            path = min(speed * oldest[speed] for speed in (slow, fast))
-            losses = np.array([
-                [loss_at(at_speed[speed][repeat], path / speed) for speed in (slow, fast)]
-                for repeat in sorted(at_speed[slow].keys() & at_speed[fast].keys())
-            ]).reshape(-1, 2)  # fmt: skip
-            loss_slow, loss_fast = np.median(losses, axis=0)
-            fresh = every[every["speed"] == fast].groupby("repeat")["cost"].min().median()
-            rows.append({
-                **dict(zip(same, key, strict=True)),
-                "speed_slow": slow,
-                "speed_fast": fast,
-                "path_d": path,
-                "repeats": len(losses),
-                "loss_slow": loss_slow,
-                "loss_fast": loss_fast,
-                **with_range("slow_over_fast", losses[:, 0] / np.where(losses > 0, losses, np.nan)[:, 1]),
-                "is_resolved": bool(key[0] == "predicted" or loss_fast >= LEAST_LOSS * fresh),
-            })  # fmt: skip
-    return pd.DataFrame(rows)
+def _halves(name: str, steps: pd.Series, speed: float | None) -> dict[str, float]:
+    """Return half-lives as columns, in steps and as a path at a speed; NaN without one: the loss is noise."""
+    known = steps.to_numpy() * (1.0 if speed else np.nan)
+    return with_range(f"{name}_steps", known) | with_range(f"{name}_path_d", known * (speed or 1.0))
 
 
 def curves_of(table: pd.DataFrame) -> pd.DataFrame:
@@ -313,7 +260,6 @@ VIEWS = (
         gaps=False, prepare=losses, needs="source",
     ),
     Table("half_lives", lambda table: compare(curves_of(table)) if "source" in table else table[:0]),
-    Table("equal_paths", lambda table: at_equal_paths(curves_of(table)) if "source" in table else table[:0]),
 )  # fmt: skip
 
 

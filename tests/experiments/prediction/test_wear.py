@@ -106,23 +106,6 @@ class TestCompare:
         assert found["are_spheres_hard"].to_dict() == {320: False, 64: True}
 
 
-class TestAtEqualPaths:
-    def test_losses_that_the_path_alone_decides_are_equal(self):
-        slow = timed(0.002, [1.0, 1.0, 1.02, 1.1, 1.5])  # 5 d at the oldest age
-        fast = timed(0.01, [1.0, 1.02, 1.1, 1.5, 1.9])  # 5 d at 500 steps
-        guesses = hits(0.002, [0.9, 0.9, 0.9, 0.8, 0.7, 0.6]) + hits(0.01, [0.9, 0.9, 0.9, 0.7, 0.3, 0.2])
-        found = wear.at_equal_paths(curves(slow + fast, guesses)).set_index("what")
-        assert found["path_d"].tolist() == pytest.approx([5, 5])
-        assert found["slow_over_fast"].to_dict() == pytest.approx({"measured": 1.0, "predicted": 0.5})
-        assert found["is_resolved"].all()
-
-    def test_a_loss_as_small_as_noise_is_named(self):
-        slow, fast = timed(0.002, [1.0, 1.0, 1.0, 1.0, 1.02]), timed(0.01, [1.0, 1.0, 1.0, 1.01, 1.5])
-        (row,) = wear.at_equal_paths(curves(slow + fast, [])).to_dict("records")
-        assert not row["is_resolved"]
-        assert row["slow_over_fast"] == pytest.approx(2)
-
-
 class TestSlope:
     def test_a_line_is_found_up_to_an_age(self):
         ages = pd.DataFrame({"age": AGES, "steps": 16, "time_ms": 1 + 0.01 * AGES})
