@@ -18,15 +18,13 @@ forces after one step and its temperature before the first round are compared wi
 
 `--scene box` is the shaken box of [thesis], with defaults of its own and the baselines `shuffled` and `aged`;
 `experiments/measurement/shaken_box.py` says what it is and how it is timed. There a gain is mean time over
-mean time of a run, for each sample is another phase of the shake. Its figures are 6.1 to 6.3 of [thesis], and
-summary.csv has its Table 6.1 beside the gains.
+mean time of a run, for each sample is another phase of the shake. Its figures are 6.1 to 6.3 of [thesis],
+with the gains of its Table 6.1 beside those measured.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,7 +51,6 @@ from experiments.results.baselines import (
     SHUFFLED,
     again,
     original,
-    with_ages,
 )
 from experiments.results.charts import (
     BARS,
@@ -71,7 +68,6 @@ from experiments.results.charts import (
     Summary,
 )
 from experiments.results.published_gains import TABLE_6_1
-from experiments.results.tables import save_table
 
 PHASES, STEP = ("force", "build", "integrate"), "step"
 SCENES, BOX = ("tiled", "granular", "shared"), "box"
@@ -181,21 +177,15 @@ def plan(config: Config) -> str:
     if config.scene == BOX:
         takes = duration(60 * MINUTES_OF_BOX)
         return f"{len(cases(config)):,} cases of the shaken box; its defaults are 36: {takes} on {BASIS}"
-    sizes, fillings = tuple(values(config.n)), tuple(values(config.filling_fraction))
-    others = [tuple(values(getattr(config, name))) for name in ("search", "precision", "fused")]
-    job = main_job.Job(
-        sizes, fillings, len(config.ordering) + 1, math.prod(map(len, others)), config.runs, config.rounds,
-        config.steps, config.scene, others == [("linked",), ("float64",), (False,)],
-    )  # fmt: skip
-    backend = md.backend.get(config.backend)
+    sizes, fillings = [*values(config.n)], [*values(config.filling_fraction)]
+    precision = next(iter(values(config.precision)))
+    memory = working_set(min(sizes), 3, precision, md.backend.get(config.backend))
     runs = "one run" if config.runs == 1 else f"{config.runs} runs"
-    what = (
+    return (
         f"{listed(f'{n:,}' for n in sizes)} particles, {listed(map(percent, fillings))} filled, "
         f"{len(config.ordering)} memory orders, {runs} of {config.rounds} rounds: "
+        f"{main_job.time_in_words(config)}. {main_job.limit(config, memory)}"
     )
-    memory = working_set(min(sizes), 3, others[1][0], backend)
-    limit = main_job.limit(job, others[1][0], backend, memory)
-    return f"{what}{main_job.time_in_words(job, backend)}. {limit}"
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
@@ -322,20 +312,6 @@ def _reference(case: Config) -> tuple[np.ndarray, float]:
     return forces, md.observe.temperature(sim.state)
 
 
-def _write_summary(table: pd.DataFrame, out: Path) -> None:
-    """Write times and gains of the parts of shaken boxes, beside the gains of [thesis]."""
-    if "part" not in table:
-        return
-    rows = shaken_box.averaged(table)
-    every = ["reorder_every"] if rows["reorder_every"].nunique() > 1 else []
-    by = [*shaken_box.KEYS, *every, "part"]
-    found = Summary((*by,), "ordering", shaken_box.baselines).table(rows)
-    thesis = _TABLE_6_1.drop(columns="over").rename(columns={"gain": "gain_thesis"})
-    found = with_ages(found.merge(thesis, how="left"), rows, [*by, "ordering"])
-    found.loc[found["ordering"].isin(shaken_box.BASELINES), "gain_thesis"] = np.nan
-    save_table(found, out, "summary")
-
-
 def _of_answer(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of an answer: of several intervals the shortest, of the fillings those of [thesis]."""
     rows = shaken_box.averaged(table)
@@ -439,7 +415,10 @@ BOX_VIEWS = (
                             label=f"{name}, never reordered") for name in shaken_box.BASELINES),
         files=_FILES, words={},
     ),
-    _write_summary,
+    Summary(
+        (*shaken_box.KEYS, "reorder_every", "part"), "ordering", shaken_box.baselines, ages=True,
+        prepare=shaken_box.averaged, needs="part",
+    ),
 )  # fmt: skip
 VIEWS = (*GAS_VIEWS, *BOX_VIEWS)
 _of_gas = Comparison(
@@ -455,15 +434,8 @@ _of_box = Comparison(
 
 
 def answer(table: pd.DataFrame) -> Answer:
-    """Compare orders with the baselines; in the shaken box also with Table 6.1 of [thesis]."""
-    if "part" not in table:
-        return _of_gas(table)
-    found = _of_box(table)
-    gains = {percent(row["filling_fraction"]): row[TOTAL] for row in TABLE_6_1.to_dict("records")}
-    if not set(gains) & set(found.table):
-        return found
-    thesis = pd.DataFrame(gains, ["[thesis], over no reorders"], found.table.columns)
-    return replace(found, table=pd.concat([found.table.iloc[:2], thesis]))
+    """Compare orders with the baselines."""
+    return (_of_box if "part" in table else _of_gas)(table)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,11 @@ machine of `experiments.core.plan.BASIS`; other searches, machines and numbers o
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import md
+from experiments.core import values
 from experiments.core.plan import BASIS
 from experiments.core.terminal import duration
 
@@ -19,73 +21,55 @@ PROCESS, ONCE = 2.5, 8.0  # s: of a run, and of imports and figures
 MORE_THAN_CACHE = 2.0  # a working set this many times the last cache
 
 
-class Job(NamedTuple):
-    """What a main job measures.
+def seconds(config: Any) -> float:
+    """Estimate how long a job takes with two threads, once its kernels are compiled.
 
-    Attributes:
-        sizes: numbers of particles.
-        fillings: filling fractions.
-        orders: number of memory orders, the one that is measured twice counted twice.
-        others: number of combinations of the other axes.
-        runs: number of runs.
-        rounds: number of rounds of a run.
-        steps: number of steps of a sample.
-        scene: start of the gas.
-        is_timed: whether all cases are linked cells in float64 without fused steps: their times are known.
+    Args:
+        config: settings of `experiments.timing`, of a gas.
     """
-
-    sizes: tuple[int, ...]
-    fillings: tuple[float, ...]
-    orders: int
-    others: int
-    runs: int
-    rounds: int
-    steps: int
-    scene: str
-    is_timed: bool = True
-
-
-def seconds(job: Job) -> float:
-    """Estimate how long a job takes with two threads, once its kernels are compiled."""
-    total = ONCE + PROCESS * job.runs
-    sample = ROUND * (1 + job.steps) / 2
-    for n in job.sizes:
-        copies = md.scenes.copies_for(n) ** 3 if job.scene == "tiled" else 1
-        for phi in job.fillings:
-            gas = 0.0 if job.scene == "shared" else (GAS + DENSER_GAS * phi) / copies
-            orders = job.orders * job.others * (SET_UP + sample * (1 + job.rounds)) * (1 + DENSER * phi)
-            total += job.runs * n * (gas + orders) * 1e-6
+    total = ONCE + PROCESS * config.runs
+    sample = ROUND * (1 + config.steps) / 2
+    others = [len([*values(getattr(config, name))]) for name in ("search", "precision", "fused")]
+    orders = (len(config.ordering) + 1) * math.prod(others)  # one is measured twice
+    for n in values(config.n):
+        copies = md.scenes.copies_for(n) ** 3 if config.scene == "tiled" else 1
+        for phi in values(config.filling_fraction):
+            gas = 0.0 if config.scene == "shared" else (GAS + DENSER_GAS * phi) / copies
+            each = (SET_UP + sample * (1 + config.rounds)) * (1 + DENSER * phi)
+            total += config.runs * n * (gas + orders * each) * 1e-6
     return total
 
 
-def limit(job: Job, precision: str, backend: md.backend.Backend, memory: Mapping[str, Any]) -> str:
+def is_known(config: Any) -> bool:
+    """Return whether all cases are linked cells in float64 without fused steps, on a CPU."""
+    one = tuple(tuple(values(getattr(config, name))) for name in ("search", "precision", "fused"))
+    return one == (("linked",), ("float64",), (False,)) and md.backend.get(config.backend).name == "cpu"
+
+
+def limit(config: Any, memory: Mapping[str, Any]) -> str:
     """Compare the working set of the smallest case with the last cache, and say what that cannot show.
 
     Args:
-        job: what is measured.
-        precision: "float32" or "float64".
-        backend: of the particles.
+        config: settings of `experiments.timing`, of a gas.
         memory: `hardware_caches.working_set` of the smallest size.
     """
-    n = min(job.sizes)
     held, cache = memory["working_set_MB"] or 0.0, memory["cache_MB"]
     if cache is None:
         return f"Working set: {held:.0f} MB; the last cache is not known here."
-    times = held / cache
+    precision, times = next(iter(values(config.precision))), held / cache
     size = f"Working set in {precision}: {held:.0f} MB, {times:.1f} times the last cache ({cache:.0f} MB)"
     if times > 1:
         return f"{size}. Memory order is worth more at larger sizes, which this does not show."
-    larger = 2 ** math.ceil(math.log2(n * MORE_THAN_CACHE / times))
-    is_known = backend.name == "cpu" and job.is_timed
-    length = duration(seconds(job._replace(sizes=(larger,)))) if is_known else ""
+    larger = 2 ** math.ceil(math.log2(min(values(config.n)) * MORE_THAN_CACHE / times))
+    takes = f" ({duration(seconds(replace(config, n=(larger,))))})" if is_known(config) else ""
     return (
         f"{size}. It fits, so that memory order is worth little, and the answer does not carry over to "
-        f"larger systems; --n {larger} does not fit{f' ({length})' if length else ''}."
+        f"larger systems; --n {larger} does not fit{takes}."
     )
 
 
-def time_in_words(job: Job, backend: md.backend.Backend) -> str:
+def time_in_words(config: Any) -> str:
     """Say how long a job takes, or for which settings alone that is known."""
-    if backend.name != "cpu" or not job.is_timed:
+    if not is_known(config):
         return "how long is known for linked cells on a CPU in float64 only"
-    return f"{duration(seconds(job))} on {BASIS}, the first time half a minute more to compile"
+    return f"{duration(seconds(config))} on {BASIS}, the first time half a minute more to compile"

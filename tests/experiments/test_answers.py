@@ -47,7 +47,7 @@ def test_timing_is_about_the_largest_gas_at_the_first_filling_fraction():
     assert found.table.loc["hilbert"].to_dict() == {"5 %": "2.00", "20 %": "2.00"}
 
 
-def test_speed_up_stands_beside_the_thesis_where_it_has_a_value():
+def test_the_shaken_box_is_compared_at_the_fillings_of_the_thesis():
     box = {"contact_time": 2e-4, "search": "linked", "precision": "float32", "fused": True, "part": "total"}
     box |= {"particles": 100, "reorder_every": 500}
     orders = {"shuffled": 30.0, "aged": 20.0, "pancake": 10.0}
@@ -58,9 +58,9 @@ def test_speed_up_stands_beside_the_thesis_where_it_has_a_value():
         "At 5 % filled (100 spheres, fused), pancake is 3.00 times as fast as shuffled memory; "
         "pancake over aged memory 2.00: faster."
     )
-    assert found.table.loc["[thesis], over no reorders"].to_dict() == {"5 %": 1.38, "20 %": 2.74}
+    assert list(found.table) == ["5 %", "20 %"]
     single = timing.answer(rows[rows["filling_fraction"] == 0.01])
-    assert "[thesis], over no reorders" not in single.table.index
+    assert single.sentence.startswith("At 1 % filled (100 spheres, fused), pancake is 3.00 times as fast")
 
 
 def test_searches_say_how_far_the_best_is_from_the_memory():

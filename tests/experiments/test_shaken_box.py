@@ -84,12 +84,10 @@ class TestShakenBox:
         assert row["time_ms_median_of_rounds"] == pytest.approx(means["pancake"])
         twice = np.exp(abs(np.log(means["shuffled"] / means["shuffled again"])))
         assert row["noise_floor_aged"] == row["noise_floor_shuffled"] == pytest.approx(twice)
-        assert row["gain_thesis"] == 2.97
         assert set(summary["ordering"]) == {"shuffled", "aged", "pancake"}
         assert row["memory"] == "fresh (5 steps)"
         assert summary.loc[summary["ordering"] == "aged", "memory"].str.fullmatch(r"aged \(\d+ steps\)").all()
         assert summary.loc[summary["ordering"] == "aged", "age_steps"].gt(5).all()
-        assert summary.loc[summary["ordering"] != "pancake", "gain_thesis"].isna().all()
 
     def test_every_figure_is_drawn(self, folder):
         names = {path.stem for path in folder.glob("*.png")}

@@ -21,7 +21,6 @@ from tests.experiments import toy_timed
 from tests.experiments.core.test_cli import Config, draw, measure
 
 pytestmark = pytest.mark.quick
-JOB = main_job.Job((2**19,), (0.05, 0.2), orders=6, others=1, runs=3, rounds=3, steps=1, scene="tiled")
 
 
 def test_every_experiment_says_how_long_its_defaults_take():
@@ -120,16 +119,12 @@ def test_the_main_job_says_what_it_measures_and_what_that_cannot_show(cache, wor
 
 
 def test_the_estimate_grows_with_all_that_is_measured():
-    least = main_job.seconds(JOB)
-    more = {"sizes": (2**20,), "fillings": (0.05, 0.2, 0.4), "orders": 8, "others": 2, "runs": 4, "rounds": 5,
-            "steps": 4, "scene": "granular"}  # fmt: skip
+    job = timing.Config(reorder_every=(8,))
+    least = main_job.seconds(job)
+    more = {"n": (2**20,), "filling_fraction": (0.05, 0.2, 0.4), "runs": 4, "rounds": 5,
+            "ordering": (*job.ordering, "row", "peano"), "search": ("linked", "verlet"), "steps": 4,
+            "scene": "granular"}  # fmt: skip
     for name, value in more.items():
-        assert main_job.seconds(JOB._replace(**{name: value})) > 1.1 * least, name
-    assert main_job.seconds(JOB._replace(scene="shared")) < least
-    assert main_job.seconds(replace_small(JOB)) < 30
-
-
-def replace_small(job: main_job.Job) -> main_job.Job:
-    """The job of `--quick`."""
-    quick = replace(timing.Config(), **timing.QUICK)
-    return job._replace(sizes=tuple(quick.n), runs=quick.runs, rounds=quick.rounds)
+        assert main_job.seconds(replace(job, **{name: value})) > 1.1 * least, name
+    assert main_job.seconds(replace(job, scene="shared")) < least
+    assert main_job.seconds(replace(job, **timing.QUICK)) < 30
