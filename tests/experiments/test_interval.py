@@ -129,6 +129,8 @@ class TestInterval:
         ages = table[table["what"] == "age"]
         assert ages.groupby("round")["steps"].sum().to_dict() == {0: 60, 1: 60}
         assert ages["age"].between(0, 29).all()
+        summed = (ages["age"] * ages["steps"]).groupby(ages["round"]).sum()
+        assert summed.to_list() == pytest.approx([2 * sum(range(30))] * 2)
         assert (table[table["what"] == "reorder"].groupby("round").size() == 2).all()
         shuffled = table[table["what"] == "shuffled"]
         assert shuffled["steps"].tolist() == [30, 30]

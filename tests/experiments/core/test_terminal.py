@@ -122,6 +122,8 @@ def test_a_resumed_sweep_estimates_from_what_it_measured_itself(monkeypatch):
     [
         (3, "some seconds"),
         (44, "about 40 s"),
+        (94, "about 90 s"),
+        (95, "about 1.5 minutes"),
         (134, "about 2 minutes"),
         (150, "about 2.5 minutes"),
         (1500, "about 25 minutes"),

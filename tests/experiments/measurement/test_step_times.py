@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 
 import md
+from experiments.measurement import step_times
 from experiments.measurement.step_times import entry_of, phases_of
 
 
@@ -30,6 +31,15 @@ def test_phases_are_timed_with_the_host_some_steps_ahead(monkeypatch):
     assert held[1:] == [None]
     assert {len(ms) for ms in times.values()} == {60}
     assert set(times) == {"build", "force", "integrate"}
+
+
+def test_phases_are_means_of_a_step_and_their_sum_is_a_part_of_the_whole(monkeypatch):
+    gas = md.State([[1.0, 1, 1], [5, 5, 5]], [[0.1, 0, 0], [0, 0, 0]], md.Box((8.0, 8, 8)))
+    simulation = md.Simulation(gas, md.laws.SpringDashpot(0.0, 0.0), dt=1e-3, backend="cpu")
+    times = {"build": [1.0, 3.0], "force": [2.0, 2.0]}
+    monkeypatch.setattr(step_times, "phases_of", lambda *_: times)
+    found = step_times.phase_columns(simulation, 2, 16.0)
+    assert found == {"build_ms": 2.0, "force_ms": 2.0, "phases_over_step": 0.5}
 
 
 def test_a_simulation_is_a_case_with_its_working_set_and_its_temperature_at_both_ends():
