@@ -40,7 +40,7 @@ from experiments.results.answers import Answer, estimate, one_run, percent, rows
 from experiments.results.baselines import SHUFFLED, again, is_again, reordered_every
 from experiments.results.charts import FILLED, FIRST, LINES, STAR, Chart, Layer, Points, Scale, Table
 from md.laws import SpringDashpot
-from md.particles.capabilities import Capabilities
+from md.reorder import Capabilities
 from md.simulation import PRECISIONS
 
 CONTACT = 25.0  # steps

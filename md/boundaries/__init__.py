@@ -4,7 +4,7 @@ from md.boundaries.base import ActiveBoundary, Boundary
 from md.boundaries.inflow import Inflow
 from md.boundaries.walls import ShakenWalls, Walls
 from md.boundaries.wing import Wing
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import BoundaryCapabilities as Capabilities
 from md.registry import Registry
 
 __all__ = [

@@ -17,21 +17,21 @@ from typing import ClassVar, overload
 import numpy as np
 
 from md.backend.base import Array
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import BoundaryCapabilities, Capable
 from md.particles.system import System
 from md.search.base import Search
 
 RADIUS = 0.5  # of a particle without a given radius, in d
 
 
-class ActiveBoundary:
+class ActiveBoundary(Capable):
     """Boundary that acts on the particles of a system.
 
     Attributes:
         capabilities: whether `after_step` may change velocities.
     """
 
-    capabilities: ClassVar[Capabilities] = Capabilities(capturable=True)
+    capabilities: ClassVar[BoundaryCapabilities] = BoundaryCapabilities(capturable=True)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"

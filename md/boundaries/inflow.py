@@ -11,7 +11,7 @@ import numpy as np
 from md.backend.base import Array
 from md.boundaries.base import RADIUS, ActiveBoundary, Boundary
 from md.checks import integer, number, numbers, refuse_value
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import BoundaryCapabilities
 from md.particles.system import System
 from md.search.base import Search
 from sfc.compile import callee, kernel
@@ -96,7 +96,7 @@ class Inlet(ActiveBoundary):
         inflow: as given.
     """
 
-    capabilities = Capabilities(capturable=True, changes_velocities=True)
+    capabilities = BoundaryCapabilities(capturable=True, changes_velocities=True)
 
     def __init__(self, inflow: Inflow, system: System):
         box, grid, backend, particles = system.box, system.grid, system.backend, system.particles

@@ -6,7 +6,7 @@ from md.integrate.descent import SteepestDescent
 from md.integrate.euler import AdaptiveEuler
 from md.integrate.flight import Flight
 from md.integrate.verlet import PositionVerlet, VelocityVerlet
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import IntegratorCapabilities as Capabilities
 from md.registry import Registry, require_name
 
 __all__ = [

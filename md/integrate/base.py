@@ -19,12 +19,12 @@ from md.backend.base import Array
 from md.boundaries.external_field import ExternalField
 from md.integrate import leapfrog
 from md.integrate.fused import KickDrift
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import Capable, IntegratorCapabilities
 from md.particles.system import System
 from md.search.displacement_guard import DisplacementGuard
 
 
-class Integrator(ABC):
+class Integrator(Capable, ABC):
     """Configuration of a time stepping scheme: plain parameters, for `Simulation(integrator=...)`.
 
     Attributes:
@@ -34,7 +34,7 @@ class Integrator(ABC):
     """
 
     name: ClassVar[str]
-    capabilities: Capabilities = Capabilities()
+    capabilities: IntegratorCapabilities = IntegratorCapabilities()
     lead: ClassVar[float] = 0.0
 
     @abstractmethod
@@ -57,7 +57,7 @@ class Stepper(ABC):
 
     def __init__(self, integrator: Integrator, system: System, field: ExternalField):
         self.integrator, self.system = integrator, system
-        self.capabilities: Capabilities = integrator.capabilities
+        self.capabilities: IntegratorCapabilities = integrator.capabilities
         self.lead = integrator.lead
         self._field, self._backend = field, system.backend
         self._dt, self._real = system.dt, system.precision.type
@@ -162,8 +162,8 @@ class Stepper(ABC):
     def step_times(self, step: int) -> Array:
         """Return the times of the kick and the drift of the last step: (2,) float64 array of the backend.
 
-        Only for a scheme with `Capabilities.kicks_and_drifts`: its step is one kick and one drift by the
-        velocity after the kick.
+        Only for a scheme with `IntegratorCapabilities.kicks_and_drifts`: its step is one kick and one drift
+        by the velocity after the kick.
         """
         raise NotImplementedError(f"a step of integrator {self.name!r} is not one kick and one drift")
 

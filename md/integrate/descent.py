@@ -11,7 +11,7 @@ from md.backend.prelude import add_scaled, load
 from md.boundaries.external_field import ExternalField
 from md.integrate.base import Integrator, Stepper
 from md.integrate.fused import Placing, place
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import IntegratorCapabilities
 from md.particles.system import System
 from sfc.compile import kernel
 
@@ -21,7 +21,7 @@ class SteepestDescent(Integrator):
     """Overdamped relaxation that removes overlaps from a packing: x += dt^2 F / m, velocities unchanged."""
 
     name = "steepest_descent"
-    capabilities = Capabilities(capturable=True, relaxes=True)
+    capabilities = IntegratorCapabilities(capturable=True, relaxes=True)
 
     def build(self, system: System, field: ExternalField) -> SteepestDescentStepper:
         """Make the stepper for a system."""

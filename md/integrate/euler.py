@@ -14,7 +14,7 @@ from md.backend.prelude import add_scaled, dot, load, store
 from md.boundaries.external_field import ExternalField, outside, radius_of
 from md.integrate.base import Integrator, Stepper
 from md.integrate.fused import Placing, place
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import IntegratorCapabilities
 from md.particles.system import System
 from sfc.compile import kernel
 
@@ -29,7 +29,7 @@ class AdaptiveEuler(Integrator):
     """
 
     name = "adaptive_euler"
-    capabilities = Capabilities(capturable=True, adds_external_field=True, kicks_and_drifts=True)
+    capabilities = IntegratorCapabilities(capturable=True, adds_external_field=True, kicks_and_drifts=True)
 
     def build(self, system: System, field: ExternalField) -> AdaptiveEulerStepper:
         """Make the stepper for a system; its steps are at most `dt` long."""

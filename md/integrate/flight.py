@@ -13,7 +13,7 @@ from md.boundaries.external_field import ExternalField, outside, radius_of
 from md.checks import number
 from md.integrate.base import Integrator, Stepper
 from md.integrate.fused import KickDrift, Placing, limited, place
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import IntegratorCapabilities
 from md.particles.system import System
 from md.search.displacement_guard import DisplacementGuard
 from sfc.compile import kernel
@@ -41,7 +41,7 @@ class Flight(Integrator):
     """
 
     name = "flight"
-    capabilities = Capabilities(fusable=True, capturable=True, takes_increments=True)
+    capabilities = IntegratorCapabilities(fusable=True, capturable=True, takes_increments=True)
     max_speed: float = 1.0
 
     def __post_init__(self) -> None:

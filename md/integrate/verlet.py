@@ -11,7 +11,7 @@ from md.boundaries.external_field import ExternalField
 from md.integrate import leapfrog
 from md.integrate.base import Integrator, Stepper
 from md.integrate.fused import KickDrift
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import IntegratorCapabilities
 from md.particles.system import System
 from md.search.displacement_guard import DisplacementGuard
 
@@ -25,7 +25,7 @@ class VelocityVerlet(Integrator):
     """
 
     name = "velocity_verlet"
-    capabilities = Capabilities(fusable=True, capturable=True, kicks_and_drifts=True)
+    capabilities = IntegratorCapabilities(fusable=True, capturable=True, kicks_and_drifts=True)
 
     def build(self, system: System, field: ExternalField) -> VelocityVerletStepper:
         """Make the stepper for a system."""
@@ -89,7 +89,7 @@ class PositionVerlet(Integrator):
     """
 
     name = "position_verlet"
-    capabilities = Capabilities(capturable=True, moves_before_force=True)
+    capabilities = IntegratorCapabilities(capturable=True, moves_before_force=True)
     lead = 0.5
 
     def build(self, system: System, field: ExternalField) -> PositionVerletStepper:

@@ -1,6 +1,6 @@
 """Reordering of particles in memory: ordering, trigger and mode. A new trigger is one line here."""
 
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import TriggerCapabilities as Capabilities
 from md.registry import Registry
 from md.reorder.adaptive import Decayed
 from md.reorder.base import ActiveTrigger, RunTrigger, Trigger, require_trigger

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from md import checks
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import TriggerCapabilities
 from md.particles.system import System
 from md.reorder.base import ActiveTrigger, RunTrigger
 
@@ -134,7 +134,7 @@ class Decayed(RunTrigger):
 class TimedTrigger(ActiveTrigger):
     """Base of the triggers that read the times of steps as they become known."""
 
-    capabilities = Capabilities(needs_times=True)
+    capabilities = TriggerCapabilities(needs_times=True)
 
     def __init__(self, system: System):
         super().__init__(system)

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import Capable, TriggerCapabilities
 from md.particles.system import System
 
 
@@ -36,7 +36,7 @@ class RunTrigger(ABC):
         """Make the trigger for a system."""
 
 
-class ActiveTrigger(ABC):
+class ActiveTrigger(Capable, ABC):
     """Trigger that reads the run of a system.
 
     Args:
@@ -47,7 +47,7 @@ class ActiveTrigger(ABC):
         interval: steps between two reorders that the trigger has chosen by itself; None if it chooses none.
     """
 
-    capabilities: Capabilities = Capabilities()
+    capabilities: TriggerCapabilities = TriggerCapabilities()
 
     def __init__(self, system: System):
         self._system = system

@@ -1,7 +1,7 @@
 """Neighbour searches. A new one is its own file (pair) and one line here, or is added by `register`."""
 
 from md import checks
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import SearchCapabilities as Capabilities
 from md.registry import Registry, require_name
 from md.search.base import Search, SearchConfig
 from md.search.bvh.lbvh import Lbvh

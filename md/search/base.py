@@ -9,7 +9,7 @@ every particle. `work` is `ParticleArrays.work`, the order in which the kernel p
 (`slot_of`); a search that moves the particles has no such parameter. If a device does not use one thread a
 particle, the number of threads comes before `n`. On a device `build` and `force` are kernel launches that
 neither wait nor allocate, so that steps can be captured (`md.simulation.graph_capture`); otherwise the
-`Capabilities` of the search must not contain `capturable`. Those of a fusable search are made by
+`SearchCapabilities` of the search must not contain `capturable`. Those of a fusable search are made by
 `Backend.kernels` and `Backend.fill` only: other work on the device would be missing where the launches are
 made again. The search's `policy` (`md.search.policy`) decides when `build` runs. All searches find the same
 pairs; they differ in what they read and where it is in memory.
@@ -30,7 +30,7 @@ from md.backend.base import Array
 from md.laws import PairLaw
 from md.laws.pair import kernel_law
 from md.laws.polydisperse import scaled_to_radii
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import Capable, SearchCapabilities
 from md.particles.cell_grid import CellGrid
 from md.particles.system import System
 from md.search.partners import CollectPartners
@@ -42,7 +42,7 @@ class FusedOutput(ABC):  # noqa: B024 - outputs are named tuples, and are regist
     """Output of a force kernel that moves each particle as soon as its force is known."""
 
 
-class SearchConfig(ABC):
+class SearchConfig(Capable, ABC):
     """Configuration of a neighbour search: plain parameters, for `Simulation(search=...)`.
 
     Attributes:
@@ -51,7 +51,7 @@ class SearchConfig(ABC):
     """
 
     name: ClassVar[str]
-    capabilities: Capabilities = Capabilities(fusable=True, capturable=True)
+    capabilities: SearchCapabilities = SearchCapabilities(fusable=True, capturable=True)
 
     @classmethod
     def cell_orders(cls, dim: int) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ class Search(ABC):
         self.particles, self.backend = system.particles, system.backend
         self.grid = system.grid if grid is None else grid
         self.policy = EveryStep(system) if policy is None else policy
-        self.capabilities: Capabilities = config.capabilities
+        self.capabilities: SearchCapabilities = config.capabilities
         self.generation = 0
 
     def __repr__(self) -> str:

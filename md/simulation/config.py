@@ -315,7 +315,7 @@ INCOMPATIBLE: tuple[tuple[Callable[[Combination], bool], str], ...] = (  # (cond
     (
         lambda c: bool(c.surroundings) and not c.integrator.capabilities.kicks_and_drifts,
         "surroundings with integrator {c.integrator.name!r}; allowed: velocity_verlet, adaptive_euler, or "
-        "another that takes one kick and one drift a step (`Capabilities.kicks_and_drifts`)",
+        "another that takes one kick and one drift a step (`md.integrate.Capabilities`)",
     ),
     (
         lambda c: bool(c.surroundings) and c.copies,

@@ -367,7 +367,7 @@ class Simulation:
         """Save all that a run needs to resume, to the last bit (`md.io.checkpoint`).
 
         The run that continues from here and the one that `load` makes are the same, if the search is bitwise
-        on the backend (`Capabilities.bitwise_on`) and nothing depends on the times of steps (`Decayed`, a
+        on the backend (`md.search.Capabilities`) and nothing depends on the times of steps (`Decayed`, a
         skin "auto"). On the CPU `md.search.Reflexive` needs the same number of threads too, because each
         thread sums forces separately.
 

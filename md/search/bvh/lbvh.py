@@ -14,7 +14,7 @@ import numpy as np
 from md.backend.base import Array
 from md.backend.prelude import finish, load
 from md.laws.pair import result
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import SearchCapabilities
 from md.particles.system import System
 from md.search.bvh.base import REBUILD_EVERY, TreeConfig, TreeSearch
 from md.search.bvh.traversal import traverse_images
@@ -43,7 +43,7 @@ class Lbvh(TreeConfig):
     """
 
     name = "lbvh"
-    capabilities = Capabilities(fusable=True, capturable=True, moves_particles=True)
+    capabilities = SearchCapabilities(fusable=True, capturable=True, moves_particles=True)
     cell_order: str | Curve = "morton"
     rebuild_every: int = REBUILD_EVERY
 

@@ -19,7 +19,7 @@ from md.backend.base import Array
 from md.laws import PairLaw
 from md.laws.pair import is_reciprocal, kernel_law
 from md.laws.polydisperse import scaled_to_radii
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import SearchCapabilities
 from md.particles.system import System
 from md.search.bvh.base import TreeConfig, TreeSearch
 from md.search.bvh.contact_list import ContactList
@@ -80,7 +80,9 @@ class Reflexive(TreeConfig):
     """
 
     name = "reflexive"
-    capabilities = Capabilities(capturable=True, moves_particles=True, bitwise_on=("cpu",))  # by default
+    capabilities = SearchCapabilities(  # by default
+        capturable=True, moves_particles=True, bitwise_on=("cpu",)
+    )
     cell_order: str | Curve = "morton"
     stack: str = "shared"
     met: str = "once"
@@ -109,7 +111,7 @@ class Reflexive(TreeConfig):
         super().__post_init__()
         room = checks.integer("room of Reflexive", self.room, 1, MOST_ROOM, unit="partners")
         object.__setattr__(self, "room", room)
-        can = Capabilities(  # if pairs are visited twice, one thread has the whole force on a particle
+        can = SearchCapabilities(  # if pairs are visited twice, one thread has the whole force on a particle
             fusable=self.met == "twice" and self.data == "sorted",
             capturable=True,
             moves_particles=True,

@@ -23,7 +23,7 @@ import numpy as np
 from md.backend.base import Array
 from md.backend.prelude import displacement, dot, finish, load
 from md.laws.pair import initial, interact, result
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import SearchCapabilities
 from md.particles.system import System
 from md.search.base import FusedOutput, Search
 from md.search.bvh.base import REBUILD_EVERY, TreeConfig
@@ -69,7 +69,7 @@ class WideBvh(TreeConfig):
     """
 
     name = "wide_bvh"
-    capabilities = Capabilities(fusable=True, capturable=True, moves_particles=True, packs=True)
+    capabilities = SearchCapabilities(fusable=True, capturable=True, moves_particles=True, packs=True)
     cell_order: str | Curve = "hilbert"
     rebuild_every: int = REBUILD_EVERY
 

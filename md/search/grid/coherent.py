@@ -22,7 +22,7 @@ from md.backend.prelude import (
     separation,
 )
 from md.laws.pair import initial, interact, result
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import SearchCapabilities
 from md.particles.cell_rows import WIDTH, at, slots_within
 from md.particles.system import System
 from md.search.grid.sorted_cells import SortedCells, SortedCellsSearch
@@ -48,7 +48,7 @@ class Coherent(SortedCells):
     """
 
     name = "coherent"
-    capabilities = Capabilities(fusable=True, capturable=True, moves_particles=True, packs=True)
+    capabilities = SearchCapabilities(fusable=True, capturable=True, moves_particles=True, packs=True)
     cell_order: str | Curve = "row"
     division: int | None = None
 

@@ -25,7 +25,7 @@ from md.backend.prelude import (
     slot_of,
 )
 from md.laws.pair import initial, interact, result
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import SearchCapabilities
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
 from sfc.compile import kernel
@@ -40,7 +40,7 @@ class Linked(SearchConfig):
     """
 
     name = "linked"
-    capabilities = Capabilities(fusable=True, capturable=True, bitwise_on=("cpu",))
+    capabilities = SearchCapabilities(fusable=True, capturable=True, bitwise_on=("cpu",))
 
     def build(self, system: System) -> LinkedSearch:
         """Make the search for a system, with one head a cell and one link a particle.

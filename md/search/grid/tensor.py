@@ -24,7 +24,7 @@ import numpy as np
 from md import checks
 from md.backend.base import Array
 from md.backend.kernels.launcher import STAGING
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import SearchCapabilities
 from md.particles.cell_grid import MAX_CELLS
 from md.particles.cell_sort import CellSort
 from md.particles.system import System
@@ -59,7 +59,7 @@ class Tensor(SearchConfig):
     """
 
     name = "tensor"
-    capabilities = Capabilities(fusable=True, capturable=True, moves_particles=True)
+    capabilities = SearchCapabilities(fusable=True, capturable=True, moves_particles=True)
     cell_order: str = "row"
 
     def __post_init__(self):

@@ -30,7 +30,7 @@ from md.backend.prelude import (
     sub,
 )
 from md.laws.pair import initial, interact, result
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import SearchCapabilities
 from md.particles.cell_sort import CellSort
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
@@ -66,7 +66,7 @@ class Tiles(SearchConfig):
     """
 
     name = "tiles"
-    capabilities = Capabilities(fusable=True, capturable=True, moves_particles=True, packs=True)
+    capabilities = SearchCapabilities(fusable=True, capturable=True, moves_particles=True, packs=True)
     cell_order: str | Curve = "row"
     width: int | None = None
 

@@ -35,7 +35,7 @@ from md.errors import ListOverflow
 from md.laws import PairLaw
 from md.laws.pair import initial, interact, kernel_law, result
 from md.laws.polydisperse import scaled_to_radii
-from md.particles.capabilities import Capabilities
+from md.particles.capabilities import SearchCapabilities
 from md.particles.cell_grid import CellGrid
 from md.particles.state import sphere_volume
 from md.particles.system import System
@@ -75,7 +75,7 @@ class ListConfig(SearchConfig):
     """
 
     # A build waits; fused steps have a guard.
-    capabilities = Capabilities(fusable=True, moves_particles=True, packs=True)
+    capabilities = SearchCapabilities(fusable=True, moves_particles=True, packs=True)
     cell_order: str | Curve | None
     skin: float | Literal["auto"] | None
     inner_skin: float | None
