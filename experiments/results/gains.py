@@ -345,7 +345,8 @@ def _in_columns(
         one = combined(of_runs, pool=spreads.get(pools[key]), centres=centres[key])
         ends = (one.value, one.low, one.high)
         if several and one.runs == 1:  # the range of its rounds is no interval over runs
-            ends = (float(np.exp(np.log(one.value))), np.nan, np.nan)
+            value = float(np.exp(np.log(one.value))) if one.value > 0 else one.value  # a mean, as of several
+            ends = (value, np.nan, np.nan)
         row = dict(zip(by, key, strict=True)) | {"runs": one.runs, "rounds": one.rounds}
         rows.append(row | dict(zip(names, ends, strict=True)))
     return pd.DataFrame(rows)

@@ -368,6 +368,14 @@ def test_runs_without_a_common_round_count_for_nothing():
     assert found.loc[0, ["runs", "gain_median_of_rounds"]].tolist() == [1, 2]
 
 
+@pytest.mark.parametrize("value", [-2.0, 0.0, 3.0])
+def test_a_case_of_one_run_beside_others_of_several_has_its_number_and_no_interval(value):
+    table = rows({"row": [[4.0], [4.0]], "hilbert": [[value]]})
+    found = gains.over_runs(table, ["ordering"], "time_ms").set_index("ordering").loc["hilbert"]
+    assert found["time_ms"] == pytest.approx(value)
+    assert found[["time_ms_low", "time_ms_high"]].isna().all()
+
+
 def test_a_gain_of_sums_sums_the_samples_of_a_round():
     table = rows({"shuffled": [[8.0, 1.0, 0.0]], "row": [[1.0, 1.0, 1.0]]}).assign(round=0)
     where, over = "ordering == 'row'", "ordering == 'shuffled'"
