@@ -97,6 +97,16 @@ def test_each_baseline_has_a_line_of_panels_without_its_own_row(table, drawn, tm
     assert "grey: noise" in figure.get_suptitle()
 
 
+def test_a_band_has_the_gains_that_noise_alone_gives(table, drawn, tmp_path):
+    for form, axis in ((DOTS, "x"), (LINES, "y")):
+        changed = {"panels": ""} if form == DOTS else {"names": PARTICLES, "series": "ordering", "panels": ""}
+        draw_chart(replace(GAIN, name=form, form=form, **changed), table, tmp_path)
+        panel = drawn[form].axes[0]
+        (band,) = (one for one in panel.patches if one.get_zorder() == 0)
+        ends = getattr(band.get_extents().transformed(panel.transData.inverted()), f"interval{axis}")
+        assert sorted(ends) == pytest.approx([1 / 1.1, 1.1])  # a row again: 2.2 after 2.0
+
+
 def test_without_a_baseline_other_points_are_drawn_and_the_sentence_is_left_out(table, drawn, tmp_path):
     other = replace(GAIN, points=Points("time_ms", over=("lattice",), compared="ordering"))
     draw_chart(other, table, tmp_path)

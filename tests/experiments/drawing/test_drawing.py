@@ -153,6 +153,7 @@ def test_the_turtle_s_boxes_are_the_cells_of_the_curve(name):
 
 def test_hilbert_s_boxes_point_where_the_turtle_heads():
     _, rules = sfc.curve("hilbert", 2).grammar
+    assert turtle.replaced("A", rules) == rules["A"]
     boxes, turns = turtle.read(rules["A"], rules)
     assert [box.degrees for box in boxes] == [90, 0, 0, 270]
     assert [(*turn.before, *turn.after) for turn in turns][:2] == [(1, 0, 0, 1), (0, 1, 1, 0)]
