@@ -37,14 +37,14 @@ import md
 from experiments.core import Axis, TimedSettings, main, save_table
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces, check_states
-from experiments.measurement.cycle_target import CycleJob, simulation, write_start
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.hardware_counters import CannotCountError, counter_for
 from experiments.measurement.ideal_bytes import Traffic, of_phase, sizes_of, traffic
 from experiments.measurement.kernel_counters import counted_cycle
 from experiments.measurement.memory_bandwidth import copy_bandwidth
+from experiments.measurement.profiler_target import CycleJob
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import phases_of, sample_of_steps
+from experiments.measurement.step_times import phases_of, sample_of_steps, shared_simulation
 from experiments.processes.lifetime import temporary_folder
 from experiments.results import limits
 from experiments.results.answers import Answer, headline, listed, percent, rounded, rows_of
@@ -52,7 +52,6 @@ from experiments.results.charts import BARS, DOTS, FILLED, FIRST, Chart, Points,
 from md.backend import Backend
 from md.simulation import PRECISIONS
 
-SETTLE = 20  # steps before a profile, of a gas that is warm: rebuilds are planned by the fastest particle
 COMPARED = 10  # steps after which two searches are compared: rounding has not grown yet
 PHASES = ("build", "force", "integrate")
 MOST_REASONS = 5  # of a figure, besides the sum of the others
@@ -118,12 +117,11 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
     kind: Any = md.search.SEARCHES[case.search]
     if case.fused and not kind.capabilities.fusable:
         return
-    job = CycleJob(*(getattr(case, name) for name in CycleJob._fields if name != "start"))
     place = md.backend.get(case.backend)
     common = {"particles": case.n, "precision": case.precision, "fused": case.fused,
               "device": place.describe()["device"], "copy_GB_per_s": copy_bandwidth(place),
               **working_set(case.n, 3, case.precision, place)}  # fmt: skip
-    sim = _checked(job)
+    sim = _checked(case)
     sizes = sizes_of(sim)
     moved = traffic(case.search, sizes, place.runs_ahead)
     common["listed_per_particle"] = sizes.listed / 4 / case.n
@@ -131,25 +129,26 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
     yield from take_rounds([entry], case.rounds, place, seed=case.seed, begin=begin)
     last, moved = sim.state, traffic(case.search, sizes_of(sim), place.runs_ahead)
     del sim, entry  # frees the device for the profiler
-    yield from _counted(case, job, last, place, moved, common)
+    yield from _counted(case, last, place, moved, common)
 
 
-def _checked(job: CycleJob) -> md.Simulation:
-    """Make the simulation of a job from its gas after the warm-up, and compare it with another search.
+def _checked(case: Config) -> md.Simulation:
+    """Make the simulation of a case from its gas after the warm-up, and compare it with another search.
 
     In that gas spheres touch; it is in the memory order of the search.
     """
-    warm = simulation(job)
-    warm.run(job.warm_up, phases=False)
-    start, other = warm.state, "linked" if job.search == "coherent" else "coherent"
+    gas = md.scenes.shared_gas(case.n, case.filling_fraction, seed=case.seed, backend=case.backend)
+    warm = shared_simulation(gas, case, case.search, fused=case.fused)
+    warm.run(case.warm_up, phases=False)
+    start, other = warm.state, "linked" if case.search == "coherent" else "coherent"
     del warm
-    expected = simulation(job._replace(search=other, fused=False), start)
-    sim = simulation(job, start)
-    check_forces(sim, expected.forces(), job.precision)
+    expected = shared_simulation(start, case, other, fused=False, allow_overlap=True)
+    sim = shared_simulation(start, case, case.search, fused=case.fused, allow_overlap=True)
+    check_forces(sim, expected.forces(), case.precision)
     for one in (expected, sim):
         one.run(COMPARED, phases=False)
-    name = f"{job.search} after {COMPARED} steps"
-    check_states(name, sim.state, expected.state, job.precision, f"those of {other}")
+    name = f"{case.search} after {COMPARED} steps"
+    check_states(name, sim.state, expected.state, case.precision, f"those of {other}")
     return sim
 
 
@@ -171,7 +170,7 @@ def _sample(
 
 
 def _counted(
-    case: Config, job: CycleJob, start: md.State, place: Backend, moved: dict[str, Traffic], common: dict
+    case: Config, start: md.State, place: Backend, moved: dict[str, Traffic], common: dict
 ) -> Iterator[dict]:
     """Yield a row for each kernel of a cycle; print a message if nothing can be counted."""
     counter = counter_for(place.name, case.n) if case.counter == "auto" else case.counter
@@ -179,9 +178,9 @@ def _counted(
         if counter != "nsight":
             raise CannotCountError("--counter none" if counter == "none" else "no Nsight Compute")
         with temporary_folder("roofline-") as folder:
-            path = folder / "start.npz"
-            write_start(path, start)
-            cycle, kernels = counted_cycle(job._replace(start=str(path), warm_up=SETTLE))
+            path = folder / "start.npz"  # of a simulation that is freed, as the profiler needs the device
+            shared_simulation(start, case, case.search, fused=case.fused, allow_overlap=True).save(path)
+            cycle, kernels = counted_cycle(CycleJob(str(path)))
     except CannotCountError as error:
         if case.counter == "nsight":
             raise ValueError(f"--counter {counter}: {error}; allowed: none, or a device with ncu") from error

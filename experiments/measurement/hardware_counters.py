@@ -13,16 +13,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from experiments.measurement.profiler_target import Job
+from experiments.measurement.profiler_target import CycleJob, Job
 from experiments.processes.lifetime import run_program, temporary_folder
 from sfc import checks
-
-if TYPE_CHECKING:
-    from experiments.measurement.cycle_target import CycleJob
 
 COUNTERS = ("nsight", "perf", "cachegrind")
 MORE = 4  # additional computations of the forces in the second run
@@ -226,7 +222,7 @@ def run_under(program: str, flags: list[str], job: Job | CycleJob) -> subprocess
     Args:
         program: "ncu", "perf" or "valgrind".
         flags: of the program.
-        job: what is to be done, by the module of its class; it has the job as JSON in its command line.
+        job: what `experiments.measurement.profiler_target` is to do.
 
     Raises:
         CannotCountError: the program is missing or fails.

@@ -13,8 +13,8 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.measurement.cycle_target import Cycle, CycleJob
 from experiments.measurement.hardware_counters import NSIGHT, CannotCountError, read_launches, run_under
+from experiments.measurement.profiler_target import Cycle, CycleJob
 from experiments.results.limits import STALL
 from sfc import checks
 
@@ -63,7 +63,7 @@ def counted_cycle(job: CycleJob) -> tuple[Cycle, list[dict[str, Any]]]:
         TypeError: no job.
         CannotCountError: Nsight Compute is missing or fails, or does not print the counters.
     """
-    checks.instance("job", job, CycleJob, "an experiments.measurement.cycle_target.CycleJob")
+    checks.instance("job", job, CycleJob, "an experiments.measurement.profiler_target.CycleJob")
     sets = {"waits": MORE | _WAITS, "more": MORE, "needed": {}}
     refused: set[str] = set()
     for name in [name for name in sets if name not in _REFUSED]:

@@ -1,7 +1,5 @@
 """experiments.roofline: kernels beside their floors, phases where nothing can be counted."""
 
-import dataclasses
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,8 +11,8 @@ from experiments import roofline
 from experiments.drawing.charts import draw
 from experiments.measurement import memory_bandwidth
 from experiments.measurement.correctness import WrongResultError
-from experiments.measurement.cycle_target import Cycle, CycleJob, read_start
 from experiments.measurement.hardware_counters import CannotCountError
+from experiments.measurement.profiler_target import Cycle
 from experiments.processes.separate_run import all_rows
 from experiments.results import limits
 from tests.experiments.runs import one, run
@@ -39,7 +37,7 @@ REASONS = (
     "branch_resolving",
     "selected",
 )
-JOB, GAS = CycleJob(64, 0.2, "verlet", "float64", True, "cpu", 0, 1), md.scenes.shared_gas(64, 0.2)
+GAS = md.scenes.shared_gas(64, 0.2)
 BANDWIDTH, MULTIPROCESSORS = 3000.0, 132
 
 
@@ -129,11 +127,10 @@ def test_a_search_whose_bytes_are_not_known_and_one_that_cannot_be_fused():
 
 
 def test_each_kernel_of_a_device_has_its_floors(monkeypatch):
-    asked, starts = [], []
+    loaded = []
 
     def counted(job):
-        asked.append(job)
-        starts.append(read_start(Path(job.start), job))
+        loaded.append(md.Simulation.load(job.checkpoint))
         return Cycle(15, 1), [counters("force"), counters("scan") | {"kernel": "of another search"}]
 
     checked, timed = roofline._checked, []
@@ -142,17 +139,13 @@ def test_each_kernel_of_a_device_has_its_floors(monkeypatch):
     monkeypatch.setattr(roofline, "counter_for", lambda backend, n: "nsight")
     monkeypatch.setattr(type(md.backend.get("cpu")), "multiprocessors", MULTIPROCESSORS, raising=False)
     table = pd.DataFrame(all_rows(roofline.measure(small())))
-    assert (asked[0].n, asked[0].search, asked[0].fused, asked[0].warm_up) == (
-        500,
-        "verlet",
-        True,
-        roofline.SETTLE,
-    )
     sim = timed[0]
     assert sim.step > roofline.COMPARED  # after the rounds
-    assert np.array_equal(starts[0].pos, sim.state.pos)
-    assert np.array_equal(starts[0].by_id().vel, sim.state.by_id().vel)
-    assert starts[0].box == sim.state.box
+    start = loaded[0]
+    assert (start.search.name, start.config.fused, start.config.precision) == ("verlet", True, "float64")
+    assert np.array_equal(start.state.pos, sim.state.pos)
+    assert np.array_equal(start.state.by_id().vel, sim.state.by_id().vel)
+    assert start.state.box == sim.state.box
     force, other = (row for _, row in table[table["what"] == "kernel"].iterrows())
     phase = table[(table["what"] == "phase") & (table["name"] == "force")].iloc[0]
     assert force["ideal_bytes"] < phase["ideal_bytes"]  # with steps that prune
@@ -168,12 +161,12 @@ def test_a_counter_that_was_asked_for_and_fails_ends_the_run(monkeypatch, capsys
         raise CannotCountError("no permission")
 
     monkeypatch.setattr(roofline, "counted_cycle", fails)
-    case = dataclasses.replace(small(), backend="auto", counter="nsight")
+    case = SimpleNamespace(**vars(small()) | {"counter": "nsight"})  # of a device
     with pytest.raises(ValueError, match="--counter nsight: no permission; allowed: none, or a device"):
-        list(roofline._counted(case, JOB, GAS, md.backend.get("cpu"), {}, {}))
+        list(roofline._counted(case, GAS, md.backend.get("cpu"), {}, {}))
     monkeypatch.setattr(roofline, "counter_for", lambda backend, n: "nsight")
-    assert list(roofline._counted(small(), JOB, GAS, md.backend.get("cpu"), {}, {})) == []
-    assert list(roofline._counted(small(counter="none"), JOB, GAS, md.backend.get("cpu"), {}, {})) == []
+    assert list(roofline._counted(small(), GAS, md.backend.get("cpu"), {}, {})) == []
+    assert list(roofline._counted(small(counter="none"), GAS, md.backend.get("cpu"), {}, {})) == []
     assert capsys.readouterr().err.splitlines() == [
         "nothing is counted: no permission",
         "nothing is counted: --counter none",
@@ -181,23 +174,16 @@ def test_a_counter_that_was_asked_for_and_fails_ends_the_run(monkeypatch, capsys
 
 
 def with_wrong_law(monkeypatch, search: str, change):
-    """Make the simulations of a search with another law or step."""
-    right = roofline.simulation
+    """Make the simulations of a search with another law or step, after the warm-up."""
+    right = roofline.shared_simulation
 
-    def wrong(job, start=None):
-        sim = right(job, start)
-        if start is None or job.search != search:
-            return sim
-        options = {
-            "search": search,
-            "dt": sim.dt,
-            "backend": "cpu",
-            "precision": job.precision,
-            "fused": True,
-        }
-        return md.Simulation(start, **({"law": sim.law} | options | change))
+    def wrong(state, case, name, **options):
+        if name != search or "allow_overlap" not in options:
+            return right(state, case, name, **options)
+        same = {"law": md.scenes.SHARED_LAW, "dt": md.scenes.SHARED_DT, "backend": "cpu"}
+        return md.Simulation(state, search=name, precision=case.precision, **(same | options | change))
 
-    monkeypatch.setattr(roofline, "simulation", wrong)
+    monkeypatch.setattr(roofline, "shared_simulation", wrong)
 
 
 @pytest.mark.parametrize(

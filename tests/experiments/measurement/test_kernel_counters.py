@@ -6,11 +6,11 @@ import subprocess
 import pytest
 
 from experiments.measurement import kernel_counters
-from experiments.measurement.cycle_target import Cycle, CycleJob
 from experiments.measurement.hardware_counters import CannotCountError
 from experiments.measurement.kernel_counters import by_kernel, counted_cycle, launches_of, read_cycle
+from experiments.measurement.profiler_target import Cycle, CycleJob
 
-JOB = CycleJob(512, 0.2, "verlet", "float32", True, "cuda", 0, 5)
+JOB = CycleJob("start.npz")
 
 # Invented numbers in the format of `ncu --csv --page raw`: names, units, a line a launch, other lines around.
 NAMES = [
