@@ -32,7 +32,7 @@ from experiments.measurement.memory_bandwidth import copy_bandwidth
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.prediction.cache_models import MODELS, check_models, predicted
 from experiments.results import gains
-from experiments.results.answers import Answer, compared, headline
+from experiments.results.answers import Comparison, headline
 from experiments.results.baselines import again
 from experiments.results.charts import DOTS, GIVEN, Chart, Points, Preparation, Scale, Summary, Table
 from md.cavity import STRATEGIES, Cavity
@@ -369,14 +369,16 @@ VIEWS = (
 )  # fmt: skip
 
 
-def answer(table: pd.DataFrame) -> Answer:
-    """Compare the fastest ways with the serial one, or that on a device."""
-    rows = headline(table, "precision").sort_values("n", ascending=False, kind="stable")
-    n = rows["n"].iloc[0]
-    measured = set(rows.loc[rows["n"] == n, "name"])
-    baseline = [name for name in _BASELINES if name in measured][:1]
-    where = f"At {n:,} points a side ({rows['precision'].iloc[0]})"
-    return compared(rows, "name", baseline, "n", where, lambda points: f"n {points:,}")
+def _baseline(rows: pd.DataFrame) -> list[str]:
+    """Return the first baseline of the largest cavity; the others are cases."""
+    measured = set(rows.loc[rows["n"] == rows["n"].iloc[0], "name"])
+    return [name for name in _BASELINES if name in measured][:1]
+
+
+answer = Comparison(
+    "name", _baseline, "n", "At {n} points a side ({precision})", heading="n {:,}".format,
+    prepare=lambda table: headline(table, "precision").sort_values("n", ascending=False, kind="stable"),
+)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -43,10 +43,8 @@ from experiments.prediction.cache_models import MODELS, predicted
 from experiments.prediction.flocks import MAX_SPEED, RULES, STARTS, Aging, Flock, places, structure
 from experiments.results import gains
 from experiments.results.answers import (
-    Answer,
-    compared,
+    Comparison,
     estimate,
-    headline,
     largest_gain,
     pair_in_words,
     quoted,
@@ -391,18 +389,25 @@ VIEWS: tuple[View, ...] = (
 )  # fmt: skip
 
 
-def answer(table: pd.DataFrame) -> Answer:
-    """Compare the fastest searches with the naive one, or with shuffled memory, and name the best order."""
-    rows = headline(table, "n", "start", "rules", "precision")
-    first, more = rows.iloc[0], ""
-    at = rows[rows["age"] == first["age"]]
-    baseline = [name for name in RUNGS[:2] if name in set(at["name"])][:1]
-    ordered = gains.gains_over(at, FLOCK, "name", _in_shuffled(at))
-    if not ordered.empty:
-        row = largest_gain(ordered)
-        more = f"the best memory order is {pair_in_words(row, quoted(row['name']), quoted(row['over']))}"
-    where = f"At {first['n']:,} boids of {first['age']:,} steps ({first['precision']})"
-    return compared(rows, "name", baseline, "age", where, lambda age: f"age {age:,}", more=more)
+def _baseline(rows: pd.DataFrame) -> list[str]:
+    """Return the naive search of the first flock, or shuffled memory; the other is a case."""
+    measured = set(rows.loc[rows["age"] == rows["age"].iloc[0], "name"])
+    return [name for name in RUNGS[:2] if name in measured][:1]
+
+
+def _best_order(rows: pd.DataFrame) -> str:
+    """Name the best memory order."""
+    ordered = gains.gains_over(rows, FLOCK, "name", _in_shuffled(rows))
+    if ordered.empty:
+        return ""
+    row = largest_gain(ordered)
+    return f"the best memory order is {pair_in_words(row, quoted(row['name']), quoted(row['over']))}"
+
+
+answer = Comparison(
+    "name", _baseline, "age", "At {n} boids of {age} steps ({precision})", heading="age {:,}".format,
+    fixed=("n", "start", "rules", "precision"), more=_best_order,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -319,7 +319,7 @@ VIEWS = (
 
 def _over_floor(rows: pd.DataFrame) -> str:
     """Compare the fastest search with what the memory allows."""
-    best = ranked(rows, "name")[0]
+    best = next(iter(ranked(rows, "name")))
     floors = rounded(1 / rows.loc[rows["name"] == best, "share_of_floor"].median())
     return f"{quoted(best)} takes {floors} times the floor of memory"
 

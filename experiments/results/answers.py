@@ -20,6 +20,7 @@ from experiments.results.tables import table_of
 from sfc import checks
 
 ONE_RUN = " One run: ranges are of its rounds."
+TIME = "time_ms"
 MOST = 3  # columns of a table, so that intervals fit a line
 _MIDDLE_AND_ENDS = tuple(f"_{name}" for name in gains.ONE_RUN)
 
@@ -121,11 +122,6 @@ def few(values: Iterable[Any], most: int = MOST) -> list:
     return [every[place] for place in np.linspace(0, len(every) - 1, most).round().astype(int)]
 
 
-def evenly(table: pd.DataFrame, most: int = 3) -> pd.DataFrame:
-    """Select rows of a table evenly, first and last among them."""
-    return table.iloc[few(range(len(table)), most)]
-
-
 def estimate(row: Mapping, value: str, show: Callable[[float], str] = rounded, note: str = "") -> str:
     """Format a value with its interval over runs, or with the range of one run's rounds.
 
@@ -188,22 +184,21 @@ def grid(
     return pd.DataFrame(cells, index=index).rename_axis(columns=title)
 
 
-def ranked(rows: pd.DataFrame, label: str, value: str = "time_ms") -> list[str]:
-    """List the cases by their mean over runs, least first, without second measurements.
+def ranked(rows: pd.DataFrame, label: str) -> dict[str, dict]:
+    """Return the cases by their mean time over runs, least first -> row of `gains.over_runs`.
 
     Args:
-        rows: columns `label`, `run`, `round` and `value`.
+        rows: columns `label`, `run`, `round` and `time_ms`; second measurements are no cases.
         label: the column that names the cases.
-        value: the column of times.
     """
-    found = gains.over_runs(rows[~rows[label].map(is_again)], [label], value)
-    centres = found.assign(centre=gains.bounds(found, value)["centre"]).sort_values("centre")
-    return list(centres[label])
+    found = gains.over_runs(rows[~rows[label].map(is_again)], [label], TIME)
+    centres = found.assign(centre=gains.bounds(found, TIME)["centre"]).sort_values("centre")
+    return {row[label]: row for row in centres.to_dict("records")}
 
 
-def gains_of(rows: pd.DataFrame, label: str, over: str, value: str = "time_ms") -> dict[str, dict]:
+def _gains_of(rows: pd.DataFrame, label: str, over: str) -> dict[str, dict]:
     """Return name of a case -> its row of `gains.gains`, of rows that are compared with each other."""
-    return {row[label]: row for row in gains.gains(rows, [], label, over, value).to_dict("records")}
+    return {row[label]: row for row in gains.gains(rows, [], label, over, TIME).to_dict("records")}
 
 
 def largest_gain(ratios: pd.DataFrame) -> dict[str, Any]:
@@ -231,66 +226,6 @@ def pair_in_words(row: Mapping, name: str, other: str) -> str:
     return f"{name} over {other} {estimate(row, 'gain')}" + (f": {verdict}" if verdict else "")
 
 
-def compare(
-    rows: pd.DataFrame,
-    label: str,
-    baselines: Sequence[str],
-    where: str,
-    first: str | None = None,
-    kind: str = "",
-    more: str = "",
-    value: str = "time_ms",
-) -> str:
-    """Say how much faster the best cases are than a baseline, and how they compare with each other.
-
-    Args:
-        rows: of cases that are compared with each other; columns `label`, `run`, `round` and `value`.
-        label: the column that names the cases.
-        baselines: the first of them that was measured is the baseline; the others are no cases.
-        where: the words in front: "At 5 % filled".
-        first: case that is named first, if it was measured; else the fastest.
-        kind: follows the name of a baseline: " memory".
-        more: words at the end of the sentence.
-        value: the column of times in ms.
-
-    Returns:
-        A sentence. Without a baseline it has times, and says that there is none; so it does without a case to
-        compare with the baseline.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a column that is missing.
-    """
-    names = ranked(rows, label, value)
-    measured = [name for name in baselines if name in names]
-    cases = [name for name in names if name not in measured]
-    found = gains.over_runs(rows[rows[label].isin(names)], [label], value)
-    times = {row[label]: f"{estimate(row, value)} ms" for row in found.to_dict("records")}
-    if not cases:
-        every = listed(f"{quoted(name)} takes {times[name]}" for name in names)
-        parts = [f"{where}, {every}, and nothing else was measured", more]
-        return f"{'; '.join(filter(None, parts))}.{one_run(rows)}"
-    best = first if first in cases else cases[0]
-    second = next((name for name in cases if name != best), None)
-    ratios = gains_of(rows, label, measured[0], value) if measured else {}
-    if best in ratios:
-        parts = [f"{where}, {quoted(best)} is {gain_in_words(ratios[best])} times as fast as "]
-        parts[0] += quoted(measured[0]) + kind
-        parts[0] += f", {quoted(second)} {gain_in_words(ratios[second])}" if second in ratios else ""
-    else:
-        parts = [f"{where}, {quoted(best)} takes {times[best]}"]
-        parts[0] += f", {quoted(second)} {times[second]}" if second else ""
-        parts[0] += f", without a baseline ({listed(baselines)} not measured)" if baselines else ""
-    if second:
-        faster, slower = sorted((best, second), key=names.index)
-        pair = gains_of(rows, label, slower, value).get(faster)
-        parts += [pair_in_words(pair, quoted(faster), quoted(slower))] if pair else []
-    elif len(measured) > 1:
-        pair = gains_of(rows, label, measured[1], value).get(best)
-        parts += [pair_in_words(pair, quoted(best), quoted(measured[1]) + kind)] if pair else []
-    return f"{'; '.join(filter(None, [*parts, more]))}.{one_run(rows)}"
-
-
 def one_run(rows: pd.DataFrame) -> str:
     """Return the sentence that calls the ranges of one run what they are; empty for several, or a round."""
     several = rows["run"].nunique() > 1
@@ -315,71 +250,24 @@ def headline(rows: pd.DataFrame, *columns: str) -> pd.DataFrame:
     return rows
 
 
-def compared(
-    rows: pd.DataFrame,
-    label: str,
-    baselines: Sequence[str],
-    column: str,
-    where: str,
-    heading: Callable[[Any], str] = str,
-    first: str | None = None,
-    kind: str = "",
-    more: str = "",
-    value: str = "time_ms",
-) -> Answer:
-    """Answer how much faster cases are than a baseline: a table over a column, a sentence of one value.
-
-    Args:
-        rows: columns `label`, `column`, `run`, `round` and `value`.
-        label: the column that names the cases.
-        baselines: as in `compare`.
-        column: the column of the table; the sentence is about its first value.
-        where: the words in front of the sentence.
-        heading: words over a column of the table, from its value.
-        first: as in `compare`.
-        kind: as in `compare`.
-        more: as in `compare`.
-        value: the column of times in ms.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a column that is missing.
-    """
-    at = rows[rows[column] == rows[column].iloc[0]]
-    names = sorted(ranked(at, label, value), key=lambda name: name != first)
-    measured = [name for name in baselines if name in names]
-    places, several = {name: place for place, name in enumerate(names)}, rows[column].nunique() > 1
-    found = gains.gains(rows, [column], label, measured[0], value) if measured else pd.DataFrame()
-    if several and not found.empty:
-        found = found.sort_values(label, key=lambda cases: cases.map(places), kind="stable")
-        title = f"gain over {measured[0]}"
-        table = grid(found, label, column, lambda row: estimate(row, "gain"), title, heading)
-    else:
-        shown = rows[rows[label].isin(names)]
-        times = gains.over_runs(shown, [column, label], value)
-        times = times.sort_values(label, key=lambda cases: cases.map(places), kind="stable")
-        title, head = ("time (ms)", heading) if several else (label, lambda _: "time (ms)")
-        table = grid(times, label, column, lambda row: estimate(row, value), title, head)
-        for name in measured if not several else ():
-            ratios = {case: estimate(row, "gain") for case, row in gains_of(at, label, name, value).items()}
-            table[f"gain over {name}"] = pd.Series(ratios)
-    return Answer(table, compare(at, label, baselines, where, first, kind, more, value))
-
-
 @dataclass(frozen=True)
 class Comparison:
     """Answer as data: how much faster cases are than a baseline; `main` and pages call it with a table.
 
+    The sentence says how much faster the best cases are, and how they compare with each other. Without a
+    baseline it has times, and says that there is none; so it does without a case to compare.
+
     Args:
         label: the column that names the cases.
-        baselines: as in `compare`; or a function of the rows that returns them.
+        baselines: the first of them that was measured is the baseline, the others are no cases; or a function
+            of the rows that returns them.
         column: the column of the table; the sentence is about its first value.
         where: the words in front of the sentence, with columns as fields: "At {filling_fraction} filled".
         rows: pandas query that selects the rows; empty for all.
         fixed: columns of `headline`.
         heading: words over a column of the table, from its value.
-        first: as in `compare`.
-        kind: as in `compare`.
+        first: case that is named first, if it was measured; else the fastest.
+        kind: follows the name of a baseline: " memory".
         prepare: function of the table that adds columns or sorts rows; None for the table as it is.
         more: function of the rows of the sentence that returns the words at its end; None for none.
     """
@@ -391,13 +279,13 @@ class Comparison:
     rows: str = ""
     fixed: tuple[str, ...] = ()
     heading: Callable[[Any], str] = str
-    first: str | None = None
+    first: str = ""
     kind: str = ""
     prepare: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     more: Callable[[pd.DataFrame], str] | None = None
 
     def __call__(self, table: pd.DataFrame) -> Answer:
-        """Answer for a table.
+        """Answer for a table with the columns `label`, `column`, `run`, `round` and `time_ms`.
 
         Raises:
             TypeError: no table.
@@ -407,13 +295,76 @@ class Comparison:
         rows = given.query(self.rows, engine="python") if self.rows else given
         rows = gains.with_rounds(rows, list(dict.fromkeys((*self.fixed, self.column, self.label))))
         rows = headline(rows, *self.fixed)
-        first = {str(name): word(str(name), rows[name].iloc[0]) for name in rows}
         baselines = self.baselines(rows) if callable(self.baselines) else self.baselines
-        where = filled(self.where, first)
-        more = self.more(rows[rows[self.column] == rows[self.column].iloc[0]]) if self.more else ""
-        return compared(
-            rows, self.label, baselines, self.column, where, self.heading, self.first, self.kind, more
-        )
+        at = rows[rows[self.column] == rows[self.column].iloc[0]]
+        times = {name: estimate(row, TIME) for name, row in ranked(at, self.label).items()}
+        measured = [name for name in baselines if name in times]
+        sentence = self._sentence(at, times, measured, baselines)
+        return Answer(self._table(rows, at, list(times), measured), sentence)
+
+    def _sentence(
+        self, rows: pd.DataFrame, times: Mapping[str, str], measured: Sequence[str], baselines: Sequence[str]
+    ) -> str:
+        """Compare the best two cases with the baseline and with each other.
+
+        Args:
+            rows: that the sentence is about.
+            times: name -> its time in ms, the fastest first.
+            measured: baselines among them.
+            baselines: all.
+        """
+        names, cases = list(times), [name for name in times if name not in measured]
+        best = self.first if self.first in cases else next(iter(cases), "")
+        second = next((name for name in cases if name != best), "")
+        ratios = _gains_of(rows, self.label, measured[0]) if measured else {}
+        if best in ratios:
+            said = f"{quoted(best)} is {gain_in_words(ratios[best])} times as fast as "
+            said += quoted(measured[0]) + self.kind
+            said += f", {quoted(second)} {gain_in_words(ratios[second])}" if second in ratios else ""
+        elif best:
+            said = f"{quoted(best)} takes {times[best]} ms"
+            said += f", {quoted(second)} {times[second]} ms" if second else ""
+            said += f", without a baseline ({listed(baselines)} not measured)" if baselines else ""
+        else:
+            said = listed(f"{quoted(name)} takes {times[name]} ms" for name in names)
+            said += ", and nothing else was measured"
+        where = filled(self.where, {str(name): word(str(name), rows[name].iloc[0]) for name in rows})
+        parts = [f"{where}, {said}"]
+        pair = sorted((best, second), key=names.index) if second else [best, *measured[1:2]]
+        if len(pair) > 1 and (row := _gains_of(rows, self.label, pair[1]).get(pair[0])):
+            kind = "" if second else self.kind
+            parts.append(pair_in_words(row, quoted(pair[0]), quoted(pair[1]) + kind))
+        parts.append(self.more(rows) if self.more else "")
+        return f"{'; '.join(filter(None, parts))}.{one_run(rows)}"
+
+    def _table(
+        self, rows: pd.DataFrame, at: pd.DataFrame, names: Sequence[str], measured: Sequence[str]
+    ) -> pd.DataFrame:
+        """Return gains over the first baseline for each value of the column, or times where there are none.
+
+        Args:
+            rows: of all values of the column.
+            at: of the first one.
+            names: of the cases there, the fastest first.
+            measured: baselines among them.
+        """
+        several, found = rows[self.column].nunique() > 1, pd.DataFrame()
+        value, title, heading = "gain", f"gain over {next(iter(measured), '')}", self.heading
+        if several and measured:
+            found = gains.gains(rows, [self.column], self.label, measured[0], TIME)
+        if found.empty:
+            found = gains.over_runs(rows[rows[self.label].isin(names)], [self.column, self.label], TIME)
+            value, title = TIME, "time (ms)" if several else self.label
+            heading = self.heading if several else lambda _: "time (ms)"
+        places = {
+            name: place for place, name in enumerate(sorted(names, key=lambda name: name != self.first))
+        }
+        found = found.sort_values(self.label, key=lambda cases: cases.map(places), kind="stable")
+        table = grid(found, self.label, self.column, lambda row: estimate(row, value), title, heading)
+        for name in () if several else measured:
+            ratios = _gains_of(at, self.label, name).items()
+            table[f"gain over {name}"] = pd.Series({case: estimate(row, "gain") for case, row in ratios})
+        return table
 
 
 def varying(places: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -430,16 +381,12 @@ def case_in_words(place: Mapping[str, Any], names: Iterable[str]) -> str:
     """Describe a case by some of its columns: "n 1,024, 5 % filled, hilbert, not fused"."""
     words = []
     for name in names:
-        value, spoken = place[name], name.replace("_", " ")
-        if isinstance(value, bool):
-            words.append(spoken if value else f"not {spoken}")
-        elif isinstance(value, str):
-            words.append(value)
-        elif name == "filling_fraction":
-            words.append(f"{percent(value)} filled")
-        else:
-            is_count = isinstance(value, int) or (value >= 1000 and value == round(value))
-            words.append(f"{spoken} {value:,.0f}" if is_count else f"{spoken} {value:g}")
+        text = place[name] if isinstance(place[name], str) else word(name, place[name])
+        if name == "filling_fraction":
+            text = f"{text} filled"
+        elif checks.is_number(place[name]):
+            text = f"{name.replace('_', ' ')} {text}"
+        words.append(text)
     return ", ".join(words)
 
 
@@ -460,7 +407,7 @@ def rows_of(
     """
     every: list[Any] = table_of("found", found, case).to_dict("records")
     names = varying([{name: row[name] for name in case} for row in every]) or case[:1]
-    chosen: list[Any] = evenly(found, most).to_dict("records")
+    chosen: list[Any] = found.iloc[few(range(len(found)), most)].to_dict("records")
     table = [{name: cell(row) for name, cell in cells.items()} for row in chosen]
     labels = [case_in_words(row, names) for row in chosen]
     return pd.DataFrame(table, index=labels).rename_axis(columns="case")

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from experiments.results import answers
-from experiments.results.answers import ONE_RUN, Answer, compare, compared
+from experiments.results.answers import ONE_RUN, Answer, Comparison
 
 SHUFFLED = ["shuffled", "lattice"]
 
@@ -20,7 +20,8 @@ def table(times: dict[str, float], runs: int = 3, rounds: int = 2, spread: float
 
 
 def sentence(rows, **options) -> str:
-    return compare(rows, "ordering", SHUFFLED, "At 5 % filled", kind=" memory", **options)
+    found = Comparison("ordering", SHUFFLED, "n", "At 5 % filled", kind=" memory", **options)
+    return found(rows.assign(n=8)).sentence
 
 
 @pytest.mark.quick
@@ -79,7 +80,7 @@ def test_without_a_baseline_there_are_times_and_the_sentence_says_so():
 
 @pytest.mark.quick
 def test_baselines_alone_are_compared_with_nothing():
-    found = sentence(table({"shuffled": 10.0}, spread=0.0), more="the end")
+    found = sentence(table({"shuffled": 10.0}, spread=0.0), more=lambda rows: "the end")
     assert found == "At 5 % filled, shuffled takes 10.0 ms, and nothing else was measured; the end."
 
 
@@ -93,7 +94,7 @@ def test_a_single_order_is_compared_with_the_second_baseline_too():
 def test_the_second_measurement_of_a_case_is_no_case():
     rows = table({"shuffled": 30.0, "shuffled again": 29.0, "hilbert": 10.0})
     assert "again" not in sentence(rows)
-    assert "shuffled again" not in compared(rows.assign(n=8), "ordering", SHUFFLED, "n", "At").table.index
+    assert "shuffled again" not in Comparison("ordering", SHUFFLED, "n", "At")(rows.assign(n=8)).table.index
 
 
 @pytest.mark.quick
@@ -107,7 +108,7 @@ def test_the_table_has_a_column_a_value_and_the_sentence_is_about_the_first():
     rows = pd.concat([
         table({"shuffled": 20.0, "hilbert": 10.0, "row": 5.0}, phi=phi) for phi in (0.4, 0.1, 0.2, 0.3)
     ])  # fmt: skip
-    found = compared(rows, "ordering", SHUFFLED, "phi", "At 40 %", answers.percent)
+    found = Comparison("ordering", SHUFFLED, "phi", "At 40 %", heading=answers.percent)(rows)
     assert list(found.table) == ["10 %", "20 %", "40 %"] or len(found.table.columns) == answers.MOST
     assert list(found.table.index) == ["row", "hilbert"]
     assert found.table.columns.name == "gain over shuffled"
@@ -117,7 +118,7 @@ def test_the_table_has_a_column_a_value_and_the_sentence_is_about_the_first():
 @pytest.mark.quick
 def test_the_table_of_one_value_has_times_and_a_gain_over_each_baseline():
     rows = table({"shuffled": 30.0, "lattice": 20.0, "hilbert": 10.0}, spread=0.0, n=8)
-    found = compared(rows, "ordering", SHUFFLED, "n", "At n").table
+    found = Comparison("ordering", SHUFFLED, "n", "At n")(rows).table
     assert list(found) == ["time (ms)", "gain over shuffled", "gain over lattice"]
     assert found.loc["hilbert"].tolist() == ["10.0", "3.00", "2.00"]
     assert found.loc["shuffled", "time (ms)"] == "30.0"
@@ -128,7 +129,7 @@ def test_a_case_that_only_other_values_have_stands_last():
     rows = pd.concat([
         table({"shuffled": 20.0, "hilbert": 10.0}, n=8), table({"shuffled": 20.0, "row": 1.0}, n=4)
     ])  # fmt: skip
-    assert list(compared(rows, "ordering", SHUFFLED, "n", "At").table.index) == ["hilbert", "row"]
+    assert list(Comparison("ordering", SHUFFLED, "n", "At")(rows).table.index) == ["hilbert", "row"]
 
 
 @pytest.mark.quick
