@@ -13,11 +13,7 @@ from experiments.core.record import write_bytes
 from experiments.core.settings import UsageError
 from experiments.processes.output import until_output_closes
 
-NEEDED = {
-    "vl_convert": "vl-convert-python",
-    "jinja2": "jinja2",
-    "markdown_it": "markdown-it-py",
-}
+NEEDED = {"vl_convert": "vl-convert-python", "jinja2": "jinja2", "markdown_it": "markdown-it-py"}
 FILE = "report.html"
 
 

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from experiments.results.page.chart_list import CHARTS
 from experiments.results.page.claim_rows import ClaimRows
 from experiments.results.page.pictures import embed
 from experiments.results.page.runs import Run
-from experiments.results.page.sections import OWN, SECTIONS, Section
+from experiments.results.page.sections import OWN, SECTIONS
 from experiments.results.reliability import SMALL
 from sfc import checks
 
@@ -71,7 +71,7 @@ def html(judgements: Sequence[Judgement], kept: Sequence[Run], own: Sequence[Run
         "script": Markup(script),
         "data": Markup(_json(data)),
         "sections": sections,
-        "pictures": {path: embed(REFERENCE, path) for path in _pictures(sections)},
+        "pictures": {path: embed(REFERENCE, path) for one in sections for path in one.pictures},
         "claims": claims.by_id,
         "words": [word for word in WORDS if any(one.word == word for one in judgements)],
         "counted": counted(judgements),
@@ -112,16 +112,7 @@ def drawing(chart: Chart, runs: Mapping[str, Run], own: Sequence[Run]) -> dict[s
         raise checks.refuse_value(f"first choices of chart {chart.name}", choices, "choices that have points")
     specification = specs.specification(chart, rows)
     fields = list(dict.fromkeys(("at", "value", "low", "high", "text", "of", "run", *chart.columns)))
-    selects: list[dict[str, Any]] = [
-        {
-            "label": select.label,
-            "column": select.column,
-            "initial": select.initial,
-            "has_all": select.has_all,
-            "texts": _in_order({row[select.column] for row in rows}),
-        }
-        for select in chart.selects
-    ]
+    selects = [vars(one) | {"texts": _in_order({row[one.column] for row in rows})} for one in chart.selects]
     return {
         "id": chart.name,
         "title": chart.title,
@@ -200,10 +191,6 @@ def _environment(runs: Mapping[str, Run]) -> jinja2.Environment:
     made.globals["device"] = lambda name: runs[name].where
     made.globals["parts"] = made.get_template("parts.html").module
     return made
-
-
-def _pictures(sections: Iterable[Section]) -> list[str]:
-    return [path for section in sections for path, _ in section.pictures]
 
 
 def _in_order(texts: set[str]) -> list[str]:

@@ -8,17 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from experiments import (
-    cache_hit,
-    cavity,
-    encode,
-    flocking,
-    interval,
-    ladder,
-    reorder_cost,
-    searches,
-    timing,
-)
+from experiments import cache_hit, cavity, encode, flocking, interval, ladder, reorder_cost, searches, timing
 from experiments.measurement.shaken_box import BASELINES as OF_BOX
 from experiments.prediction import order_in_gas
 from experiments.results.baselines import AGED, BASELINES, LATTICE, SHUFFLED

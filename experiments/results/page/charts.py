@@ -49,12 +49,8 @@ def rows(chart: Chart, kept: Mapping[str, Run], own: Sequence[Run] = ()) -> list
     found = []
     for points in _apart(chart):
         if points.run not in kept:
-            raise checks.refuse_value(
-                f"run of chart {chart.name}",
-                points.run,
-                "a folder below results/reference",
-                "change chart_list.py",
-            )
+            allowed = "a folder below results/reference"
+            raise checks.refuse_value(f"run of chart {chart.name}", points.run, allowed)
         try:
             found += list(_rows_of(chart, points, kept[points.run]))
         except ValueError as error:

@@ -34,38 +34,30 @@ class ClaimRows:
         self.leaves = [leaf for one in self.by_id.values() for leaf in one["parts"] or [one]]
 
     def _rows(self, judgement: Judgement) -> dict[str, Any]:
-        claim, known = judgement.claim, origins(judgement.claim)
-        anchor, figure, texts = claim.id.replace(" ", "-"), claim.figure, {}
-        for name in ("id", "name", "claim", "short", "source", "there", "quote", "figure"):
-            texts[name] = getattr(claim, name)
-        for name in ("word", "cell", "sentence", "here"):
-            texts[name] = getattr(judgement, name)
+        claim, known, figure = judgement.claim, origins(judgement.claim), judgement.claim.figure
+        anchor = claim.id.replace(" ", "-")
         is_first = bool(figure) and figure not in self._figures
-        return texts | {
+        judged = {name: getattr(judgement, name) for name in ("word", "cell", "sentence", "here")}
+        return {**vars(claim), **judged} | {
+            "name": claim.name,
+            "source": claim.source,
             "anchor": anchor,
-            "queries": self._queries(judgement),
+            "queries": [self._query(judgement, name) for name in judgement.answers],
             "rules": list(claim.rules.items()),
             "origins": known,
-            "device": _each(known, "device"),
-            "n": _each(known, "n"),
             "picture_at": self._figures.setdefault(figure, f"{anchor}-figure") if figure else "",
             "picture": embed(REFERENCE, figure) if is_first else None,
             "parts": [self._rows(part) for part in judgement.parts],
+            "device": _each(known, "device"),
+            "n": _each(known, "n"),
         }
 
-    def _queries(self, judgement: Judgement) -> list[dict[str, Any]]:
-        found = []
-        for name, answer in judgement.answers.items():
-            query = judgement.claim.queries[name]
-            runs = [self._runs[run] for run in query.run]
-            row = {"name": name, "text": str(Shown(answer)), "runs": runs}
-            row |= {"device": _each(runs, "where"), "n": _each(runs, "n")}
-            row |= {field: getattr(answer, field) for field in ("interval", "case", "warnings")}
-            row |= {
-                field: getattr(query, field) for field in ("statistic", "value", "where", "over", "along")
-            }
-            found.append(row)
-        return found
+    def _query(self, judgement: Judgement, name: str) -> dict[str, Any]:
+        query, answer = judgement.claim.queries[name], judgement.answers[name]
+        runs = [self._runs[run] for run in query.run]
+        asked = {**vars(answer), **vars(query)} | {"name": name, "text": str(Shown(answer))}
+        where = {"runs": runs, "device": _each(runs, "where"), "n": _each(runs, "n")}
+        return asked | where | {"interval": answer.interval}
 
 
 def _each(runs: Iterable[Origin | Run], name: str) -> str:

@@ -8,7 +8,7 @@ on the experiment are listed as not compared, with the reason. An answer carries
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from experiments.core.old_names import experiment_now
 from experiments.results.claims.judgement import Judgement, Shown
 from experiments.results.gains import Estimate
 from experiments.results.kept.queries import Query, evaluate, runs_of
-from experiments.results.page.pictures import Picture, embed
+from experiments.results.page.pictures import embed
 from experiments.results.page.runs import Run
 from experiments.results.selection import BROKEN
 from experiments.results.tables import SIZES, sizes_of
@@ -81,16 +81,18 @@ def context(
     Raises:
         ValueError: a figure of a run that cannot be read.
     """
-    found = {
-        run.name: [one for judgement in judgements for one in beside(run, judgement, kept)] for run in own
-    }
-    return {
-        "own_charts": {run.name: [one for one in drawn.values() if run.name in one["runs"]] for run in own},
-        "own_pictures": {run.name: list(_pictures(run)) for run in own},
-        "own_warnings": {run.name: _rows(run)[1] for run in own},
-        "beside": {name: [one for one in rows if isinstance(one, Compared)] for name, rows in found.items()},
-        "not_compared": {name: _by_reason(rows) for name, rows in found.items()},
-    }
+    found: dict[str, dict[str, Any]] = {}
+    for run in own:
+        asked = [one for judgement in judgements for one in beside(run, judgement, kept)]
+        pictures = sorted(run.folder.glob("*.png"))[:MOST_PICTURES]
+        found[run.name] = {
+            "charts": [one for one in drawn.values() if run.name in one["runs"]],
+            "pictures": [embed(run.folder, path.name, run.name) for path in pictures],
+            "warnings": _rows(run)[1],
+            "beside": [one for one in asked if isinstance(one, Compared)],
+            "not_compared": _by_reason(one for one in asked if not isinstance(one, Compared)),
+        }
+    return {"of_own": found}
 
 
 def beside(
@@ -120,12 +122,11 @@ def _compared(run: Run, query: Query, answer: Estimate, kept: Sequence[Run]) -> 
     """Return both answers and whether they overlap, or why there is nothing to compare."""
     theirs = sorted({size for one in kept for size in _rows(one, query.where)[0]})
     mine, every = _rows(run, query.where)[0], _rows(run)[0]
-    is_alike = all(one.is_same_anywhere or one.backend == run.backend for one in kept)
     if mine:
-        is_alike &= len(mine) == len(theirs) and all(map(_is_same, mine, theirs))
+        is_alike = len(mine) == len(theirs) and all(map(_is_same, mine, theirs))
     else:
-        is_alike &= all(any(_is_same(size, other) for other in every) for size in theirs)
-    if not is_alike:
+        is_alike = all(any(_is_same(size, other) for other in every) for size in theirs)
+    if not is_alike or any(not one.is_same_anywhere and one.backend != run.backend for one in kept):
         where = "; ".join(dict.fromkeys(map(_on, kept)))
         return f"n {_listed(mine or every)} on {_on(run)} beside {_listed(theirs)} on {where}"
     try:
@@ -149,12 +150,10 @@ def _on(run: Run) -> str:
 def _rows(run: Run, where: str = "") -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Return the numbers of particles and the warnings of the rows of a run that a filter selects."""
     runs = runs_of((f"{run.folder.parent.name}/{run.folder.name}",), run.folder.parent.parent)
-    rows = runs.rows
-    if where:
-        try:
-            rows = rows.query(where, engine="python")
-        except BROKEN:  # it has not the columns
-            rows = rows.iloc[:0]
+    try:
+        rows = runs.rows.query(where, engine="python") if where else runs.rows
+    except BROKEN:  # it has not the columns
+        rows = runs.rows.iloc[:0]
     column = next((name for name in SIZES if name in rows), None)
     sizes = sorted({*rows[column].dropna().astype(int)}) if column else []
     return tuple(sizes), runs.warnings(rows.index.to_numpy())
@@ -168,19 +167,12 @@ def _listed(sizes: Sequence[int]) -> str:
     return sizes_of(pd.DataFrame({"n": sizes}), {}) if sizes else "none"
 
 
-def _by_reason(rows: Sequence[Compared | tuple[str, str, str]]) -> dict[str, str]:
+def _by_reason(rows: Iterable[tuple[str, str, str]]) -> dict[str, str]:
     """Return reason -> claims and queries that are not compared for it."""
     found: dict[str, dict[str, list[str]]] = {}
-    for row in rows:
-        if not isinstance(row, Compared):
-            id, query, reason = row
-            found.setdefault(reason, {}).setdefault(id, []).append(query)
+    for id, query, reason in rows:
+        found.setdefault(reason, {}).setdefault(id, []).append(query)
     return {
         reason: "; ".join(f"{id} {', '.join(names)}" for id, names in claims.items())
         for reason, claims in found.items()
     }
-
-
-def _pictures(run: Run) -> Iterator[Picture]:
-    for path in sorted(run.folder.glob("*.png"))[:MOST_PICTURES]:
-        yield embed(run.folder, path.name, run.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,32 +22,35 @@ class Run:
     """Run as the page lists it.
 
     Args:
-        experiment: its name.
         name: `<experiment>/<name>`.
         folder: where its table is.
         own: whether it was given by the reader.
+        backend: "cpu" or "cuda".
         what: was measured.
         where: device or machine.
         n: sizes.
         runs: number of runs, or of repeats.
-        seconds: wall time, or "unknown".
+        s: wall time, or "unknown".
         code: commit.
         command: command line.
-        backend: "cpu" or "cuda".
     """
 
-    experiment: str
     name: str
     folder: Path
     own: bool
+    backend: str
     what: str
     where: str
     n: str
     runs: str
-    seconds: str
+    s: str
     code: str
     command: str
-    backend: str
+
+    @property
+    def experiment(self) -> str:
+        """Name of its experiment."""
+        return self.name.split("/")[0]
 
     @property
     def is_same_anywhere(self) -> bool:
@@ -84,16 +87,11 @@ def own(folders: Iterable[Path]) -> list[Run]:
     Raises:
         UsageError: a folder that is no run, has no table, or is given twice.
     """
-    return list(_own(folders))
-
-
-def _own(folders: Iterable[Path]) -> Iterator[Run]:
-    seen: set[Path] = set()
+    found: dict[Path, Run] = {}
     for given in folders:
         folder = checks.path("run", given).resolve()
-        if folder in seen:
+        if folder in found:
             raise UsageError(f"--run {given} is given twice; allowed: each run once")
-        seen.add(folder)
         if not (folder / PROVENANCE).is_file():
             raise UsageError(
                 f"--run {given} has no {PROVENANCE}; allowed: the folder of a run, results/<experiment>/"
@@ -105,24 +103,13 @@ def _own(folders: Iterable[Path]) -> Iterator[Run]:
                 f"--run {given} has no {TABLE}; allowed: a run that wrote its table; complete it with "
                 f"--resume {given}"
             )
-        experiment = experiment_of(folder, origin)
         about = {"what": "your own run", "code": commit_of(origin) or "no commit"}
-        yield _run(folder, f"{experiment}/{folder.name}", about, own=True)
+        found[folder] = _run(folder, f"{experiment_of(folder, origin)}/{folder.name}", about, own=True)
+    return [*found.values()]
 
 
 def _run(folder: Path, name: str, about: dict[str, str], own: bool) -> Run:
-    cells = dict(zip(COLUMNS, row(folder, about), strict=True))
-    return Run(
-        experiment=name.split("/")[0],
-        name=name,
-        folder=folder,
-        own=own,
-        what=cells["what"],
-        where=cells["where"],
-        n=cells["n"],
-        runs=cells["runs"],
-        seconds=cells["s"],
-        code=cells["code"].strip("`"),
-        command=cells["command"].strip("`"),
-        backend=str(read_provenance(folder)["backend"].get("name", "unknown")),
-    )
+    cells = {column: cell.strip("`") for column, cell in zip(COLUMNS, row(folder, about), strict=True)}
+    del cells["run"]  # a link to the folder
+    backend = read_provenance(folder)["backend"].get("name", "unknown")
+    return Run(name, folder, own, str(backend), **cells)
