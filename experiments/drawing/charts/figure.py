@@ -66,6 +66,7 @@ _ROW, _STATE, _MARGIN = 0.21, 0.06, 0.65  # inches: of a row of dots, for each m
 _LEAST_ROWS = 5  # a figure of fewer rows of dots is as high, so that its title has room
 _LETTER, _SHORT, _ROOM = 0.065, 12, 2.0  # inches of a letter; letters, and inches, that fit beside panels
 _NO_PARTS = f"no parts where they differ from the whole by over {reliability.MOST_APART:.0%}"
+_ONE = {"gases": "one gas", "scenes": "one scene", "runs": "one run, no verdict", "repeats": "one repeat"}
 _FEW = 4  # whole numbers along a logarithmic axis that have a tick each
 _APART = 0.1  # inches on either side of panels where numbers stand at the ends of axes
 _ACROSS = 3  # panels with axes of their own in a line, if there are more than one more
@@ -102,7 +103,7 @@ def draw(views: Sequence[View], table: pd.DataFrame, out: Path) -> None:
         OSError: a file cannot be written.
     """
     for view in views:
-        if isinstance(view, Chart | Summary) and view.needs and view.needs not in table:
+        if (needed := getattr(view, "needs", "")) and needed not in table:
             continue
         if isinstance(view, Chart):
             draw_chart(view, table, out)
@@ -173,13 +174,13 @@ def _figure(chart: Chart, rows: pd.DataFrame) -> Figure | None:
         drawn = shared
         if chart.form == DOTS:
             drawn = shared._replace(names=[name for name in shared.names if name in set(every[column])])
-        for part, panel in zip(parts, line, strict=True):
-            DRAWN[chart.form](panel, chart.beside(part.points), part, drawn)
-        for part, panel in zip(parts, line, strict=True):  # those of a line share an axis
-            own = chart.beside(part.points)
+        own = [(panel, chart.beside(part.points), part) for part, panel in zip(parts, line, strict=True)]
+        for panel, of_panel, part in own:
+            DRAWN[chart.form](panel, of_panel, part, drawn)
+        for panel, of_panel, part in own:  # those of a line share an axis
             shown = (part.found, [panel]) if _has_own_axes(chart, shared) else (every, line)
-            _limit(panel, own, part, *shown)
-            _name_axes(panel, own, part, shared)
+            _limit(panel, of_panel, *shown)
+            _name_axes(panel, of_panel, part, shared)
     _keep_apart(figure, panels)
     _name_series(chart, panels, shared)
     title = _title(chart, measures[0], grid, shared)
@@ -232,9 +233,8 @@ def _values(rows: pd.DataFrame, found: pd.DataFrame, column: str) -> list[dict[s
     if not column:
         return [{}]
     values = list((found if column == OVER else rows)[column].unique())
-    known = set(found[column])
     every = sorted(values) if all(map(checks.is_number, values)) else values
-    return [{column: value} for value in every if value in known]
+    return [{column: value} for value in every if value in set(found[column])]
 
 
 def _names(chart: Chart, rows: pd.DataFrame, found: pd.DataFrame, is_beside: bool) -> Names:
@@ -312,18 +312,15 @@ def _beside(chart: Chart, shared: Names) -> float:
 
 def _name_axes(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
     """Name the axes, and draw the noise."""
-    across, axis, found = chart.form != LINES, part.points.values or chart.values, part.found
-    if (
-        chart.form == DOTS
-        and part.points.form == GIVEN
-        and found.get("noise_floor", pd.Series()).notna().any()
-    ):
+    across, found = chart.form != LINES, part.found
+    if np.isfinite(floor := _floor(found)) and chart.form == DOTS and part.points.form == GIVEN:
         figures.noise_by_name(panel, found.assign(name=found[chart.names.column]), shared.names)
-    elif np.isfinite(floor := _floor(found)):
+    elif np.isfinite(floor):
         (panel.axvspan if across else panel.axhspan)(1 / floor, floor, color="0.92", zorder=0)
+    title = chart.values.title
+    words = {name: word(name, shared.rows[name].iloc[0]) for name in fields_of(title) if name != OVER}
     over = str(found[OVER].iloc[0]) if OVER in found and len(found) else ""
-    words = {name: word(name, shared.rows[name].iloc[0]) for name in fields_of(axis.title) if name != OVER}
-    title = axis.title.format(over=_memory(selected(shared.rows, part.points), over), **words)
+    title = title.format(over=_memory(selected(shared.rows, part.points), over), **words)
     if across:
         panel.set_xlabel(title, fontsize=8)
         return
@@ -331,21 +328,23 @@ def _name_axes(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
     if spec is None or spec.is_first_col() or panel.yaxis.get_tick_params().get("labelleft", True):
         panel.set_ylabel(textwrap.fill(title, _LETTERS))
     panel.set_xlabel(chart.names.title)
-    if chart.names.log and chart.names.from_zero:
-        panel.set_xscale("symlog", base=chart.names.log)
+    _number_axis(panel, chart.names, found[chart.names.column])
+
+
+def _number_axis(panel: Axes, axis: Scale, numbers: pd.Series) -> None:
+    """Scale the axis to the right of lines: few whole numbers have a tick each."""
+    is_whole, whole = pd.api.types.is_integer_dtype(numbers), sorted(set(numbers))
+    if axis.log:
+        panel.set_xscale("symlog" if axis.from_zero else "log", base=axis.log)
+    if axis.log and axis.from_zero:
         panel.set_xlim(0, None)
-        return
-    if chart.names.log:
-        panel.set_xscale("log", base=chart.names.log)
-    numbers = part.found[chart.names.column]
-    is_whole = pd.api.types.is_integer_dtype(numbers)
-    if chart.names.log == 10 and is_whole and numbers.nunique() <= _FEW:
-        panel.set_xticks(sorted(set(numbers)), [f"{number:,}" for number in sorted(set(numbers))])
+    elif axis.log == 10 and is_whole and len(whole) <= _FEW:
+        panel.set_xticks(whole, [f"{number:,}" for number in whole])
         panel.minorticks_off()
-    elif chart.names.log == 10:
+    elif axis.log == 10:
         figures.plain_log_ticks(panel, horizontal=True)
-    elif not chart.names.log:
-        panel.set_xlim(*chart.names.ends)
+    elif not axis.log:
+        panel.set_xlim(*axis.ends)
         if is_whole:
             panel.locator_params("x", integer=True)
 
@@ -371,9 +370,9 @@ def _memory(rows: pd.DataFrame, baseline: str) -> str:
     return f"{baseline} memory, {aged(round(ages.max()))}" if len(ages) else f"{baseline} memory"
 
 
-def _limit(panel: Axes, chart: Chart, part: Part, found: pd.DataFrame, panels: Sequence[Axes]) -> None:
+def _limit(panel: Axes, chart: Chart, found: pd.DataFrame, panels: Sequence[Axes]) -> None:
     """Limit the axis of values to all that the panels which share it show."""
-    axis, across = part.points.values or chart.values, chart.form != LINES
+    axis, across = chart.values, chart.form != LINES
     if axis.line is not None:
         (panel.axvline if across else panel.axhline)(axis.line, color="0.6", linewidth=0.8, zorder=0.5)
     if chart.form == BARS:
@@ -395,9 +394,8 @@ def _limit(panel: Axes, chart: Chart, part: Part, found: pd.DataFrame, panels: S
 def _values_of(line: Any, across: bool) -> list[float]:
     """Return the values of a bound or of published marks, which are drawn besides what is found."""
     is_bound = (line.get_linestyle() in DASHES and line.get_gid() != IS_LAYER) or line.get_gid() == IS_BOUND
-    if not is_bound and line.get_color() != MARK["color"]:
-        return []
-    return [float(value) for value in (line.get_xdata() if across else line.get_ydata())]
+    is_shown = is_bound or line.get_color() == MARK["color"]
+    return [float(value) for value in (line.get_xdata() if across else line.get_ydata())] if is_shown else []
 
 
 def _keep_apart(figure: Figure, panels: list[list[Axes]]) -> None:
@@ -426,8 +424,7 @@ def _title(chart: Chart, measure: tuple, grid: Sequence[Sequence[Part]], shared:
     if chart.form == LINES and chart.series:  # the title is about lines that are drawn
         found = found[found[chart.series].isin(shared.series)]
     words = facts(chart, shared.rows, found)
-    is_whole = points is not chart.otherwise and points is chart.measures[0]
-    sentence = filled(chart.title, words) if is_whole else ""
+    sentence = filled(chart.title, words) if points is chart.measures[0] else ""
     note = chart.note(shared.rows) if callable(chart.note) else filled(chart.note, words)
     orders = [name for name in shared.rows.get(ORDERING, pd.Series()).unique() if name not in BASELINES]
     ages = _ages(selected(shared.rows, points), orders)
@@ -452,10 +449,4 @@ def _about(points: Points, found: pd.DataFrame, rows: pd.DataFrame) -> str:
     if points.form == MEAN:
         return f"mean over {over}, and twice its standard error"
     several = int(found["runs"].max())
-    names = {
-        "gases": "one gas",
-        "scenes": "one scene",
-        "runs": "one run, no verdict",
-        "repeats": "one repeat",
-    }
-    return f"median and range over {several} {over}" if several > 1 else names.get(over, f"one of {over}")
+    return f"median and range over {several} {over}" if several > 1 else _ONE.get(over, f"one of {over}")

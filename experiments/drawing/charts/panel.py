@@ -51,13 +51,8 @@ _BAR_MARKS: tuple[dict[str, Any], ...] = (  # of bounds, in turn
     {"color": "black", "linestyle": "", "marker": "|", "markersize": 11, "markeredgewidth": 2},
 )
 NO_SERIES = "_"  # a label that matplotlib leaves out of legends
-_STAR: dict[str, Any] = {
-    "fmt": "*",
-    "markersize": 11,
-    "markeredgecolor": "black",
-    "capsize": 2,
-    "elinewidth": 0.9,
-}
+_STAR: dict[str, Any] = {"fmt": "*", "markersize": 11, "markeredgecolor": "black", "elinewidth": 0.9}
+_SAME: dict[str, Any] = {"color": style.TURNS[0], "markersize": 4, "markerfacecolor": "white", "zorder": 3}
 _HOLLOW: dict[str, Any] = {"linestyle": "", "markersize": 9, "markerfacecolor": "none"}
 _SHAPES = ("s", "x", "o")  # of published values
 _MOST_MARKERS = 100  # of a line; one with more points has none
@@ -115,13 +110,7 @@ def _dots(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
         figures.dots_by_name(panel, rows, names, look, VALUE)
     if part.points.pairs and not chart.series:
         same = part.found[is_same(part.found)]
-        hollow: dict[str, Any] = {
-            "color": style.TURNS[0],
-            "markersize": 4,
-            "markerfacecolor": "white",
-            "zorder": 3,
-        }
-        panel.plot(same[VALUE], [names.index(name) for name in same[column]], "o", **hollow)
+        panel.plot(same[VALUE], [names.index(name) for name in same[column]], "o", **_SAME)
     for points, of_bound in _bounds(chart):
         bound = rows_at(estimates(shared.rows, points, [*part.at]), part.at)
         if points.each:
@@ -193,7 +182,7 @@ def _layer(panel: Axes, chart: Chart, layer: Layer, part: Part, shared: Names) -
         colour: dict[str, Any] = {"color": look["palette"][text]}
         if layer.sign == STAR:
             ends = own[[VALUE, LOW, HIGH]].set_axis(["centre", "low", "high"], axis=1)
-            panel.errorbar(own[x], own[VALUE], yerr=figures.error_bars(ends), **colour, **_STAR)
+            panel.errorbar(own[x], own[VALUE], yerr=figures.error_bars(ends), capsize=2, **colour, **_STAR)
         elif layer.sign == HOLLOW:
             panel.plot(own[x], own[VALUE], **colour, marker=look["markers"][text], **_HOLLOW)
         else:
@@ -244,11 +233,7 @@ def parts_of(chart: Chart, found: pd.DataFrame, shared: Names) -> tuple[pd.DataF
     return parts.where(agree, axis=0), whole, not agree.all()
 
 
-DRAWN: dict[str, Callable[[Axes, Chart, Part, Names], None]] = {
-    DOTS: _dots,
-    LINES: _lines,
-    BARS: _bars,
-}
+DRAWN: dict[str, Callable[[Axes, Chart, Part, Names], None]] = {DOTS: _dots, LINES: _lines, BARS: _bars}
 
 
 def _look(chart: Chart, found: pd.DataFrame, shared: Names, series: Sequence) -> tuple[pd.DataFrame, dict]:
