@@ -9,7 +9,9 @@ only if it is near every observation.
 import math
 
 import numpy as np
+import pandas as pd
 
+from experiments.results.answers import percent, rounded
 from sfc import checks
 
 FITTED = (0.02, 0.98)  # range of what is left in the fit
@@ -41,6 +43,18 @@ def crossing(steps: np.ndarray, left: np.ndarray, level: float = 0.5) -> float:
     if before <= 0:
         return float(before + share * (after - before))
     return float(before * (after / before) ** share)
+
+
+def crossings(rows: pd.DataFrame, repeat: str, steps: str) -> np.ndarray:
+    """Return the half-life of each repeat of a case, NaN for those not reached: (repeats,).
+
+    Args:
+        rows: columns `left`, `repeat` and `steps`.
+        repeat: column that tells curves apart.
+        steps: column of the steps since the reorder, which grow in each repeat.
+    """
+    curves = [curve for _, curve in rows.groupby(repeat)]
+    return np.array([crossing(curve[steps].to_numpy(), curve["left"].to_numpy()) for curve in curves])
 
 
 def stretched_exponential(steps: np.ndarray, scale: float, exponent: float) -> np.ndarray:
@@ -98,6 +112,33 @@ def with_range(name: str, values: np.ndarray) -> dict[str, float]:
     ends = (np.median(found), found.min(), found.max()) if len(found) else (math.nan,) * 3
     names = name, f"{name}_low", f"{name}_high"
     return {name: float(end) if np.isfinite(end) else math.nan for name, end in zip(names, ends, strict=True)}
+
+
+def in_words(row: dict, name: str) -> str:
+    """Format a half-life with its range: "120 (110 to later)", or "not reached".
+
+    Args:
+        row: columns of `with_range`.
+        name: of the columns.
+    """
+    half, low, high = (rounded(row[name + end]) for end in ("", "_low", "_high"))
+    if not np.isfinite(row[name]):
+        return "not reached"
+    return half if low in ("-", high) else f"{half} ({low} to {high.replace('-', 'later')})"
+
+
+def lasts(row: dict, half: str, last: str) -> str:
+    """Say after how many steps half of a gain is left, and what is left at the end, or that there is none.
+
+    Args:
+        row: columns of `with_range`, of `last`, and `left_last`, NaN without a gain.
+        half: name of the columns of the half-life in steps.
+        last: column of the last step.
+    """
+    if not np.isfinite(row["left_last"]):
+        return "there is none to lose"
+    rest = f"{percent(row['left_last'])} is left after {row[last]:,.0f} steps"
+    return f"half is left after {in_words(row, half)} steps, {rest}" if np.isfinite(row[half]) else rest
 
 
 def _curve(steps: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,12 +7,13 @@ What is left of the gain is 1 at the first age, and 0 for shuffled memory.
 import numpy as np
 import pandas as pd
 
-from experiments.prediction.half_life import crossing, with_range
-from experiments.results.answers import Answer, estimate, headline, percent, rounded, rows_of
+from experiments.prediction.half_life import crossings, in_words, lasts, with_range
+from experiments.results.answers import Answer, headline, percent, rounded, rows_of
 from experiments.results.charts import LINES, Chart, Points, Scale, Table
 
 CASE = ["n", "ordering", "precision", "rules"]
 LEAST_GAIN = 0.1  # at the first age, as a part of the cost; of a smaller one noise would be left
+HALF = "half_age_crossing_steps"
 _SEARCH = [*CASE, "system", "search"]
 
 
@@ -64,15 +65,14 @@ def half_ages(found: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for key, part in found.groupby([*_SEARCH, "kind"], sort=False):
         middle = part.groupby("age")[["left", "gain", "displacement_cutoffs"]].median().reset_index()
-        runs = [run for _, run in part.groupby("repeat")]
-        halves = np.array([crossing(run["age"].to_numpy(), run["left"].to_numpy()) for run in runs])
+        halves = crossings(part, "repeat", "age")
         first, end = middle.iloc[0], middle.iloc[-1]
         last = part.loc[part["age"] == end["age"], "left"].agg(["min", "max"])
-        half = with_range("half_age_crossing_steps", halves)
-        moved = np.interp(half["half_age_crossing_steps"], middle["age"], middle["displacement_cutoffs"])
+        half = with_range(HALF, halves)
+        moved = np.interp(half[HALF], middle["age"], middle["displacement_cutoffs"])
         rows.append({
             **dict(zip([*_SEARCH, "kind"], key, strict=True)),
-            "runs": len(runs),
+            "runs": len(halves),
             "age_first": middle["age"].iloc[0],
             "gain_first": first["gain"],
             "age_last": middle["age"].iloc[-1],
@@ -85,7 +85,7 @@ def half_ages(found: pd.DataFrame) -> pd.DataFrame:
             **half,
             "half_age_crossing_displacement_cutoffs": moved,
         })  # fmt: skip
-    ends = [f"{name}_{end}" for name in ("left_last", "half_age_crossing_steps") for end in ("low", "high")]
+    ends = [f"{name}_{end}" for name in ("left_last", HALF) for end in ("low", "high")]
     listed = pd.DataFrame(rows)
     listed.loc[listed["runs"] == 1, ends] = np.nan
     return listed
@@ -123,14 +123,8 @@ def halves_in_words(rows: pd.DataFrame) -> str:
         lines[0] += f"; {kind} predicts the largest gain"
     measured = half_ages(rows[rows["kind"] == "measured"])
     for search, halves in measured.groupby("search", sort=False):
-        parts = [
-            f"{row['system']} {row['left_last']:.0%} left at {row['age_last']:,.0f} steps"
-            + (f" (half is left {_half(row)})" if _half(row) else "")
-            if np.isfinite(row["left_last"])
-            else f"{row['system']} no gain at {row['age_first']:,.0f} steps"
-            for row in halves.to_dict("records")
-        ]
-        lines.append(f"{search}: {'; '.join(parts)}")
+        parts = [f"{row['system']}: {lasts(row, HALF, 'age_last')}" for row in halves.to_dict("records")]
+        lines.append(f"{search}, {'; '.join(parts)}")
     return "\n".join(lines)
 
 
@@ -154,28 +148,13 @@ def answer(table: pd.DataFrame) -> Answer:
     cells = {
         "gain at first": lambda row: rounded(row["gain_first"]),
         "left at the end": lambda row: f"{percent(row['left_last'])} after {row['age_last']:,.0f} steps",
-        "half is left": lambda row: _half(row) or "not reached",
+        "half is left (steps)": lambda row: in_words(row, HALF),
     }
     systems = found.groupby("system", sort=False)
     parts = [
-        f"in the {row['system']} ({row['search']}, {row['kind']}) {_lasts(row)}"
+        f"in the {row['system']} ({row['search']}, {row['kind']}) {lasts(row, HALF, 'age_last')}"
         for row in systems.head(1).to_dict("records")
     ]
     where = f"{found['ordering'].iloc[0]} over shuffled memory, {found['n'].iloc[0]:,} particles"
     rows = rows_of(systems.head(2), ["system", "search", "kind"], cells, most=4)
     return Answer(rows, f"The gain of {where}: {'; '.join(parts)}.")
-
-
-def _half(row: dict) -> str:
-    """Format the age at which half of a gain is left, with its range over runs; empty if not reached."""
-    name = "half_age_crossing_steps"
-    half = estimate(row, name).replace(" to -)", " to later)")
-    return f"after {half} steps" if np.isfinite(row[name]) else ""
-
-
-def _lasts(row: dict) -> str:
-    """Say how long a gain lasts."""
-    if not np.isfinite(row["left_last"]):
-        return "there is none to lose"
-    last = f"{percent(row['left_last'])} is left after {row['age_last']:,.0f} steps"
-    return f"half is left {_half(row)}, {last}" if _half(row) else last

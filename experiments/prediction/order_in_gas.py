@@ -13,30 +13,28 @@ import pandas as pd
 
 from experiments.prediction.half_life import (
     SMALL_RESIDUAL,
-    crossing,
+    crossings,
     fit,
+    in_words,
+    lasts,
     stretched_exponential,
     with_range,
 )
-from experiments.results.answers import Answer, case_in_words, percent, rounded, rows_of
+from experiments.results.answers import Answer, case_in_words, percent, rows_of
 from experiments.results.charts import DOTS, FILLED, FIRST, GIVEN, LINES, Chart, Points, Scale, Table, View
 
 CASE = ["geometry", "size", "filling_fraction", "interaction", "speed", "ordering"]
 SHOWN = 320  # particles: the capacity of a cache in figures
 LEAST_HITS = 1e-3  # of all reads: a smaller first gain of a gas is none
+HALF, FLOWN = "half_life_crossing_steps", "half_life_crossing_flown_d"
 _LINE = [*CASE, "model", "cache_particles"]
 
 
-def excess(rows: pd.DataFrame) -> pd.Series:
-    """Compute the share of the gain over shuffled memory that is left; NaN if there was no gain."""
-    more = rows["hit_ratio"] - rows["hit_ratio_shuffled"]
-    first = more.groupby([rows[name] for name in (*_LINE, "repeat")]).transform("first")
-    return more / first.where(first > LEAST_HITS)
-
-
 def with_left(table: pd.DataFrame) -> pd.DataFrame:
-    """Add the column `left`: the share of the gain in hits that is left, as in `excess`."""
-    return table.assign(left=excess(table))
+    """Add the column `left`: the share of the gain over shuffled memory that is left; NaN without a gain."""
+    more = table["hit_ratio"] - table["hit_ratio_shuffled"]
+    first = more.groupby([table[name] for name in (*_LINE, "repeat")]).transform("first")
+    return table.assign(left=more / first.where(first > LEAST_HITS))
 
 
 def half_lives(table: pd.DataFrame) -> pd.DataFrame:
@@ -54,22 +52,23 @@ def half_lives(table: pd.DataFrame) -> pd.DataFrame:
     """
     found = []
     for key, rows in with_left(table).groupby(_LINE, sort=False):
-        gases = [gas for _, gas in rows.groupby("repeat")]
-        steps = np.array([crossing(gas["step"].to_numpy(), gas["left"].to_numpy()) for gas in gases])
-        flown = np.array([_flown_at(gas, step) for gas, step in zip(gases, steps, strict=True)])
+        steps = crossings(rows, "repeat", "step")
+        flown = np.array(
+            [_flown_at(gas, at) for (_, gas), at in zip(rows.groupby("repeat"), steps, strict=True)]
+        )
         at_step = rows.groupby("step")[["hit_ratio", "left"]].median()
         scale, exponent, residual = fit(at_step.index.to_numpy(), at_step["left"].to_numpy())
         found.append({
             **dict(zip(_LINE, key, strict=True)),
-            "gases": len(gases),
+            "gases": len(steps),
             "gases_at_half": int(np.isfinite(steps).sum()),
             "last_step": int(at_step.index[-1]),
             "hit_ratio_first": at_step["hit_ratio"].get(0, math.nan),
             "hit_ratio_last": at_step["hit_ratio"].iloc[-1],
             "hit_ratio_shuffled": rows["hit_ratio_shuffled"].median(),
             "left_last": at_step["left"].iloc[-1],
-            **with_range("half_life_crossing_steps", steps),
-            **with_range("half_life_crossing_flown_d", flown),
+            **with_range(HALF, steps),
+            **with_range(FLOWN, flown),
             "fit": "none" if math.isnan(scale) else f"within {SMALL_RESIDUAL:g}",
             "fit_residual_largest": residual,
             "fit_scale_steps": scale,
@@ -87,8 +86,8 @@ def _flown_at(gas: pd.DataFrame, step: float) -> float:
 
 def _shown(table: pd.DataFrame) -> pd.DataFrame:
     """Select the first model and the capacity near `SHOWN` that has a gain; add what figures show."""
-    table = table[table["model"] == table["model"].iloc[0]]
-    table = table.assign(left=excess(table), path=table["step"] * table["speed"])
+    table = with_left(table[table["model"] == table["model"].iloc[0]])
+    table = table.assign(path=table["step"] * table["speed"])
     gains = table.dropna(subset="left")
     capacities = (gains if len(gains) else table)["cache_particles"].unique()
     rows = table[table["cache_particles"] == capacities[np.abs(np.log(capacities / SHOWN)).argmin()]]
@@ -117,7 +116,7 @@ def _gas(rows: pd.DataFrame) -> str:
 
 def _later(rows: pd.DataFrame) -> str:
     """Describe the gas, and name the cases that keep more than half."""
-    late = rows[rows["half_life_crossing_steps"].isna() & rows["left_last"].notna()]
+    late = rows[rows[HALF].isna() & rows["left_last"].notna()]
     named = [
         f"{row['case']} at {percent(row['filling_fraction'])} ({percent(row['left_last'])} left)"
         for row in late.to_dict("records")
@@ -164,8 +163,8 @@ VIEWS: tuple[View, ...] = (
     Chart(
         "half_lives", "At {filling_fraction} filled, half of the gain is left after {value} steps: {best}",
         DOTS,
-        (Points("half_life_crossing_steps", statistic=GIVEN),
-         Points("half_life_crossing_flown_d", statistic=GIVEN, values=_FLOWN)),
+        (Points(HALF, statistic=GIVEN),
+         Points(FLOWN, statistic=GIVEN, values=_FLOWN)),
         Scale("", "case"), Scale("half-life of the gain (steps)", log=10), panels="filling_fraction",
         heading=FILLED, files=("geometry",), note=_later, prepare=_halves, needs="geometry",
     ),
@@ -177,40 +176,16 @@ def answer(table: pd.DataFrame) -> Answer:
     """Say after how many steps half of an order's gain is lost."""
     lives = half_lives(_shown(table))
     cells = {
-        "half-life (steps)": lambda row: _life(row, "steps"),
-        "flown by then (d)": lambda row: _life(row, "flown_d"),
+        "half-life (steps)": lambda row: in_words(row, HALF),
+        "flown by then (d)": lambda row: in_words(row, FLOWN),
         "left at the end": lambda row: f"{percent(row['left_last'])} after {row['last_step']:,} steps",
     }
     first = lives.to_dict("records")[0]
     sentence = (
-        f"{_loss(first)} ({first['gases']} gases, {percent(first['filling_fraction'])} filled, "
-        f"{first['interaction']}, {first['speed']:g} d a step; {first['model']} model, cache of "
-        f"{first['cache_particles']:,.0f} particles)."
+        f"The gain of {first['ordering']} over shuffled memory in hits: {lasts(first, HALF, 'last_step')} "
+        f"({first['gases']} gases, {percent(first['filling_fraction'])} filled, {first['interaction']}, "
+        f"{first['speed']:g} d a step; {first['model']} model, cache of {first['cache_particles']:,.0f} "
+        f"particles). In {(lives['gases_at_half'] == lives['gases']).sum()} of {len(lives)} cases all gases "
+        "fall to one half."
     )
-    reached = lives.loc[lives["gases_at_half"] == lives["gases"], "half_life_crossing_steps"]
-    if len(lives) > 1 and len(reached):
-        ends = " to ".join(dict.fromkeys((rounded(reached.min()), rounded(reached.max()))))
-        sentence += f" {len(reached)} of {len(lives)} cases fall to one half, after {ends} steps."
-    elif len(lives) > 1:
-        sentence += f" In none of {len(lives)} cases do all gases reach one half."
     return Answer(rows_of(lives, CASE, cells), sentence)
-
-
-def _life(row: dict, unit: str) -> str:
-    """Format the half-life of a case, with its range over gases."""
-    half, low, high = (row[f"half_life_crossing_{unit}{end}"] for end in ("", "_low", "_high"))
-    if not np.isfinite(half):
-        return "not reached"
-    return f"{rounded(half)} ({rounded(low)} to {rounded(high) if np.isfinite(high) else 'later'})"
-
-
-def _loss(row: dict) -> str:
-    """Say when half of the gain of a case is lost, or how much is left at the end."""
-    gain = f"the gain of {row['ordering']} over shuffled memory"
-    if not np.isfinite(row["left_last"]):
-        return f"There is nothing to lose: {gain} is below 0.1 % of the reads"
-    if np.isfinite(row["half_life_crossing_steps"]):
-        steps, flown = _life(row, "steps"), _life(row, "flown_d")
-        return f"Half of {gain} in hits is lost {steps} steps, or {flown} d flown, after the reorder"
-    share = percent(row["left_last"])
-    return f"Of {gain} in hits, {share} is left {row['last_step']:,} steps after the reorder"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.prediction.half_life import crossing, with_range
+from experiments.prediction.half_life import crossing, in_words, with_range
 from experiments.results import gains
 from experiments.results.answers import Answer, rounded, rows_of, spread
 from experiments.results.charts import FILLED, LINES, Chart, Points, Scale, Table
@@ -270,12 +270,11 @@ def answer(table: pd.DataFrame) -> Answer:
         sentence = f"Of {len(found)} measured cases none has a prediction of its order and filling fraction."
         return Answer(pd.DataFrame(), sentence)
     shown = found[is_shown(found)]
-    halves = {"measured (steps)": "half_wear_steps", "predicted (steps)": "half_decay_steps"}
-    cells: dict[str, Any] = {
-        title: lambda row, name=name: spread([row[name + end] for end in ("", "_low", "_high")])
-        for title, name in halves.items()
+    cells = {
+        "measured (steps)": lambda row: in_words(row, "half_wear_steps"),
+        "predicted (steps)": lambda row: in_words(row, "half_decay_steps"),
+        "ratio": lambda row: rounded(row[ratio]),
     }
-    cells["ratio"] = lambda row: rounded(row[ratio])
     ratios = shown[ratio].dropna()
     sentence = (
         f"The half-life of the measured wear is {spread(ratios)} times that of the predicted hits "

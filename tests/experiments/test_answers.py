@@ -104,28 +104,6 @@ def test_hits_are_those_of_hilbert_rows_and_shuffled_memory():
     assert "none of a curve" not in cache_hit.answer(hits(shuffled=0.5)).sentence
 
 
-def life(**changes) -> dict:
-    row = {"ordering": "hilbert", "left_last": 0.3, "last_step": 400, "half_life_crossing_steps": 120.0}
-    row |= {"half_life_crossing_steps_low": 110.0, "half_life_crossing_steps_high": math.nan}
-    row |= {f"half_life_crossing_flown_d{end}": 1.5 for end in ("", "_low", "_high")}
-    return row | changes
-
-
-@pytest.mark.parametrize(
-    ("row", "expected"),
-    [
-        (life(), "Half of the gain of hilbert over shuffled memory in hits is lost 120 (110 to later) steps, "
-                 "or 1.50 (1.50 to 1.50) d flown, after the reorder"),
-        (life(half_life_crossing_steps=math.nan),
-         "Of the gain of hilbert over shuffled memory in hits, 30 % is left 400 steps after the reorder"),
-        (life(left_last=math.nan),
-         "There is nothing to lose: the gain of hilbert over shuffled memory is below 0.1 %"),
-    ],
-)  # fmt: skip
-def test_a_gain_is_half_lost_or_left_or_none(row, expected):
-    assert decay.order_in_gas._loss(row).startswith(expected)
-
-
 @pytest.mark.parametrize(
     ("low", "high", "models", "expected"),
     [
@@ -190,19 +168,6 @@ def test_a_grid_takes_more_memory_than_a_tree_or_less(tree, expected):
 def test_a_condition_of_a_flock_holds_held_or_never_did(holds, since, expected):
     row = {"is_aligned": holds, "aligned_since_step": since}
     assert flock_order._since_when("aligned", row) == expected
-
-
-@pytest.mark.parametrize(
-    ("left", "half", "expected"),
-    [
-        (0.9, math.nan, "90 % is left after 650 steps"),
-        (0.2, 80.0, "half is left after 80 steps, 20 % is left after 650 steps"),
-        (math.nan, math.nan, "there is none to lose"),
-    ],
-)
-def test_the_gain_of_an_order_in_a_flock_lasts_or_halves(left, half, expected):
-    row = {"left_last": left, "age_last": 650, "half_age_crossing_steps": half}
-    assert decay.order_in_flock._lasts(row).replace(".0 ", " ") == expected
 
 
 def test_the_parts_of_a_step_are_kernels_or_phases_or_not_measured():

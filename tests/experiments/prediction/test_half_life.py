@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,3 +72,29 @@ class TestWithRange:
         found = half_life.with_range("half", np.array(halves))
         assert list(found) == ["half", "half_low", "half_high"]
         assert tuple(found.values()) == pytest.approx(ends, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("left", "half", "expected"),
+    [
+        (0.9, math.nan, "90 % is left after 650 steps"),
+        (0.2, 80.0, "half is left after 80.0 (70.0 to later) steps, 20 % is left after 650 steps"),
+        (math.nan, math.nan, "there is none to lose"),
+    ],
+)
+def test_a_gain_lasts_or_halves_or_there_is_none(left, half, expected):
+    row = {"left_last": left, "age": 650} | half_life.with_range(
+        "half", np.array([half - 10, half, math.nan])
+    )
+    assert half_life.lasts(row, "half", "age") == expected
+
+
+def test_a_range_is_told_if_it_has_two_ends():
+    row = half_life.with_range("half", np.array([80.0, 80.0]))
+    assert half_life.in_words(row, "half") == "80.0"
+    assert half_life.in_words(half_life.with_range("half", np.array([math.nan])), "half") == "not reached"
+
+
+def test_each_repeat_has_its_own_half_life():
+    rows = pd.DataFrame({"run": [0, 0, 1, 1], "age": [0, 10, 0, 10], "left": [1.0, 0.0, 1.0, 0.8]})
+    assert half_life.crossings(rows, "run", "age") == pytest.approx([5, math.nan], nan_ok=True)

@@ -74,8 +74,8 @@ def test_a_system_without_a_gain_is_named_and_every_point_is_in_the_frame(tmp_pa
     table = pd.DataFrame(rows)
     draw(decay.VIEWS, table, tmp_path)
     ((title, (low, high)),) = shown
-    half = "flock -600% left at 99 steps (half is left after 3.16 steps)"
-    assert f"linked: {half}; gas no gain at 1 steps\none run, no verdict" in title
+    half = "flock: half is left after 3.16 steps, -600 % is left after 99 steps"
+    assert f"linked, {half}; gas: there is none to lose\none run, no verdict" in title
     assert "lru, 64 particles predicts the largest gain" in title
     assert low < -6 < 1 < high
     found = order_in_flock.left(table)
@@ -98,4 +98,4 @@ def test_a_half_age_has_its_range_over_runs():
     assert (row["runs"], row["runs_at_half"]) == (4, 3)
     assert np.isnan(row["half_age_crossing_steps_high"])
     text = order_in_flock.halves_in_words(order_in_flock.left(lasting))
-    assert "(half is left after 13.0 (5.62 to later) steps)" in text
+    assert "half is left after 13.0 (5.62 to later) steps" in text
