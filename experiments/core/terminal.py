@@ -101,7 +101,8 @@ class Progress:
 
     def __init__(self, cases: Sequence[Case], finished: int = 0):
         self._varying = varying([case.place for case in cases])
-        self._rounds = int(getattr(cases[0].config, "rounds", 0)) if cases else 0
+        is_timed = bool(cases) and cases[0].config.CHANCE == "run"
+        self._rounds: int = vars(cases[0].config)["rounds"] if is_timed else 0
         self._total, self._begun_at, self._finished, self._begin = len(cases), finished, finished, monotonic()
         self._shown = self._begin
         self._bar = None

@@ -104,6 +104,22 @@ def test_a_log_tells_the_set_up_a_round_after_a_silence_and_the_time_left(monkey
     ]
 
 
+class Untimed(toy_timed.Config):
+    """Scene without times of an experiment that has rounds in another one."""
+
+    CHANCE = "repeat"
+
+
+@pytest.mark.quick
+def test_a_sweep_without_times_announces_no_rounds(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    every = cases(Untimed(size=(1, 2)))
+    with Progress(every) as progress:
+        progress.show(every[0].place)
+    assert stream.getvalue() == "case 1 of 2: size 1: done; some seconds left\n"
+
+
 @pytest.mark.quick
 def test_a_resumed_sweep_estimates_from_what_it_measured_itself(monkeypatch):
     stream, clock = io.StringIO(), [0.0]
