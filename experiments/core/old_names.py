@@ -72,6 +72,7 @@ NAMES: dict[str, OldNames] = {  # by the name of the experiment that a run recor
         adds={"measured": ("results/reference/interval/h200", "results/reference/interval/h200_8388608")},
     ),
     "gas_ladder": OldNames(now="ladder", adds={"scene": "gas", "steps": 50}),
+    "mixture": OldNames(adds={"room": [1.0]}),
     "reorder_cost": OldNames(values={"memory": {"worn": AGED, "ordered": FRESH}}),
     "speed_up": OldNames(values={"ordering": {LATTICE: AGED}}, now="timing", adds={"scene": "box"}),
     "fence": OldNames(now="contacts", adds={"array": "boxes", "n": [2**20]}),

@@ -5,6 +5,7 @@ import pytest
 
 import md
 from experiments import mixture
+from experiments.core.old_names import table_now
 from experiments.drawing import style
 from experiments.drawing.charts import draw
 from experiments.processes.separate_run import all_rows
@@ -91,8 +92,8 @@ def test_at_a_single_diameter_searches_are_rows_of_dots(tmp_path, monkeypatch):
 
 
 def test_tables_of_before_are_drawn(tmp_path):
-    table = rows({"coherent": [2.0], "lbvh": [1.0]}).drop(columns=["run", "round"])
-    draw(mixture.VIEWS, table, tmp_path)
+    table = rows({"coherent": [2.0], "lbvh": [1.0]}).drop(columns=["run", "round", "room"])
+    draw(mixture.VIEWS, table_now(table, "mixture"), tmp_path)
     found = pd.read_csv(tmp_path / "summary.csv").set_index("search")
     assert found.loc["lbvh", "gain_over_coherent_median_of_rounds"] == 2
 
