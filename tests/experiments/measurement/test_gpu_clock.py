@@ -117,5 +117,4 @@ def test_without_the_program_columns_are_empty(monkeypatch, tmp_path):
 )
 def test_a_clock_that_fell_by_more_than_5_percent_is_warned_of(clocks, warned):
     rows = pd.DataFrame({"clock_MHz": clocks, "time_ms": 1.0, "round": 0})
-    assert (reliability.CLOCK in "; ".join(reliability.warned(rows)["warning"])) is warned
     assert (reliability.CLOCK in reliability.warned(rows)["warning"].iloc[0]) is warned

@@ -219,7 +219,6 @@ def loaded(seconds):
 def test_a_process_that_spins_on_each_core_is_seen_and_warned_of():
     rows = loaded(0.25)
     assert rows.loc[0, "other_load_cores"] > 0.5 * HostLoad().cores
-    assert reliability.BUSY in "; ".join(reliability.warned(rows)["warning"])
     assert reliability.BUSY in reliability.warned(rows).loc[0, "warning"]
 
 
@@ -234,7 +233,6 @@ class Quiet(HostLoad):
 def test_nobody_is_warned_on_a_quiet_machine(monkeypatch):
     monkeypatch.setattr("experiments.measurement.rounds.HostLoad", Quiet)
     rows = pd.DataFrame(all_rows(take_rounds([entry("a", [])], 3, CPU, seed=0)))
-    assert reliability.BUSY not in "; ".join(reliability.warned(rows)["warning"])
     assert reliability.warned(rows)["warning"].eq("").all()
 
 
