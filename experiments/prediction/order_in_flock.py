@@ -15,6 +15,7 @@ CASE = ["n", "ordering", "precision", "rules"]
 LEAST_GAIN = 0.1  # at the first age, as a part of the cost; of a smaller one noise would be left
 HALF = "half_age_crossing_steps"
 _SEARCH = [*CASE, "system", "search"]
+_PREDICTED = ["model", "cache_particles", "hit_ratio", "hit_ratio_shuffled", "displacement_cutoffs"]
 
 
 def left(table: pd.DataFrame) -> pd.DataFrame:
@@ -30,6 +31,7 @@ def left(table: pd.DataFrame) -> pd.DataFrame:
         is NaN if there was no gain at the first age, or shuffled memory has no misses.
     """
     table = table.rename(columns={"run": "repeat"})
+    table = table.reindex(columns=[*dict.fromkeys([*table, *_PREDICTED])])  # an interrupted run lacks them
     at = [*_SEARCH, "repeat", "round", "age"]
     times, guess = (table[(table["what"] == "predicted") == is_guess] for is_guess in (False, True))
     base = times[times["what"] == "shuffled"].groupby(at)["time_ms"].median().rename("base")

@@ -82,6 +82,21 @@ def test_a_system_without_a_gain_is_named_and_every_point_is_in_the_frame(tmp_pa
     assert found[found["kind"] == "lru, 512 particles"][["gain", "left"]].isna().all(axis=None)
 
 
+def test_a_run_that_is_interrupted_before_its_predictions_has_an_answer(tmp_path, monkeypatch):
+    names = []
+
+    def keep(figure, out, name, rows):
+        names.append(name)
+        plt.close(figure)
+
+    monkeypatch.setattr(style, "save", keep)
+    table = pd.DataFrame(measured("gas", (1.0, 2.5, 4.0), (4.0, 4.0, 4.0)))
+    draw(decay.VIEWS, table, tmp_path)
+    assert names == ["left"]
+    assert "in the gas (linked, measured) half is left after" in decay.answer(table).sentence
+    assert order_in_flock.left(table)["displacement_cutoffs"].isna().all()
+
+
 def test_a_half_age_has_its_range_over_runs():
     rows = guessed("gas", (0.6, 0.4, 0.2), 0.2)
     for run_, middle in enumerate((3.0, 2.8, 1.9)):  # left: 1/3, 0.4, 0.7 after 10 steps
