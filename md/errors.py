@@ -118,7 +118,7 @@ class OverlappingStart(SimulationFault):
         super().__init__(
             f"step 0: {subject} {finding}, at {distance:.3g} d, and no {others} is closer; "
             f"{pairs} in all are closer than allowed: {allowed:.3g} d{unit}; start from "
-            "md.scenes.granular_gas or md.scenes.benchmark_gas, push them apart with "
+            "md.preparation.granular_gas or md.scenes.benchmark_gas, push them apart with "
             "integrator='steepest_descent', or take allow_overlap=True",
             0,
             particle,

@@ -45,8 +45,8 @@ def wing_tunnel(
         wing: no centre is nearer than half a diameter to its outline.
         velocity: (2,) of the stream, in d per time unit.
         temperature: of the stream, m <(v - velocity)^2> / 2.
-        seed: of `md.scenes.granular_gas`.
-        backend: of the elastic run of `md.scenes.granular_gas`.
+        seed: of `md.preparation.granular_gas`.
+        backend: of the elastic run of `md.preparation.granular_gas`.
 
     Returns:
         The state in float64.
