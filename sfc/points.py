@@ -24,7 +24,7 @@ def cells_of(cells: object, shape: tuple[int, ...]) -> np.ndarray:
         TypeError: an object that makes no array.
         ValueError: another shape or dtype; the message has the code that scales and floors points.
     """
-    return checks.array("cells", cells, "iu", checks.INTEGERS, ("n", len(shape)), floored(shape))
+    return checks.array("cells", cells, "iu", checks.INTEGERS, ("n", len(shape)), flooring_hint(shape))
 
 
 def numbers_of(name: str, numbers: object, count: int) -> np.ndarray:
@@ -81,7 +81,7 @@ def require_room(kind: np.dtype, most: int) -> None:
 
 
 @lru_cache(maxsize=256)
-def floored(shape: tuple[int, ...]) -> str:
+def flooring_hint(shape: tuple[int, ...]) -> str:
     """Return code that scales points to the cells of a grid or box, for error messages."""
     alike = len(set(shape)) == 1
     sides, last = (shape[0], shape[0] - 1) if alike else (shape, tuple(side - 1 for side in shape))

@@ -16,7 +16,7 @@ from sfc.any_curve import AnyCurve
 from sfc.automaton.curve import Curve
 from sfc.automaton.shared_tables import SharedTables, shared_tables
 from sfc.automaton.tables import cells_of_a_state
-from sfc.points import along, floored, require_room
+from sfc.points import along, flooring_hint, require_room
 
 THREADS, THREADS_OF_TABLE = 256, 1024  # of a block; of one that fills a table in shared memory first
 FEWEST = 2**18  # points for a table in shared memory
@@ -124,7 +124,7 @@ def require_cells(cells: Any, shape: tuple[int, ...]) -> None:
         ValueError: another dtype or shape.
     """
     _require_on_device("cells", cells)
-    checks.fits("cells", cells, "iu", checks.INTEGERS, ("n", len(shape)), floored(shape))
+    checks.fits("cells", cells, "iu", checks.INTEGERS, ("n", len(shape)), flooring_hint(shape))
 
 
 def _with_tables(curve: Any) -> Curve:
