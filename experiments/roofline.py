@@ -201,10 +201,10 @@ def with_floors(row: dict[str, Any], ideal: float, bandwidth: float, device: Any
         row: of `experiments.measurement.kernel_counters.by_kernel`.
         ideal: bytes that a launch must move; NaN if they are not known.
         bandwidth: of a copy, in GB/s.
-        device: its number of `multiprocessors`.
+        device: its backend; `resident_blocks` is its number of multiprocessors.
     """
     dram = row["dram_read"] + row["dram_written"]
-    issue = limits.issue_us(row["instructions"], row["cycles"], row["time_us"], device.multiprocessors)
+    issue = limits.issue_us(row["instructions"], row["cycles"], row["time_us"], device.resident_blocks)
     found = {"ideal_bytes": ideal, "dram_bytes": dram, "floor_memory_us": limits.memory_us(ideal, bandwidth),
              "dram_us": limits.memory_us(dram, bandwidth), "floor_issue_us": issue}  # fmt: skip
     found["limit"] = limits.limit(row["time_us"], found["dram_us"], found["floor_issue_us"])

@@ -92,7 +92,7 @@ class Backend(ABC):
         return 0
 
     @property
-    def multiprocessors(self) -> int:
+    def resident_blocks(self) -> int:
         """Number of blocks of a kernel marked RESIDENT that the device can run at once; 1 on the CPU."""
         return 1
 

@@ -123,8 +123,8 @@ class Cuda(Backend):
         return int(device.attributes["MaxSharedMemoryPerBlockOptin"]) if has_cores else 0
 
     @property
-    def multiprocessors(self) -> int:
-        """Number of multiprocessors of the device."""
+    def resident_blocks(self) -> int:
+        """Number of multiprocessors of the device: each runs one block of a kernel marked RESIDENT."""
         return int(self._cupy.cuda.Device().attributes["MultiProcessorCount"])
 
     def upload(self, array: np.ndarray) -> Array:

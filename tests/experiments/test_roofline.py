@@ -68,7 +68,7 @@ def counted_table(runs: int = 1) -> pd.DataFrame:
             for name in KERNELS:
                 row = counters(name, factor)
                 ideal = 0.5 * (row["dram_read"] + row["dram_written"])
-                device = SimpleNamespace(multiprocessors=MULTIPROCESSORS)
+                device = SimpleNamespace(resident_blocks=MULTIPROCESSORS)
                 found = roofline.with_floors(row, ideal, BANDWIDTH, device)
                 cycle = {"cycle_steps": 15, "cycle_builds": 1}
                 rows.append(common | {"what": "kernel", "name": found.pop("kernel")} | cycle | found)
@@ -91,7 +91,7 @@ def small(**fields) -> roofline.Config:
 
 def test_floors_of_a_kernel_by_hand():
     row = {"time_us": 100.0, "dram_read": 2e8, "dram_written": 1e8, "instructions": 264e5, "cycles": 1e5}
-    found = roofline.with_floors(row | {"stall_wait": 3.0}, 6e7, 3000.0, SimpleNamespace(multiprocessors=132))
+    found = roofline.with_floors(row | {"stall_wait": 3.0}, 6e7, 3000.0, SimpleNamespace(resident_blocks=132))
     assert found["floor_memory_us"] == pytest.approx(20)
     assert found["dram_us"] == pytest.approx(100)
     assert found["floor_issue_us"] == pytest.approx(50)  # 50,000 of 100,000 cycles
@@ -137,7 +137,7 @@ def test_each_kernel_of_a_device_has_its_floors(monkeypatch):
     monkeypatch.setattr(roofline, "_checked", lambda *args: timed.append(checked(*args)) or timed[-1])
     monkeypatch.setattr(roofline, "counted_cycle", counted)
     monkeypatch.setattr(roofline, "counter_for", lambda backend, n: "nsight")
-    monkeypatch.setattr(type(md.backend.get("cpu")), "multiprocessors", MULTIPROCESSORS, raising=False)
+    monkeypatch.setattr(type(md.backend.get("cpu")), "resident_blocks", MULTIPROCESSORS, raising=False)
     table = pd.DataFrame(all_rows(roofline.measure(small())))
     sim = timed[0]
     assert sim.step > roofline.COMPARED  # after the rounds

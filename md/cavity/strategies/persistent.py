@@ -171,7 +171,7 @@ class Persistent(Strategy):
     @classmethod
     def allowed_shapes(cls, shape: tuple[int, int], backend: Backend) -> str:
         """Describe the shapes that fit on the device at once, if `shape` does not; see `Strategy`."""
-        if plan_for(shape, backend.multiprocessors, backend.staging_memory) is not None:
+        if plan_for(shape, backend.resident_blocks, backend.staging_memory) is not None:
             return ""
         fitting = [tile for tile in TILES if shared_bytes(tile, 8) <= backend.staging_memory]
         if not fitting:
@@ -179,14 +179,14 @@ class Persistent(Strategy):
         tile = fitting[-1]
         width, height = tile.width - 2 * tile.halo, tile.height - 2 * tile.halo
         return (
-            f"up to {backend.multiprocessors} tiles of {height} x {width} points (ny x nx), one a "
+            f"up to {backend.resident_blocks} tiles of {height} x {width} points (ny x nx), one a "
             "multiprocessor"
         )
 
     def needed_bytes(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> int:
         """Return the bytes of the fields, and of the numbers that blocks exchange; see `Strategy`."""
         ny, nx = scheme.shape
-        plan = plan_for(scheme.shape, backend.multiprocessors, backend.staging_memory)
+        plan = plan_for(scheme.shape, backend.resident_blocks, backend.staging_memory)
         exchanged = 4 * BUFFERS * (ny - 2) * pitch_of(nx) if plan is not None and plan.blocks > 1 else 0
         return scheme.dtype.itemsize * (3 * ny * nx + exchanged)
 
@@ -200,7 +200,7 @@ class PersistentSolver(Solver):
 
     def __init__(self, scheme: Scheme, backend: Backend):
         super().__init__(scheme)
-        plan = plan_for(scheme.shape, backend.multiprocessors, backend.staging_memory)
+        plan = plan_for(scheme.shape, backend.resident_blocks, backend.staging_memory)
         assert plan is not None
         self._plan, self._backend, self._factors = plan, backend, scheme.coefficients
         constants = constants_of(plan, scheme.shape, scheme.sweeps)

@@ -120,18 +120,18 @@ class EmulatedCuda(Cpu):
     """Backend "cuda" on the host.
 
     Args:
-        multiprocessors: of the device that is emulated.
+        resident_blocks: of the device that is emulated.
     """
 
     name = "cuda"
     default_layout = "aos4"
-    multiprocessors = 1
+    resident_blocks = 1
     staging_memory = 227 * 1024
     at_once: int | None = None  # blocks of a resident kernel; None for all
 
-    def __init__(self, multiprocessors: int = 132):
+    def __init__(self, resident_blocks: int = 132):
         super().__init__("aos4")
-        self.multiprocessors = multiprocessors
+        self.resident_blocks = resident_blocks
         self.launched: list[str] = []  # names of kernels, in the order of their launches
 
     def upload(self, array: np.ndarray) -> HostArray:
