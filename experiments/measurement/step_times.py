@@ -44,7 +44,7 @@ def phases_of(simulation: md.Simulation, steps: int) -> dict[str, list[float]]:
     checks.instance("simulation", simulation, md.Simulation, "an md.Simulation")
     steps = checks.integer("steps", steps, unit="steps")
     simulation.timings.clear()
-    with simulation.backend.host_ahead(HEAD_START):
+    with simulation.backend.delay_device(HEAD_START):
         for taken in range(0, steps, STEPS_AHEAD):
             simulation.run(min(STEPS_AHEAD, steps - taken))
     return simulation.timings.milliseconds

@@ -262,7 +262,7 @@ class Backend(ABC):
         yield
 
     @contextmanager
-    def host_ahead(self, seconds: float) -> Iterator[None]:
+    def delay_device(self, seconds: float) -> Iterator[None]:
         """Delay the device at the start of each stopwatch, so that the host launches steps meanwhile.
 
         Phases then hold the time of the device's work, without its idle time between launches. Without effect

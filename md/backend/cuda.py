@@ -70,7 +70,7 @@ class Cuda(Backend):
             _launches.append(KernelLaunches(cupy))
         self.options = ("--std=c++17", "-lineinfo", "--fmad=true" if fmad else "--fmad=false")
         self._capture_stream: Any = None  # made at the first capture
-        self._head_start = 0.0  # delay of a stopwatch, in seconds
+        self._delay = 0.0  # delay of a stopwatch, in seconds
 
     def __repr__(self) -> str:
         return f"Cuda(layout={self.layout!r}, fmad={self.fmad})"
@@ -322,13 +322,13 @@ class Cuda(Backend):
             runtime.profilerStop()
 
     @contextmanager
-    def host_ahead(self, seconds: float) -> Iterator[None]:
+    def delay_device(self, seconds: float) -> Iterator[None]:
         """Delay the device by a host function that sleeps in the stream, while the host launches steps."""
-        before, self._head_start = self._head_start, seconds
+        before, self._delay = self._delay, seconds
         try:
             yield
         finally:
-            self._head_start = before
+            self._delay = before
 
     @contextmanager
     def phase(self, timings: Timings, name: str, step: int) -> Iterator[None]:
@@ -343,8 +343,8 @@ class Cuda(Backend):
         """Time the work inside the context as device time between two events, starting on an idle device."""
         elapsed: list[float] = []
         self._cupy.cuda.Device().synchronize()
-        if self._head_start:
-            self._cupy.cuda.get_current_stream().launch_host_func(time.sleep, self._head_start)
+        if self._delay:
+            self._cupy.cuda.get_current_stream().launch_host_func(time.sleep, self._delay)
         start = self.mark()
         yield elapsed
         elapsed.append(self._elapsed(start, self.mark()))

@@ -13,7 +13,7 @@ def test_phases_are_timed_with_the_host_some_steps_ahead(monkeypatch):
     held, taken = [], []
 
     @contextmanager
-    def host_ahead(seconds):
+    def delay_device(seconds):
         held.append(seconds)
         yield
         held.append(None)
@@ -22,7 +22,7 @@ def test_phases_are_timed_with_the_host_some_steps_ahead(monkeypatch):
         taken.append((steps, len(held)))
         md.Simulation.run(simulation, steps)
 
-    monkeypatch.setattr(simulation.backend, "host_ahead", host_ahead)
+    monkeypatch.setattr(simulation.backend, "delay_device", delay_device)
     monkeypatch.setattr(simulation, "run", run)
     simulation.run(4)
     times = phases_of(simulation, 60)

@@ -25,7 +25,7 @@ def test_a_device_waits_while_the_host_launches_steps(monkeypatch):
     if md.backend.why_not() is not None:
         pytest.skip(md.backend.why_not())
     place = md.backend.get("cuda")
-    with place.host_ahead(0.2):
+    with place.delay_device(0.2):
         with place.stopwatch() as elapsed:
             first = place.mark()
             assert not first.done
@@ -41,6 +41,6 @@ def test_a_device_waits_while_the_host_launches_steps(monkeypatch):
 def test_the_cpu_does_not_wait(monkeypatch):
     monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail(f"slept {seconds} s"))
     place = md.backend.get("cpu")
-    with place.host_ahead(60.0), place.stopwatch() as elapsed:
+    with place.delay_device(60.0), place.stopwatch() as elapsed:
         pass
     assert len(elapsed) == 1
