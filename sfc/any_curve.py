@@ -208,7 +208,9 @@ class AnyCurve(ABC):
         """
         length = self.side(order) ** self.dim
         where = f"traversal of {self.name} in {self.dim}D at order {order}, {length} cells"
-        checks.room(where, 8 * self.dim * length, "stream them with sfc.ordering(...).chunks()")
+        checks.require_allocatable(
+            where, 8 * self.dim * length, "stream them with sfc.ordering(...).chunks()"
+        )
         cells = np.empty((length, self.dim), np.int64)
         for start in range(0, length, CHUNK):
             stop = min(start + CHUNK, length)

@@ -418,7 +418,7 @@ def array(
             for one in (values if isinstance(values, (list, tuple)) else (values,))
             if isinstance(one, range)
         ]
-        room(name, 8 * sum(map(_length, ranges)), "take a part of the range")
+        require_allocatable(name, 8 * sum(map(_length, ranges)), "take a part of the range")
     try:
         found = np.asarray(values)
     except TypeError as error:
@@ -437,7 +437,7 @@ def array(
         found = kept(name, values, found)
     fits(name, found, kinds, allowed, shape, remedy)
     if 0 in found.strides:  # a broadcast array, which takes no memory until it is copied
-        room(name, 8 * found.size, "give fewer at a time")
+        require_allocatable(name, 8 * found.size, "give fewer at a time")
     if "f" in kinds and not whole:
         _require_floats(name, found, remedy)
     if found.size == 0 and found.dtype.kind not in kinds and "i" in kinds:
@@ -560,7 +560,7 @@ def fits(
         raise ValueError(_message(f"{name} of shape {tuple(found)}", _shape(shape), flat))
 
 
-def room(name: str, needed: int, remedy: str, free: Callable[[], int] | None = None) -> None:
+def require_allocatable(name: str, needed: int, remedy: str, free: Callable[[], int] | None = None) -> None:
     """Check that an array fits in memory, before it is allocated.
 
     Args:
@@ -573,10 +573,10 @@ def room(name: str, needed: int, remedy: str, free: Callable[[], int] | None = N
         ValueError: more bytes than are free.
     """
     if needed > SMALL:
-        memory(name, needed, (free or host_memory)(), remedy)
+        require_bytes(name, needed, (free or host_memory)(), remedy)
 
 
-def memory(name: str, needed: int, free: int, remedy: str) -> None:
+def require_bytes(name: str, needed: int, free: int, remedy: str) -> None:
     """Check that some bytes are free, before they are allocated.
 
     Args:

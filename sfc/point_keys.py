@@ -217,7 +217,7 @@ def _keys(
         remedy = "so that a key fits 64 bits"
         bits = int(checks.integer(f"bits of {of.name} in {dim}D", bits, 0, of.max_order, remedy=remedy))
     free = device.free_memory if device.holds(points) else None
-    checks.room(f"keys of {n} points", 8 * n, "give fewer at a time", free)
+    checks.require_allocatable(f"keys of {n} points", 8 * n, "give fewer at a time", free)
     if box is None and points.dtype.kind in "iu":
         order = _fewest_levels(points, of) if bits is None else bits
         made = _keys_of_cells(_cells_inside(points, of.base**order, clip), of, order)

@@ -41,7 +41,7 @@ def check_curve(
     seed = checks.integer("seed", seed, 0)
     continuous = continuous if continuous is None else checks.flag("continuous", continuous, "or None")
     closed = closed if closed is None else checks.flag("closed", closed, "or None")
-    checks.room(f"{samples} samples", 8 * (curve.dim + 1) * samples, "take fewer")
+    checks.require_allocatable(f"{samples} samples", 8 * (curve.dim + 1) * samples, "take fewer")
     where = f"{curve.name} in {curve.dim}D"
     for promise, found, name in (
         (continuous, curve.is_continuous, "continuous"),

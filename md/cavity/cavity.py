@@ -123,7 +123,9 @@ class Cavity:
         )
         needed = self.strategy.needed_bytes(self.scheme, self.layout, self.order, self.backend)
         remedy = "take a smaller shape, precision='float32', layout='arrays', order='row' or strategy='numpy'"
-        checks.room(f"fields of shape {self.scheme.shape}", needed, remedy, self.backend.free_memory)
+        checks.require_allocatable(
+            f"fields of shape {self.scheme.shape}", needed, remedy, self.backend.free_memory
+        )
         bound = self.scheme.bound
         self._warned = self.scheme.dt > bound
         if self._warned:

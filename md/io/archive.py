@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from md.checks import host_memory, memory
+from md.checks import host_memory, require_bytes
 from md.errors import CheckpointError
 
 COPIES = 3  # copies of the arrays in memory at one time: as read, as a state, and on the backend
@@ -112,7 +112,7 @@ def _check_sizes(path: Path, writer: str, entries: list[zipfile.ZipInfo], size: 
             "no more than the file; it is damaged, take the one before"
         )
     try:
-        memory(f"arrays of {path}", COPIES * needed, host_memory(), "load it on a larger machine")
+        require_bytes(f"arrays of {path}", COPIES * needed, host_memory(), "load it on a larger machine")
     except ValueError as error:
         raise CheckpointError(str(error)) from error
     for entry in entries:

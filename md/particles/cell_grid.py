@@ -126,7 +126,9 @@ class CellGrid:
         remedy = (
             "take a smaller box, or search='lbvh' without a reorder, which needs memory for particles alone"
         )
-        checks.room(f"{self.size} cells of a box of {self.box.lengths}", each * self.size, remedy, free)
+        checks.require_allocatable(
+            f"{self.size} cells of a box of {self.box.lengths}", each * self.size, remedy, free
+        )
 
     def keys(self, pos: Array, table: Array, keys: Array) -> None:
         """Compute the sort key of each particle: the entry of a table for the cell of the particle.

@@ -219,7 +219,7 @@ def _floats(name: str, values: ArrayLike, shape: tuple[int | str, ...], remedy: 
     if len(array) > MAX_PARTICLES:
         raise ValueError(f"{name} of {len(array)} particles; allowed: up to {MAX_PARTICLES} (int32 slots)")
     dtype = array.dtype if array.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-    checks.room(f"a copy of {name}", dtype.itemsize * array.size, "take fewer particles")
+    checks.require_allocatable(f"a copy of {name}", dtype.itemsize * array.size, "take fewer particles")
     with np.errstate(over="ignore"):  # a value that overflows becomes infinite, which raises below
         copy = np.array(array, dtype=dtype, order="C")
     return checks.array(name, copy, "f", "real numbers", shape, finite=True)

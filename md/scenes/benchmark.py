@@ -80,7 +80,7 @@ class BenchmarkGas(State):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         n = self._n
         remedy = "take fewer particles, or only make a simulation on a device, which needs no host arrays"
-        checks.room(f"arrays of {n} particles on the host", WIDEST * n, remedy)
+        checks.require_allocatable(f"arrays of {n} particles on the host", WIDEST * n, remedy)
         host = Cpu()
         made = host.rows(n, 3, np.float64), host.rows(n, 3, np.float64), host.empty(n, np.int32)
         host.kernels(__name__).make(n, self._record, *made)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from md.checks import instance, integer, room
+from md.checks import instance, integer, require_allocatable
 from md.particles.box import Box
 from md.particles.state import MAX_PARTICLES
 
@@ -54,7 +54,7 @@ def require_room(
     Raises:
         ValueError: not enough memory.
     """
-    room(f"a scene of {n} particles", each * n, remedy, free)
+    require_allocatable(f"a scene of {n} particles", each * n, remedy, free)
 
 
 def lattice_sites(box: Box, n: int) -> tuple[np.ndarray, float]:

@@ -305,7 +305,7 @@ class Search(ABC):
         place[readers] = offsets[:-1]
         found = int(offsets[-1])
         remedy = "take a smaller distance, another search or fewer particles"
-        checks.memory(f"{found} partners in all", 8 * found, self.backend.free_memory(), remedy)
+        checks.require_bytes(f"{found} partners in all", 8 * found, self.backend.free_memory(), remedy)
         partners = self.backend.empty(found, np.int32)
         if len(partners):
             reach = np.array([reach2], self.grid.precision)

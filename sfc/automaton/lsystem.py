@@ -80,7 +80,9 @@ def expand(axiom: str, rules: Mapping[str, str], order: int) -> str:
     for _ in range(order):
         length = {symbol: _length(pattern, length) for symbol, pattern in rules.items()}
     characters = _length(axiom, length)
-    checks.room(f"{characters} commands of order {order}", BYTES * characters, "take a lower order")
+    checks.require_allocatable(
+        f"{characters} commands of order {order}", BYTES * characters, "take a lower order"
+    )
     for _ in range(order):
         axiom = "".join(rules.get(character, character) for character in axiom)
     return "".join(character for character in axiom if character not in rules)

@@ -39,7 +39,7 @@ def addresses(slots: AccessStream | np.ndarray, layout: str, dim: int, itemsize:
     slots = slots.reads if isinstance(slots, AccessStream) else slots
     slots = whole_numbers("slots", slots, 0, n - 1, "let n be all rows of the array")
     loads = width // 16 if layout == "aos4" else dim
-    checks.room(
+    checks.require_allocatable(
         f"addresses of {len(slots)} rows of {loads} loads",
         8 * (len(slots) + 1) * (loads + 1),
         "take fewer slots at a time, or rows of fewer items",

@@ -38,7 +38,7 @@ def set_associative(addresses: np.ndarray, size: int, line: int, ways: int) -> H
         raise ValueError(f"line = {line} bytes; allowed: a power of two, as {1 << line.bit_length()}")
     if size % (line * ways):
         raise ValueError(f"size = {size} bytes; allowed: a multiple of line * ways = {line * ways} bytes")
-    checks.room(
+    checks.require_allocatable(
         f"a cache of {size // line} lines",
         8 * (size // line + 2 * (size // (line * ways))),
         "take longer lines or a smaller cache",

@@ -63,7 +63,9 @@ def limit_dilation(curve: Curve, norm: float = 2, tolerance: float = 1e-6) -> fl
     factor = 1 + checks.number("tolerance", tolerance, 1e-9, 1)
     pairs_at_once = len(curve.rank) * curve.base ** (2 * curve.dim) // 2
     where = f"pairs of cells of {curve!r}"
-    checks.room(where, 500 * pairs_at_once, "take fewer dims, or sfc.locality.dilation of an order")
+    checks.require_allocatable(
+        where, 500 * pairs_at_once, "take fewer dims, or sfc.locality.dilation of an order"
+    )
     automaton = _geometry(curve)
     pairs = _first_pairs(automaton, curve.start)
     if pairs is None:

@@ -54,7 +54,9 @@ def draws_for(
     if samples is not None:
         remedy = f"or None for all up to {limit} cells, and {SAMPLES} above"
         samples = checks.integer("samples", samples, 1, remedy=remedy)
-        checks.room(f"{samples} samples", WORDS * 8 * ordering.dim * samples, "take fewer samples")
+        checks.require_allocatable(
+            f"{samples} samples", WORDS * 8 * ordering.dim * samples, "take fewer samples"
+        )
     generator = np.random.default_rng(checks.integer("seed", seed, 0))
     size = ordering.size
     if size >= 2**63:

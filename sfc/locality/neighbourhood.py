@@ -93,7 +93,7 @@ def clusters(
         mean, error = estimate(found)
     else:
         count = math.prod((places + 1).tolist())
-        checks.room(f"{count} places of a window", 8 * count, "leave out axes of one cell")
+        checks.require_allocatable(f"{count} places of a window", 8 * count, "leave out axes of one cell")
         joined = np.zeros(tuple(places + 1), np.int64)
         strides = np.array(joined.strides) // joined.itemsize
         _add_steps(ordering.traversal(), sides, places, strides, joined.reshape(-1))

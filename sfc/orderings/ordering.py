@@ -150,7 +150,7 @@ class Ordering:
         Raises:
             ValueError: more cells than fit in memory.
         """
-        checks.room(
+        checks.require_allocatable(
             f"traversal of {self!r}, {self.size} cells", 8 * self.dim * self.size, "stream them with `chunks`"
         )
         cells, done = np.empty((self.size, self.dim), np.int64), 0
@@ -177,7 +177,7 @@ class Ordering:
             ValueError: a length below 1, or a piece that does not fit in memory.
         """
         length = min(checks.integer("length", length, 1, unit="cells"), self.size)
-        checks.room(f"a piece of {length} cells", 8 * self.dim * length, "take shorter pieces")
+        checks.require_allocatable(f"a piece of {length} cells", 8 * self.dim * length, "take shorter pieces")
         return self._pieces(length)
 
     def _pieces(self, length: int) -> Iterator[np.ndarray]:
@@ -211,7 +211,7 @@ class Ordering:
                 f"you need with `rank`, or take a smaller box"
             )
         size = (12 if self.is_dense else 20) * self.size  # the ranks, 64 bits to sort them, and the table
-        checks.room(f"dense ranks of {self!r}", size, "rank the cells you need with `rank`")
+        checks.require_allocatable(f"dense ranks of {self!r}", size, "rank the cells you need with `rank`")
         ranks = self.ranks()
         if self.is_dense:
             return ranks.astype(np.uint32)
@@ -225,7 +225,7 @@ class Ordering:
         Raises:
             ValueError: more cells than fit in memory.
         """
-        checks.room(
+        checks.require_allocatable(
             f"ranks of {self!r}, {self.size} cells", 8 * self.size, "rank the cells you need with `rank`"
         )
         ranks = np.empty(self.size, np.uint64)

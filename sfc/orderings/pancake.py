@@ -52,7 +52,9 @@ def pancake(shape: tuple[int, ...]) -> Scan:
             f"pancake of {shape} cells: {across[0] * across[1]} blocks; allowed: up to {MAX_BLOCKS}, because "
             f"a table of them is stored in memory; take a smaller or higher box, or gilbert"
         )
-    checks.room(f"pancake of {shape} cells", 13 * across[0] * across[1], "take a smaller or higher box")
+    checks.require_allocatable(
+        f"pancake of {shape} cells", 13 * across[0] * across[1], "take a smaller or higher box"
+    )
     cube = curve(CUBE, 3)
     path, number, turns = _blocks(across, _exit_axis(cube))
     last = np.int64(height**3 - 1)

@@ -117,7 +117,9 @@ def random(shape: tuple[int, ...], seed: int = 0) -> Scan:
             f"random order of {math.prod(shape)} cells; allowed: up to {MAX_RANDOM_CELLS}, because the "
             f"permutation is stored in memory; take a smaller box or another ordering"
         )
-    checks.room(f"random order of {math.prod(shape)} cells", 8 * math.prod(shape), "take a smaller box")
+    checks.require_allocatable(
+        f"random order of {math.prod(shape)} cells", 8 * math.prod(shape), "take a smaller box"
+    )
     permutation = np.random.default_rng(seed).permutation(math.prod(shape)).view(np.uint64)
     linear = row(shape)
     inverse: list[np.ndarray] = []

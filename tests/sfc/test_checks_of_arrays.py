@@ -264,17 +264,17 @@ class TestArrays:
 @pytest.mark.quick
 class TestMemory:
     def test_what_fits_is_allowed_and_a_byte_more_is_refused_with_the_remedy(self):
-        checks.memory("a table", 2**30, 2**30, "take a smaller one")
+        checks.require_bytes("a table", 2**30, 2**30, "take a smaller one")
         parts = (
             "a table: 1,073,741,825 bytes (1 GiB) are needed; allowed: up to 1,073,741,824 bytes (1 GiB), ",
         )
-        call = lambda: checks.memory("a table", 2**30 + 1, 2**30, "take a smaller one")  # noqa: E731
+        call = lambda: checks.require_bytes("a table", 2**30 + 1, 2**30, "take a smaller one")  # noqa: E731
         refused(call, ValueError, *parts, "which are free; take a smaller one")
 
     @pytest.mark.parametrize("power", [400, 4000, 40000])
     def test_more_bytes_than_a_float_counts_are_in_the_message_too(self, power):
         refused(
-            lambda: checks.memory("x", 2**power, 0, "less"),
+            lambda: checks.require_bytes("x", 2**power, 0, "less"),
             ValueError,
             "x: ",
             " bytes",
@@ -283,11 +283,13 @@ class TestMemory:
 
     def test_room_is_judged_by_the_memory_of_the_host_where_it_is_no_trifle(self, monkeypatch):
         monkeypatch.setattr(checks, "host_memory", lambda: 2**25)
-        checks.room("a table", 2**25, "take a smaller one")
+        checks.require_allocatable("a table", 2**25, "take a smaller one")
         parts = ("a table: 33,554,433 bytes", "allowed: up to 33,554,432 bytes", "; take a smaller one")
-        refused(lambda: checks.room("a table", 2**25 + 1, "take a smaller one"), ValueError, *parts)
+        refused(
+            lambda: checks.require_allocatable("a table", 2**25 + 1, "take a smaller one"), ValueError, *parts
+        )
         monkeypatch.setattr(checks, "host_memory", None)
-        checks.room("a table", checks.SMALL, "take a smaller one")
+        checks.require_allocatable("a table", checks.SMALL, "take a smaller one")
 
 
 @pytest.mark.quick

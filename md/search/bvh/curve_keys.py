@@ -156,7 +156,9 @@ class CurveKeys:
         bins = 2**self.key_bits if self.counts else 0
         if self.counts:
             remedy = "take fewer particles"
-            checks.memory(f"counts of {bins} cells along a curve", 8 * bins, backend.free_memory(), remedy)
+            checks.require_bytes(
+                f"counts of {bins} cells along a curve", 8 * bins, backend.free_memory(), remedy
+            )
         self._starts = backend.empty(bins + 1, np.int32)
         self._scratch = backend.sort_scratch(n, bins) if self.counts else backend.radix_scratch(self.keys)
         self._levels, start, steps = steps_of(self._curve, self.bits)

@@ -153,7 +153,9 @@ class ReflexiveSearch(TreeSearch):
         if listed:
             remedy = "take less room, fewer particles, or contacts='walked'"
             needed = 4 * self.room * listed
-            checks.memory(f"room = {self.room} for {listed} particles", needed, backend.free_memory(), remedy)
+            checks.require_bytes(
+                f"room = {self.room} for {listed} particles", needed, backend.free_memory(), remedy
+            )
         self._contact_list = ContactList(self.room, backend.empty(self.room * listed, np.int32))
         if self.data == "shadow":
             self._read = copy.copy(p)

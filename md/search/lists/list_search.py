@@ -180,7 +180,9 @@ class ListSearch(Search):
             if self.policy.prunes:
                 needed += self._pruned.bytes_for(self._usual_length(self._inner_reach))
             what = f"neighbour lists of {n} particles and their packed rows"
-            checks.memory(what, needed, backend.free_memory(), "take fewer particles, or a smaller skin")
+            checks.require_bytes(
+                what, needed, backend.free_memory(), "take fewer particles, or a smaller skin"
+            )
         if lists:
             self._allocate_lists(room)
 
