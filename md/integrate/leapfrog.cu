@@ -13,8 +13,8 @@ extern "C" __global__ void kick_drift(int n, real* pos, real* vel, const int* id
     place(grid, r, add_scaled(r, drift, v), pos, n, i, id, count_step(clock, turn, i), fault);
 }
 
-extern "C" __global__ void drifted(int n, real* pos, const real* vel, const int* id, real drift,
-                                   const long long* clock, long long turn, Grid grid, unsigned long long* fault) {
+extern "C" __global__ void drift(int n, real* pos, const real* vel, const int* id, real drift,
+                                 const long long* clock, long long turn, Grid grid, unsigned long long* fault) {
     int i = work_item();
     if (i >= n) return;
     Vec r = load(pos, n, i);

@@ -19,7 +19,7 @@ def kick_drift(n, pos, vel, id, force, kick, drift, clock, turn, grid, fault):
 
 
 @kernel(parallel=True)
-def drifted(n, pos, vel, id, drift, clock, turn, grid, fault):
+def drift(n, pos, vel, id, drift, clock, turn, grid, fault):
     """Drift the particles only, pos += drift * vel, wrapped."""
     for i in numba.prange(n):
         g = grid[0]

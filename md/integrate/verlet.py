@@ -103,7 +103,7 @@ class PositionVerletStepper(Stepper):
     def prepare(self, step: int, fault: Array) -> None:
         """Drift by dt/2 before the force is computed."""
         p, half = self._particles, self._real(self._dt / 2)
-        self._backend.kernels(leapfrog.__name__).drifted(
+        self._backend.kernels(leapfrog.__name__).drift(
             p.n, p.pos, p.vel, p.id, half, *self._now(step), self._record, fault
         )
 
