@@ -14,7 +14,7 @@ Numba, imported at its first use (`sfc.compile.lazy_module`). `in_threads` calls
 
 from sfc.compile.decorators import (
     Kernel,
-    Shared,
+    ThreadedKernel,
     callee,
     chosen_by,
     implement,
@@ -29,7 +29,7 @@ from sfc.compile.threads import first_in_parts, in_parts, in_threads, thread_cou
 __all__ = [
     "Kernel",
     "LazyModule",
-    "Shared",
+    "ThreadedKernel",
     "callee",
     "chosen_by",
     "first_in_parts",

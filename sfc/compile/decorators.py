@@ -78,7 +78,7 @@ class Kernel:
         return self.__qualname__
 
 
-class Shared:
+class ThreadedKernel:
     """Parallel kernel in two versions: one with loops shared by threads, one for a single thread.
 
     Only Python can call it, with positional arguments; a kernel that other kernels call has no parallel
@@ -87,18 +87,18 @@ class Shared:
 
     Args:
         alone: the version for one thread.
-        shared: the version compiled with `parallel=True`.
+        threaded: the version compiled with `parallel=True`.
 
     Attributes:
-        alone, shared: as given; each is compiled at its first call.
+        alone, threaded: as given; each is compiled at its first call.
         py_func: the Python function of both.
     """
 
     __qualname__: str  # of `py_func`
 
-    def __init__(self, alone: Kernel, shared: Kernel):
-        self.alone, self.shared, self.py_func = alone, shared, shared.py_func
-        update_wrapper(self, shared.py_func)
+    def __init__(self, alone: Kernel, threaded: Kernel):
+        self.alone, self.threaded, self.py_func = alone, threaded, threaded.py_func
+        update_wrapper(self, threaded.py_func)
 
     def __call__(self, *arguments: Any) -> Any:
         """Run on `thread_count()` threads: on one in a child of a fork."""
@@ -106,8 +106,8 @@ class Shared:
             return self.alone(*arguments)
         if _allows_one_loop():
             with _sharing:
-                return self.shared(*arguments)
-        return self.shared(*arguments)
+                return self.threaded(*arguments)
+        return self.threaded(*arguments)
 
     def __reduce__(self) -> str:
         return self.__qualname__
@@ -124,18 +124,19 @@ def kernel(function: Callable | None = None, *, parallel: bool = False, **option
 
     Args:
         function: the function; None to return the decorator of the options.
-        parallel: make a `Shared`. Its two versions give the same bits if no sum of floats is over a `prange`
-            or a whole array: sum by parts, and then the parts in a plain loop.
+        parallel: make a `ThreadedKernel`. Its two versions give the same bits if no sum of floats is over a
+            `prange` or a whole array: sum by parts, and then the parts in a plain loop.
         options: further options of `numba.njit`; `no_cfunc_wrapper=False` for a kernel that C is to call.
 
     Returns:
-        A `Kernel`, or a `Shared`. It divides as numpy does (no exception at zero) and releases the GIL.
+        A `Kernel`, or a `ThreadedKernel`. It divides as numpy does (no exception at zero) and releases the
+        GIL.
     """
     options = {"error_model": "numpy", "nogil": True, **CALLED, **options}
 
     def decorate(function: Callable) -> Any:
         alone = Kernel(function, options)
-        return Shared(alone, Kernel(function, {**options, "parallel": True})) if parallel else alone
+        return ThreadedKernel(alone, Kernel(function, {**options, "parallel": True})) if parallel else alone
 
     return decorate if function is None else decorate(function)
 

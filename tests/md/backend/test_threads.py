@@ -10,7 +10,7 @@ import pytest
 
 import md
 from md.search import Coherent, Lbvh, Reflexive, Scattered
-from tests.shared_kernels import (
+from tests.threaded_kernels import (
     assert_two_threads_end_with_the_bits_of_one,
     in_parallel_only,
     not_called_by,

@@ -39,7 +39,7 @@ from md.search.lists.list_search import ListConfig
 from md.search.partners import CollectPartners
 from md.search.sorted_copy import ScatterOutput
 from tests.nvrtc import compile_cubin, compiled, local_bytes
-from tests.shared_kernels import functions_in_parts
+from tests.threaded_kernels import functions_in_parts
 from tests.tiers import full
 from tests.tiers import product as crossed
 

@@ -12,7 +12,7 @@ import numba
 import numpy as np
 import pytest
 
-from sfc.compile import Shared, threads
+from sfc.compile import ThreadedKernel, threads
 
 Work = Callable[[], Iterable[np.ndarray]]
 SHARING = {"in_parts", "first_in_parts", "in_threads"}  # functions of `sfc.compile.threads`
@@ -36,13 +36,13 @@ def in_parallel_only(stem: str, work: Work) -> Work:
     So no version is compiled that another work tests.
     """
 
-    def call(kernel: Shared, *arguments):
-        is_shared = kernel.__module__ == stem and numba.get_num_threads() > 1
-        return (kernel.shared if is_shared else kernel.alone)(*arguments)
+    def call(kernel: ThreadedKernel, *arguments):
+        is_threaded = kernel.__module__ == stem and numba.get_num_threads() > 1
+        return (kernel.threaded if is_threaded else kernel.alone)(*arguments)
 
     def limited() -> Iterable[np.ndarray]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Shared, "__call__", call)
+            patch.setattr(ThreadedKernel, "__call__", call)
             return list(work())
 
     return limited
@@ -63,7 +63,7 @@ def not_called_by(works: Iterable[Work], package: str) -> set[str]:
         f"{name}.{kernel.__name__}": kernel
         for name, module in modules.items()
         for kernel in vars(module).values()
-        if isinstance(kernel, Shared) and kernel.__module__ == name
+        if isinstance(kernel, ThreadedKernel) and kernel.__module__ == name
     }
     in_parts = {f"{name}.{function}" for name in modules for function in functions_in_parts(name)}
     assert kernels
@@ -71,13 +71,13 @@ def not_called_by(works: Iterable[Work], package: str) -> set[str]:
     called: set[str] = set()
     with pytest.MonkeyPatch.context() as patch:
         for name, kernel in kernels.items():
-            patch.setattr(kernel, "shared", _noting(name, kernel.alone, called))
-        shared = _Shared(threads.in_threads)
-        patch.setattr(threads, "in_threads", shared)
+            patch.setattr(kernel, "threaded", _noting(name, kernel.alone, called))
+        splits = _InThreads(threads.in_threads)
+        patch.setattr(threads, "in_threads", splits)
         for name, module in modules.items():
             for sharing in SHARING & vars(module).keys():
-                call = shared if sharing == "in_threads" else getattr(threads, sharing)
-                patch.setattr(module, sharing, _noting_parts(name, call, shared, called))
+                call = splits if sharing == "in_threads" else getattr(threads, sharing)
+                patch.setattr(module, sharing, _noting_parts(name, call, splits, called))
         for work in works:
             list(work())
     return (set(kernels) | in_parts) - called
@@ -102,7 +102,7 @@ def _noting(name: str, call: Callable, called: set[str]) -> Callable:
     return noted
 
 
-class _Shared(local):
+class _InThreads(local):
     """`in_threads` that says whether the last call of a thread had several items."""
 
     def __init__(self, call: Callable):
@@ -113,11 +113,11 @@ class _Shared(local):
         return self.call(work, items)
 
 
-def _noting_parts(stem: str, call: Callable, shared: _Shared, called: set[str]) -> Callable:
+def _noting_parts(stem: str, call: Callable, splits: _InThreads, called: set[str]) -> Callable:
     def noted(*arguments, **named):
-        shared.seen = False
+        splits.seen = False
         result = call(*arguments, **named)
-        if shared.seen:
+        if splits.seen:
             called.add(f"{stem}.{sys._getframe(1).f_code.co_qualname}")
         return result
 
