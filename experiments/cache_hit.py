@@ -147,7 +147,7 @@ def measure(case: Config) -> Iterator[dict]:
     if kind.capabilities.moves_particles:
         # sorted by the search's own cells, which are wider than a box if lists have a skin
         search = kind() if case.ordering in UNORDERED else kind(case.ordering)
-    sim = md.Simulation(seen, md.scenes.SHARED_LAW, search=search, backend=case.backend)
+    sim = md.Simulation(seen, md.scenes.BENCHMARK_LAW, search=search, backend=case.backend)
     stream = sim.accesses()
     nx, ny, nz = (*map(int, state.box.lengths), 1)[:3]
     common: dict[str, Any] = {"nx": nx, "ny": ny, "nz": nz, "particles": len(state)}

@@ -323,9 +323,9 @@ def _cells(case: Config) -> Iterator[dict]:
     """Yield a row for each case."""
     state = _gas(case.n, case.filling_fraction, case.seed, case.backend)
     backend = md.backend.get(case.backend)
-    sim = md.Simulation(state, md.scenes.SHARED_LAW, search=Coherent(case.order), backend=backend)
+    sim = md.Simulation(state, md.scenes.BENCHMARK_LAW, search=Coherent(case.order), backend=backend)
     stream = sim.accesses()
-    grid = CellGrid(state.box, md.scenes.SHARED_LAW.cutoff, np.dtype(np.float32), backend)
+    grid = CellGrid(state.box, md.scenes.BENCHMARK_LAW.cutoff, np.dtype(np.float32), backend)
     held = np.unique(cells(state, np.array(grid.shape)), axis=0, return_counts=True)[1]
     tree = Tree(case.n, grid, backend)
     of_tree = tree.nodes, tree.ropes, tree.parent, tree.other_end, tree.keys.keys, tree.keys.order

@@ -14,8 +14,8 @@ tenth of Enskog's time between two collisions of a particle, so that the spheres
 With `--contact-steps` they are the same at every speed. A step is divided into as many integrator steps as
 contacts need. Positions are float64 unless `--precision` is given, so that no freezing is numerical.
 
-flock: Boids, and beside them the particles of `md.scenes.shared_gas`. In every round they start from the same
-state, and the time of a step is measured at growing ages of the order, in sorted and in shuffled memory:
+flock: Boids, and beside them the particles of `md.scenes.benchmark_gas`. In every round they start from the
+same state, and the time of a step is measured at growing ages of the order, in sorted and in shuffled memory:
 particles that gather take more time a step in any memory order. The same is predicted for smaller systems of
 the same density: hits of the reads of the first search, after as many steps. Their particles also give the
 root mean square displacement since the sort, over which all is drawn a second time: what moves away from its
@@ -343,7 +343,7 @@ def _flock(case: Config, begin: int) -> Iterator[list[dict] | dict]:
 
 def _start(case: Config, system: str, n: int) -> md.State:
     if system == GAS:
-        return md.scenes.shared_gas(n, FILLING, seed=case.seed, backend=case.backend)
+        return md.scenes.benchmark_gas(n, FILLING, seed=case.seed, backend=case.backend)
     return Aging(Flock(n, rules=case.rules, seed=case.seed), case.backend, case.precision).at(case.age)
 
 
@@ -356,8 +356,8 @@ def _simulation(case: Config, system: str, state: md.State, search: str, place: 
     if system == FLOCK:
         return Flock(len(state), rules=case.rules).simulation(state, chosen, place, case.precision)
     options: dict[str, Any] = {"backend": place, "precision": case.precision}
-    options |= {"dt": md.scenes.SHARED_DT, "fused": chosen.capabilities.fusable}
-    return md.Simulation(state, md.scenes.SHARED_LAW, search=chosen, **options)
+    options |= {"dt": md.scenes.BENCHMARK_DT, "fused": chosen.capabilities.fusable}
+    return md.Simulation(state, md.scenes.BENCHMARK_LAW, search=chosen, **options)
 
 
 def _ages(case: Config) -> list[int]:

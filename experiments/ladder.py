@@ -7,7 +7,7 @@ scenes, each with a ladder of its own.
 of its development, and then on later searches of this package. Before a rung is timed, its forces are
 compared with those of the grid in the same positions.
 
-`gas`: `md.scenes.shared_gas` in shuffled memory. The first rung is the search of [thesis]: linked lists,
+`gas`: `md.scenes.benchmark_gas` in shuffled memory. The first rung is the search of [thesis]: linked lists,
 arrays axis by axis, a kick and drift apart from the forces. Two rungs change more than one choice. A search
 that sorts the particles itself takes no reorder, so `cells sorted` replaces the reorder by a sort along the
 same curve at every step. `pruned lists` takes the default skins instead of 0.3 d: lists are built with a wide
@@ -234,8 +234,8 @@ def _start(scene: str, n: int, filling: float, seed: int, backend: str) -> tuple
     if scene == "wing":
         lift = md.scenes.newtonian_lift(n, seed=seed)
         return lift.state, lift.law, dict(lift.options)
-    gas = md.scenes.shared_gas(n, filling, seed=seed, backend=backend)
-    return gas, md.scenes.SHARED_LAW, {"dt": md.scenes.SHARED_DT}
+    gas = md.scenes.benchmark_gas(n, filling, seed=seed, backend=backend)
+    return gas, md.scenes.BENCHMARK_LAW, {"dt": md.scenes.BENCHMARK_DT}
 
 
 def scene_of(table: pd.DataFrame) -> str:

@@ -94,8 +94,8 @@ def _entry(case: Config, place: Backend, name: str) -> Entry:
     """Create a simulation with a search, check it, and return it ready to be sampled."""
     search, state = original(name), _start(case)
     fused = md.search.search(search).capabilities.fusable
-    common: dict[str, Any] = {"dt": md.scenes.SHARED_DT, "backend": place, "precision": case.precision}
-    sim = md.Simulation(state, md.scenes.SHARED_LAW, search=search, fused=fused, **common)
+    common: dict[str, Any] = {"dt": md.scenes.BENCHMARK_DT, "backend": place, "precision": case.precision}
+    sim = md.Simulation(state, md.scenes.BENCHMARK_LAW, search=search, fused=fused, **common)
     sim.run(case.warmup, phases=False)
     on_grid = any(name not in TREES for name in case.search)
     reference = "linked" if on_grid and search != "linked" else "reflexive" if search == "lbvh" else "lbvh"
@@ -113,7 +113,7 @@ def _entry(case: Config, place: Backend, name: str) -> Entry:
 @lru_cache(maxsize=1)
 def _start(case: Config) -> md.State:
     """Make the mixture of a case in shuffled memory."""
-    state = md.scenes.shared_gas(case.n, case.filling_fraction, seed=case.seed, backend=case.backend)
+    state = md.scenes.benchmark_gas(case.n, case.filling_fraction, seed=case.seed, backend=case.backend)
     if case.widest > 1:
         state = md.scenes.with_large_spheres(state, case.share, case.widest, case.seed, case.backend)
     return md.scenes.in_memory_order(md.scenes.in_clusters(state, case.room), "shuffled", case.seed)

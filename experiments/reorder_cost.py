@@ -33,7 +33,7 @@ from experiments.results.charts import LINES, PARTICLES, Chart, Points, Scale, S
 from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
 from md.particles.system import System
-from md.scenes import SHARED_LAW
+from md.scenes import BENCHMARK_LAW
 from md.simulation import PRECISIONS
 
 THREADS = ("one thread", "all threads")
@@ -94,8 +94,8 @@ def _entry(case: Config, name: str, memory: str) -> Entry:
     backend = md.backend.get(case.backend if place in GPU else "cpu")
     particles = ParticleArrays(state, precision, backend)
     before = particles.on(backend)
-    grid = CellGrid(state.box, SHARED_LAW.cutoff, precision, backend)
-    system = System(particles, grid, dt=md.scenes.SHARED_DT)
+    grid = CellGrid(state.box, BENCHMARK_LAW.cutoff, precision, backend)
+    system = System(particles, grid, dt=md.scenes.BENCHMARK_DT)
     via = "host" if place == "host and back" else "device"
     reorder, timings = md.Reorder(case.ordering, md.Never(), via=via).build(system), system.timings
     every: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # set when numba is imported
@@ -124,7 +124,7 @@ def _entry(case: Config, name: str, memory: str) -> Entry:
 
 @lru_cache(maxsize=4)
 def _gas(case: Config, memory: str) -> md.State:
-    state = md.scenes.shared_gas(case.n, case.filling_fraction, seed=case.seed, backend="cpu")
+    state = md.scenes.benchmark_gas(case.n, case.filling_fraction, seed=case.seed, backend="cpu")
     if memory != SHUFFLED:
         state = state.take(np.argsort(_ranks(state.pos, state.box, case.ordering), kind="stable"))
     if memory == AGED:

@@ -1,6 +1,6 @@
 """What limits each kernel of a step: memory, the issue of instructions, or the time that warps wait?
 
-The gas is `md.scenes.shared_gas`. On a device Nsight Compute counts every kernel in the steps from one
+The gas is `md.scenes.benchmark_gas`. On a device Nsight Compute counts every kernel in the steps from one
 rebuild of the search to the next: time, bytes to and from memory, instructions, occupancy, and the reasons
 why warps wait. Beside the time of each kernel stand two floors. `floor_memory_us` is the time in which the
 bytes that it must move are copied: each array read once and written once, at the bandwidth of a copy in

@@ -1,6 +1,6 @@
 """Which neighbour search is fastest, in which order of the cells, and how near is it to the memory's limit?
 
-The gas is `md.scenes.shared_gas`, a jittered lattice, the same on CPU and GPU, which is also used for the
+The gas is `md.scenes.benchmark_gas`, a jittered lattice, the same on CPU and GPU, which is also used for the
 comparison with other codes. Every search starts from it in shuffled memory. A search that does not sort the
 particles itself has them sorted once, before the first step; its memory ages from then on (`age_steps`).
 After the warm-up the touching pairs of each search are compared with those that a new `linked` finds in the
@@ -129,7 +129,7 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
         for kind in (PEERS[name] for name in case.peers):
             if PEER_BESIDE in case.search and case.precision == kind.precision:
                 folder = stack.enter_context(temporary_folder("peer-"))
-                start = _start(case), md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+                start = _start(case), md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT
                 entries.append(_peer_entry(case, place, kind(*start, place.workers, folder)))
         yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
 
@@ -215,9 +215,9 @@ def _simulation(case: Config, place: Backend, name: str, cell_order: str) -> md.
     given = [cell_order] if kind.capabilities.moves_particles else []
     search = kind(*given, case.skin) if issubclass(kind, ListConfig) else kind(*given)
     reorder = None if given else md.Reorder(cell_order, lambda step: step == 0)
-    common: dict[str, Any] = {"dt": md.scenes.SHARED_DT, "backend": place, "precision": case.precision}
+    common: dict[str, Any] = {"dt": md.scenes.BENCHMARK_DT, "backend": place, "precision": case.precision}
     common |= {"fused": search.capabilities.fusable, "reorder": reorder}
-    return md.Simulation(_start(case), md.scenes.SHARED_LAW, search=search, **common)
+    return md.Simulation(_start(case), md.scenes.BENCHMARK_LAW, search=search, **common)
 
 
 def _start(case: Config) -> md.State:
@@ -226,7 +226,7 @@ def _start(case: Config) -> md.State:
 
 @lru_cache(maxsize=1)
 def _shuffled(n: int, filling_fraction: float, seed: int, backend: str) -> md.State:
-    gas = md.scenes.shared_gas(n, filling_fraction, seed=seed, backend=backend)
+    gas = md.scenes.benchmark_gas(n, filling_fraction, seed=seed, backend=backend)
     return md.scenes.in_memory_order(gas, "shuffled", seed)
 
 

@@ -41,7 +41,7 @@ from experiments.measurement.correctness import TOLERANCE, check_forces, check_t
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.shaken_box import TOTAL
-from experiments.measurement.step_times import entry_of, phases_of, shared_simulation, whole_steps
+from experiments.measurement.step_times import benchmark_simulation, entry_of, phases_of, whole_steps
 from experiments.prediction import main_job
 from experiments.results.answers import Answer, Comparison, listed, percent
 from experiments.results.baselines import (
@@ -288,13 +288,13 @@ def _simulation(case: Config, name: str, ordering: str) -> md.Simulation:
         reorder = md.Reorder(ordering, lambda step: step == 0)  # later reorders are explicit
     gas = _gas(case.scene, case.n, case.filling_fraction, case.seed, case.backend)
     start = md.scenes.in_memory_order(gas, LATTICE if ordering == LATTICE else SHUFFLED, case.seed)
-    return shared_simulation(start, case, search, reorder=reorder, fused=case.fused)
+    return benchmark_simulation(start, case, search, reorder=reorder, fused=case.fused)
 
 
 @lru_cache(maxsize=1)
 def _gas(scene: str, n: int, filling_fraction: float, seed: int, backend: str) -> md.State:
     if scene == "shared":
-        return md.scenes.shared_gas(n, filling_fraction, seed=seed, backend=backend)
+        return md.scenes.benchmark_gas(n, filling_fraction, seed=seed, backend=backend)
     box = md.scenes.box_for(n, filling_fraction)
     if scene == "tiled":
         copies = md.scenes.copies_for(n)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import md
-from experiments.measurement.step_times import shared_simulation
+from experiments.measurement.step_times import benchmark_simulation
 from experiments.results.baselines import BASELINES, LATTICE
 
 WARM_UP = 3  # steps before the reorder
@@ -86,7 +86,7 @@ def ordered(job: Job, state: md.State, ordering: str) -> md.Simulation:
     """
     reorder = None if ordering in BASELINES else md.Reorder(ordering, md.Never())
     start = state.by_id() if ordering == LATTICE else state
-    simulation = shared_simulation(start, job, job.search, reorder=reorder)
+    simulation = benchmark_simulation(start, job, job.search, reorder=reorder)
     if reorder is not None:
         simulation.reorder()  # first from shuffled memory, below from memory in order
     simulation.run(WARM_UP)

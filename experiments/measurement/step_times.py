@@ -14,7 +14,7 @@ STEPS_AHEAD = 25  # steps that the host launches before the device starts
 HEAD_START = 0.01  # s for these launches, which take half of it
 
 
-def shared_simulation(state: md.State, case: Any, search: Any, **options: Any) -> md.Simulation:
+def benchmark_simulation(state: md.State, case: Any, search: Any, **options: Any) -> md.Simulation:
     """Make a simulation of the spheres and with the time step that measurements of particles share.
 
     Args:
@@ -23,8 +23,8 @@ def shared_simulation(state: md.State, case: Any, search: Any, **options: Any) -
         search: name of a search, or its configuration.
         options: others of `md.Simulation`.
     """
-    same = {"dt": md.scenes.SHARED_DT, "backend": case.backend, "precision": case.precision}
-    return md.Simulation(state, md.scenes.SHARED_LAW, search=search, **same, **options)
+    same = {"dt": md.scenes.BENCHMARK_DT, "backend": case.backend, "precision": case.precision}
+    return md.Simulation(state, md.scenes.BENCHMARK_LAW, search=search, **same, **options)
 
 
 def phases_of(simulation: md.Simulation, steps: int) -> dict[str, list[float]]:

@@ -67,7 +67,7 @@ class TestCacheHit:
         assert len(table) == 3 * 2 * 64
         state = GEOMETRIES["squares"].gas(32, 1, 0.4, "ideal", 1.0, 0, "cpu")
         ordered = GEOMETRIES["squares"].in_order(state, "hilbert", 0)
-        stream = md.Simulation(ordered, md.scenes.SHARED_LAW, backend="cpu").accesses()
+        stream = md.Simulation(ordered, md.scenes.BENCHMARK_LAW, backend="cpu").accesses()
         rows = table[(table["ordering"] == "hilbert") & (table["cache_particles"] == 40)]
         hits = (rows["hit_ratio"] * rows["reads"]).sum()
         assert hits == pytest.approx(sfc.cache.block(stream, 40).hits)

@@ -61,7 +61,7 @@ def test_reads_and_hits_are_those_of_the_search_and_of_the_block_model(rows, whe
     inside = rows.sort_values(f"slot_{when}")
     pos, block = inside[["x_d", "y_d"]].to_numpy(), 8
     state = md.State(pos, np.zeros_like(pos), md.Box((8.0, 8.0), periodic=(False, False)))
-    sim = md.Simulation(state, md.scenes.SHARED_LAW, search="linked", walls=md.Walls(), backend="cpu",
+    sim = md.Simulation(state, md.scenes.BENCHMARK_LAW, search="linked", walls=md.Walls(), backend="cpu",
                         precision="float64")  # fmt: skip
     stream = sim.accesses()
     readers = stream.readers if stream.readers is not None else np.arange(len(pos))

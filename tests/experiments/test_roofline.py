@@ -37,7 +37,7 @@ REASONS = (
     "branch_resolving",
     "selected",
 )
-GAS = md.scenes.shared_gas(64, 0.2)
+GAS = md.scenes.benchmark_gas(64, 0.2)
 BANDWIDTH, MULTIPROCESSORS = 3000.0, 132
 
 
@@ -191,7 +191,7 @@ def with_wrong_law(monkeypatch, search: str, change):
     [
         ({"law": md.laws.SpringDashpot(stiffness=1.02e4, damping=5.0)}, "the forces in float64 differ"),
         (
-            {"dt": 1.01 * md.scenes.SHARED_DT},
+            {"dt": 1.01 * md.scenes.BENCHMARK_DT},
             "positions of verlet after 10 steps differ from those of coherent",
         ),
     ],

@@ -19,7 +19,7 @@ from md.search import SEARCHES
 from md.search import register as register_search
 from md.search.grid.scattered import ScatteredSearch, force  # noqa: F401 - the kernel of `OwnSearch`
 
-GAS, DT = md.scenes.shared_gas(125, 0.2), md.scenes.SHARED_DT
+GAS, DT = md.scenes.benchmark_gas(125, 0.2), md.scenes.BENCHMARK_DT
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def test_registered_classes_are_found_by_name_and_in_a_checkpoint(tmp_path):
     assert loaded.reordering.steps == [8]
     assert np.array_equal(run.state.pos, loaded.state.pos)
     assert np.array_equal(run.state.id, loaded.state.id)
-    plain = md.Simulation(GAS, md.scenes.SHARED_LAW, search="linked", dt=DT, backend="cpu")
+    plain = md.Simulation(GAS, md.scenes.BENCHMARK_LAW, search="linked", dt=DT, backend="cpu")
     plain.run(12)
     np.testing.assert_allclose(run.state.by_id().pos, plain.state.by_id().pos, atol=1e-12)
 
@@ -134,7 +134,9 @@ def test_a_checkpoint_of_a_class_that_is_not_registered_here_is_refused_with_its
     with monkeypatch.context() as patch:
         patch.setattr(SEARCHES, "_classes", dict(SEARCHES))
         register_search("own_search", OwnSearchConfig)
-        md.Simulation(GAS, md.scenes.SHARED_LAW, search="own_search", backend="cpu").save(tmp_path / "a.npz")
+        md.Simulation(GAS, md.scenes.BENCHMARK_LAW, search="own_search", backend="cpu").save(
+            tmp_path / "a.npz"
+        )
     with pytest.raises(md.CheckpointError, match=r"search = .*'own_search'.*known: naive, linked"):
         md.Simulation.load(tmp_path / "a.npz")
     assert md.Simulation.load(tmp_path / "a.npz", search=OwnSearchConfig()).search.name == "own_search"
@@ -222,9 +224,9 @@ class CountingStepper(md.integrate.Stepper):
 @pytest.mark.quick
 def test_a_registered_class_with_state_of_its_own_is_saved_and_loaded(tmp_path):
     md.integrate.register("counting", Counting)
-    state = md.scenes.shared_gas(27, 0.2)
-    options = {"integrator": "counting", "dt": md.scenes.SHARED_DT, "backend": "cpu"}
-    run = md.Simulation(state, md.scenes.SHARED_LAW, **options)
+    state = md.scenes.benchmark_gas(27, 0.2)
+    options = {"integrator": "counting", "dt": md.scenes.BENCHMARK_DT, "backend": "cpu"}
+    run = md.Simulation(state, md.scenes.BENCHMARK_LAW, **options)
     run.run(5)
     run.save(tmp_path / "run.npz")
     assert md.Simulation.load(tmp_path / "run.npz")._stepper.count == 5

@@ -84,9 +84,9 @@ def test_every_search_and_integrator_shows_its_parameters(kind):
     ],
 )
 def test_a_simulation_shows_what_it_computes_with(reorder, shown):
-    gas = md.scenes.shared_gas(125, 0.2)
+    gas = md.scenes.benchmark_gas(125, 0.2)
     run = md.Simulation(
-        gas, md.scenes.SHARED_LAW, search="linked", reorder=reorder, backend="cpu", precision="float32"
+        gas, md.scenes.BENCHMARK_LAW, search="linked", reorder=reorder, backend="cpu", precision="float32"
     )
     run.run(2)
     expected = f"Simulation(n=125, step=2, search=linked, reorder={shown}, backend=cpu float32)"
@@ -97,8 +97,8 @@ def test_the_parts_of_a_simulation_show_what_they_are():
     tunnel = md.State([[1.0, 8.0], [2.0, 3.0]], [[1.0, 0.0]] * 2, md.Box((24.0, 16.0), (True, False)))
     reorder = md.Reorder("row", md.Decayed("auto"))
     run = md.Simulation(
-        tunnel, md.scenes.SHARED_LAW, walls=md.Walls(), surroundings=(WING, INFLOW), reorder=reorder, dt=1e-3,
-        backend="cpu",
+        tunnel, md.scenes.BENCHMARK_LAW, walls=md.Walls(), surroundings=(WING, INFLOW), reorder=reorder,
+        dt=1e-3, backend="cpu",
     )  # fmt: skip
     assert repr(run.reordering.trigger) == "<TunedTrigger, no reorder yet, interval 64>"
     run.run(3)

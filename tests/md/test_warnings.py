@@ -196,8 +196,8 @@ def tiled(sides):
     return opened(md.scenes.tiled_gas(FILLING, box_of("periodic"), copies=2, backend="cpu"), sides)
 
 
-def shared(sides):
-    return opened(md.scenes.shared_gas(N, FILLING, backend="cpu"), sides)
+def benchmark(sides):
+    return opened(md.scenes.benchmark_gas(N, FILLING, backend="cpu"), sides)
 
 
 def cooling(sides):
@@ -226,7 +226,7 @@ SCENES = {  # name of a scene in `md.scenes`, or of a kind of it -> state, and t
     "at rest": (at_rest, SIDES),
     "with_large_spheres": (large_spheres, SIDES),
     "tiled_gas": (tiled, NO_WALLS),
-    "benchmark_gas": (shared, NO_WALLS),
+    "benchmark_gas": (benchmark, NO_WALLS),
     "cooling_gas": (cooling, NO_WALLS),
     "in_clusters": (clusters, NO_WALLS),
     "shaken_box": (shaken, WALLS),

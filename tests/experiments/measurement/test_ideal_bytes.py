@@ -15,9 +15,9 @@ PACKED = Sizes(n=10, cells=8, pos=160, rows=240, out=240, listed=320, ranked=0)
 def simulation(
     search: str | md.search.Verlet, fused: bool = True, precision: str = "float64", steps: int = 1, **options
 ) -> md.Simulation:
-    gas = md.scenes.shared_gas(300, 0.3, seed=1)
+    gas = md.scenes.benchmark_gas(300, 0.3, seed=1)
     state = md.State(gas.pos, gas.vel, gas.box)  # no kernel makes its arrays in a layout
-    law, dt = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+    law, dt = md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT
     options |= {"backend": "cpu", "precision": precision, "fused": fused}
     sim = md.Simulation(state, law, search=search, dt=dt, **options)
     sim.run(steps)

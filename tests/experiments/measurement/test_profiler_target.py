@@ -36,7 +36,7 @@ def test_memory_orders_are_those_of_their_names():
     assert not np.array_equal(state.id, np.arange(512))
     along = ordered(JOB, state, "hilbert").state
     again = md.Simulation(
-        along, md.scenes.SHARED_LAW, dt=1e-12, backend="cpu", reorder=md.Reorder("hilbert", md.Every(1))
+        along, md.scenes.BENCHMARK_LAW, dt=1e-12, backend="cpu", reorder=md.Reorder("hilbert", md.Every(1))
     )
     again.run(1)
     assert np.array_equal(again.state.id, along.id)  # it was reordered after its last step

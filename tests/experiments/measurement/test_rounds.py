@@ -180,7 +180,7 @@ def test_on_the_cpu_steps_use_the_threads_of_numba(monkeypatch):
 
 
 def test_whole_steps_are_those_of_one_run():
-    sim = md.Simulation(md.scenes.shared_gas(60, 0.1), md.scenes.SHARED_LAW, dt=1e-4, backend="cpu")
+    sim = md.Simulation(md.scenes.benchmark_gas(60, 0.1), md.scenes.BENCHMARK_LAW, dt=1e-4, backend="cpu")
     sim.run(2)
     with pytest.raises(ValueError, match="steps = 0; allowed: an integer of at least 1"):
         whole_steps(sim, 0)

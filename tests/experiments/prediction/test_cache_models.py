@@ -36,7 +36,7 @@ def test_block_hits_are_those_that_a_count_finds(name, seed, side, phi, capacity
     state = geometry.gas(side, 3, phi, "ideal", 1.0, seed, "cpu")
     state = geometry.in_order(state, order, seed)
     seen = geometry.seen(state)
-    stream = md.Simulation(seen, md.scenes.SHARED_LAW, search="linked", backend="cpu").accesses()
+    stream = md.Simulation(seen, md.scenes.BENCHMARK_LAW, search="linked", backend="cpu").accesses()
     boxes = np.array(state.box.lengths[: geometry.read], dtype=int)
     cells = np.minimum(state.pos[:, : geometry.read].astype(int), boxes - 1)
     partners = partners_by_hand(cells, boxes)
@@ -61,7 +61,7 @@ def test_every_model_and_capacity_has_a_row_and_lines_need_whole_sets():
 
 def test_hits_of_each_reader_add_up_to_those_of_all():
     state = GEOMETRIES["cubes"].gas(6, 3, 0.3, "ideal", 1.0, 0, "cpu")
-    stream = md.Simulation(state, md.scenes.SHARED_LAW, backend="cpu").accesses()
+    stream = md.Simulation(state, md.scenes.BENCHMARK_LAW, backend="cpu").accesses()
     each = sfc.cache.block_hits(stream, 50)
     assert each.sum() == sfc.cache.block(stream, 50).hits > 0
     assert (each <= np.diff(stream.offsets)).all()

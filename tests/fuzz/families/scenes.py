@@ -59,7 +59,7 @@ s = md.scenes
 TWICE = (
     scene(s.box_for), scene(s.granular_gas, check_gas), scene(s.shaken_box, check_gas),
     scene(s.cooling_gas, check_gas, n=integer(1, usual=(2, 40), most=500)),
-    scene(s.shared_gas, check_gas), scene(s.lattice_sites),
+    scene(s.benchmark_gas, check_gas), scene(s.lattice_sites),
     scene(s.maxwell_velocities, done, n=integer(0, usual=(0, 9), most=10**4)),
 )  # fmt: skip
 ONCE = (

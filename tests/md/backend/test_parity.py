@@ -23,7 +23,10 @@ def device() -> Cuda:
 def gas() -> md.State:
     """Make a gas with many contacts."""
     simulation = md.Simulation(
-        md.scenes.shared_gas(20_000, 0.35), md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend="cpu"
+        md.scenes.benchmark_gas(20_000, 0.35),
+        md.scenes.BENCHMARK_LAW,
+        dt=md.scenes.BENCHMARK_DT,
+        backend="cpu",
     )
     simulation.run(150)
     return simulation.state
@@ -59,7 +62,7 @@ def test_a_reorder_gives_the_same_memory_order(device, gas, ordering):
     ids = []
     for backend in ("cpu", device):
         simulation = md.Simulation(
-            gas, md.scenes.SHARED_LAW, reorder=md.Reorder(ordering, md.Every(1)), backend=backend
+            gas, md.scenes.BENCHMARK_LAW, reorder=md.Reorder(ordering, md.Every(1)), backend=backend
         )
         simulation.run(1)
         ids.append(simulation.state.id)
@@ -73,7 +76,7 @@ def test_forces_of_one_step_agree(gas, device, fmad, search, precision, toleranc
     forces = []
     for backend in ("cpu", Cuda(fmad=fmad)):
         simulation = md.Simulation(
-            gas, md.scenes.SHARED_LAW, search=search, precision=precision, backend=backend
+            gas, md.scenes.BENCHMARK_LAW, search=search, precision=precision, backend=backend
         )
         forces.append(simulation.forces().astype(np.float64))
     on_cpu, on_device = forces
@@ -87,7 +90,7 @@ def test_pairs_and_accesses_are_equal(gas, device, search):
         order = {"verlet": "row", "verlet_tree": "hilbert"}[search]
         search = md.search.SEARCHES[search](order, skin=0.3)
     on_cpu, on_device = (
-        md.Simulation(gas, md.scenes.SHARED_LAW, search=search, backend=backend)
+        md.Simulation(gas, md.scenes.BENCHMARK_LAW, search=search, backend=backend)
         for backend in ("cpu", device)
     )
     assert np.array_equal(on_cpu.pairs(), on_device.pairs())
@@ -101,14 +104,14 @@ def test_pairs_and_accesses_are_equal(gas, device, search):
 
 
 @pytest.mark.parametrize("search", list(md.search.SEARCHES))
-def test_the_shared_gas_has_the_cpus_energy_after_200_steps_in_float32(device, search):
+def test_the_benchmark_gas_has_the_cpus_energy_after_200_steps_in_float32(device, search):
     energies = []
     for backend in ("cpu", "cuda"):
         simulation = md.Simulation(
-            md.scenes.shared_gas(4096, 0.2),
-            md.scenes.SHARED_LAW,
+            md.scenes.benchmark_gas(4096, 0.2),
+            md.scenes.BENCHMARK_LAW,
             search=search,
-            dt=md.scenes.SHARED_DT,
+            dt=md.scenes.BENCHMARK_DT,
             precision="float32",
             backend=backend,
         )

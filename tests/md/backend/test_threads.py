@@ -215,8 +215,8 @@ def looked_at():
     return [*table, np.array([look.temperature, look.mean_speed]), look.profiles[0].temperature]
 
 
-def shared_gas():
-    gas = md.scenes.shared_gas(3000, 0.2)
+def benchmark_gas():
+    gas = md.scenes.benchmark_gas(3000, 0.2)
     return [gas.pos, gas.vel]
 
 
@@ -250,7 +250,7 @@ ONCE = {
     "a wing, every particle": in_parallel_only("md.boundaries.wing", through_a_wing("linked")),
     "a wing, through the tree": in_parallel_only("md.boundaries.wing", through_a_wing("lbvh")),
     "observables": in_parallel_only("md.observe", looked_at),  # functions that call kernels in parts
-    "shared gas": shared_gas,
+    "benchmark gas": benchmark_gas,
     **{name: work for name, work in WORKS.items() if name.startswith("cavity")},
 }
 

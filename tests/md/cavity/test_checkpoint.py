@@ -236,8 +236,8 @@ def test_a_compressed_entry_is_not_unpacked(path):
 
 @pytest.mark.quick
 def test_a_checkpoint_of_particles_is_no_cavity(tmp_path):
-    law, dt = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
-    gas = md.Simulation(md.scenes.shared_gas(8, 0.2), law, dt=dt, search="naive", backend="cpu")
+    law, dt = md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT
+    gas = md.Simulation(md.scenes.benchmark_gas(8, 0.2), law, dt=dt, search="naive", backend="cpu")
     gas.save(tmp_path / "gas.npz")
     refused(tmp_path / "gas.npz", "and no cavity")
 

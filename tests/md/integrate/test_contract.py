@@ -16,7 +16,7 @@ FUSABLE = [name for name, kind in INTEGRATORS.items() if kind.capabilities.fusab
 
 
 def simulated(backend, integrator, law=LAW, state=None, **options) -> md.Simulation:
-    state = md.scenes.shared_gas(125, 0.3) if state is None else state
+    state = md.scenes.benchmark_gas(125, 0.3) if state is None else state
     if getattr(integrator, "name", integrator) in INCREMENTS:
         law = {LAW: FLOCK, FREE: UNMOVED}[law]
         integrator = md.integrate.Flight(max_speed=1e4)
@@ -34,13 +34,13 @@ class TestEveryIntegrator:
     def test_is_taken_by_name_or_as_an_object(self, integrator, backend):
         law = FLOCK if integrator in INCREMENTS else LAW
         for choice in (integrator, INTEGRATORS[integrator]()):
-            state = md.scenes.shared_gas(125, 0.3)
+            state = md.scenes.benchmark_gas(125, 0.3)
             run = md.Simulation(state, law, integrator=choice, dt=DT, backend=backend)
             assert run.config.integrator == INTEGRATORS[integrator]()
             assert run.config.integrator.name == run.device_view().integrator == integrator
 
     def test_starts_from_the_state_and_takes_time_forward(self, integrator, backend):
-        run, start = simulated(backend, integrator), md.scenes.shared_gas(125, 0.3)
+        run, start = simulated(backend, integrator), md.scenes.benchmark_gas(125, 0.3)
         assert run.time == 0
         assert np.array_equal(run.state.vel, start.vel)
         times = []

@@ -20,7 +20,7 @@ ELASTIC_BY_NIGHT = [
 ]
 DIMS = pytest.mark.parametrize("dim", [2, 3])
 LAWS = {
-    "shared": md.scenes.SHARED_LAW,
+    "benchmark": md.scenes.BENCHMARK_LAW,
     "e 0.8": SpringDashpot.from_restitution(0.8, contact_time=2e-4),
     "e 0.95": SpringDashpot.from_restitution(0.95, contact_time=0.01),
     "elastic": SpringDashpot(stiffness=1e4, damping=0.0),
@@ -61,8 +61,8 @@ class TestRestitution:
 
     @tiers.examples(15)
     @given(offset=st.floats(0, 1))
-    def test_of_the_shared_law_is_met_to_7e_3_from_any_drawn_offset(self, backend, offset):
-        law = LAWS["shared"]
+    def test_of_the_benchmark_law_is_met_to_7e_3_from_any_drawn_offset(self, backend, offset):
+        law = LAWS["benchmark"]
         assert abs(measured_restitution(law, 50, offset, 3, backend) - law.restitution) <= 7e-3
 
     @pytest.mark.quick
@@ -84,7 +84,7 @@ class TestRestitution:
 
     @pytest.mark.quick
     def test_does_not_depend_on_the_direction_of_approach(self, backend):
-        law = LAWS["shared"]
+        law = LAWS["benchmark"]
         direction = np.array([1.0, 2.0, -2.0]) / 3
         start = pair(3, 1.001, 0.0)
         start = md.State(
@@ -100,14 +100,14 @@ class TestRestitution:
     def test_a_grazing_pair_keeps_its_tangential_speed(self, backend):
         start = pair(3, 1.0, 1.0)
         start = md.State(start.pos, start.vel + np.array([0, 3.0, 0]), start.box)
-        simulation = md.Simulation(start, LAWS["shared"], search="linked", backend=backend)
+        simulation = md.Simulation(start, LAWS["benchmark"], search="linked", backend=backend)
         simulation.run(70)
         assert np.allclose(simulation.state.vel[:, 1], 3.0, rtol=0, atol=1e-13)
 
 
 class TestClosedForm:
     @pytest.mark.quick
-    def test_the_shared_law_lasts_as_the_peers_page_says(self):
+    def test_the_benchmark_law_lasts_as_the_peers_page_says(self):
         law = SpringDashpot(stiffness=1e4, damping=5.0)
         assert law.contact_time == pytest.approx(0.02223, abs=5e-6)
         w0_squared, g = 2e4, 5.0
@@ -162,7 +162,7 @@ class TestClosedForm:
         assert SpringDashpot(0.0, 0.0).restitution == 1
 
     def test_the_cutoff_is_one_diameter(self):
-        assert LAWS["shared"].cutoff == 1
+        assert LAWS["benchmark"].cutoff == 1
 
 
 def motion_in_contact(law, distance: float, closing: float, time: float) -> tuple[float, float]:
@@ -243,7 +243,7 @@ class TestOrderOfTheIntegrator:
 def gas(dim: int) -> md.State:
     """A gas of zero total momentum in two or three dimensions."""
     if dim == 3:
-        return md.scenes.shared_gas(1000, 0.2, seed=1)
+        return md.scenes.benchmark_gas(1000, 0.2, seed=1)
     sites, _ = md.scenes.lattice_sites(box := md.Box((30.0, 26.0)), 400)
     vel = md.scenes.maxwell_velocities(len(sites), 2, 16.0, np.random.default_rng(1))
     return md.State(sites, vel, box)
@@ -270,7 +270,7 @@ class TestConservation:
     def test_momentum_stays_zero_to_rounding(self, search, dim, precision, backend):
         limit = 1e-12 if precision == "float64" else 1e-6
         simulation = md.Simulation(
-            gas(dim), md.scenes.SHARED_LAW, search=search, precision=precision, backend=backend
+            gas(dim), md.scenes.BENCHMARK_LAW, search=search, precision=precision, backend=backend
         )
         simulation.run(200, phases=False)
         end = simulation.state
@@ -299,11 +299,11 @@ class TestConservation:
 
     @pytest.mark.quick
     def test_a_dissipative_gas_only_loses_energy(self, backend):
-        simulation = md.Simulation(gas(3), md.scenes.SHARED_LAW, search="linked", backend=backend)
+        simulation = md.Simulation(gas(3), md.scenes.BENCHMARK_LAW, search="linked", backend=backend)
         energies = []
         for _ in range(6):
             state = simulation.state
-            stored = md.observe.contact_energy(state, simulation.pairs(), md.scenes.SHARED_LAW)
+            stored = md.observe.contact_energy(state, simulation.pairs(), md.scenes.BENCHMARK_LAW)
             energies.append(md.observe.kinetic_energy(state) + stored)
             simulation.run(50)
         assert (np.diff(energies) < 0).all()

@@ -21,8 +21,8 @@ def repeats(name: str, backend: str) -> bool:
 
 
 def started(backend: str, **choices) -> md.Simulation:
-    gas = md.scenes.shared_gas(300, 0.3)
-    return md.Simulation(gas, md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend=backend, **choices)
+    gas = md.scenes.benchmark_gas(300, 0.3)
+    return md.Simulation(gas, md.scenes.BENCHMARK_LAW, dt=md.scenes.BENCHMARK_DT, backend=backend, **choices)
 
 
 def live(backend: str, folder: Path, last: int, pipe: Connection) -> None:

@@ -157,8 +157,8 @@ def test_lists_that_grew_and_plans_that_were_halted_leave_nothing_behind(skin, r
         monkeypatch.setattr(md.search.lists.list_search, "ROOM", room)
     search, reporters = md.search.Verlet(skin=skin), [Looks(), Copies(tmp_path, 170)]
     simulation = md.Simulation(
-        md.scenes.shared_gas(20_000, 0.3), md.scenes.SHARED_LAW, search=search, dt=md.scenes.SHARED_DT,
-        backend=device, precision="float32", fused=True,
+        md.scenes.benchmark_gas(20_000, 0.3), md.scenes.BENCHMARK_LAW, search=search,
+        dt=md.scenes.BENCHMARK_DT, backend=device, precision="float32", fused=True,
     )  # fmt: skip
     simulation.run(1000, phases=False, reporters=reporters)
     for step in (170, 680):
@@ -216,7 +216,7 @@ def test_what_a_loaded_run_shows_is_what_the_saved_one_shows(backend, tmp_path):
 
 @pytest.mark.parametrize("other", ["position_verlet", "adaptive_euler"])
 def test_another_integrator_cannot_go_on(other, tmp_path):
-    simulation = md.Simulation(md.scenes.shared_gas(125, 0.2), LAW, backend="cpu")
+    simulation = md.Simulation(md.scenes.benchmark_gas(125, 0.2), LAW, backend="cpu")
     simulation.run(2)
     simulation.save(tmp_path / "run.npz")
     with pytest.raises(

@@ -19,13 +19,13 @@ import md
 from md.io import atomic_write as whole
 from md.io.checkpoint import CHOICES, FORMAT, PACKAGE
 
-LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+LAW, DT = md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT
 NESTED = reduce(lambda inner, _: [inner], range(500), [])
 
 
 def simulated(n: int = 125, **options) -> md.Simulation:
     options = {"search": "scattered", "backend": "cpu", "dt": DT} | options
-    return md.Simulation(md.scenes.shared_gas(n, 0.2), options.pop("law", LAW), **options)
+    return md.Simulation(md.scenes.benchmark_gas(n, 0.2), options.pop("law", LAW), **options)
 
 
 @pytest.fixture

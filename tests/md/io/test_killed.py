@@ -49,7 +49,9 @@ def test_a_run_killed_so_often_ends_with_the_bits_of_the_run_that_was_not(folder
     killed, whole = (dict(np.load(folder / f"{name}-end.npz")) for folder in places)
     for array in ("pos", "vel", "id", "work"):
         assert killed[array].tobytes() == whole[array].tobytes()
-    assert not np.array_equal(killed["pos"], md.scenes.shared_gas(300, 0.3).pos.astype(killed["pos"].dtype))
+    assert not np.array_equal(
+        killed["pos"], md.scenes.benchmark_gas(300, 0.3).pos.astype(killed["pos"].dtype)
+    )
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -66,10 +66,15 @@ def test_a_row_is_the_same_particle_in_every_frame_though_memory_is_sorted(
         def report(self, simulation):
             states.append((simulation.step, simulation.state))
 
-    gas = md.scenes.shared_gas(300, 0.3)
+    gas = md.scenes.benchmark_gas(300, 0.3)
     gas = gas.take(np.random.default_rng(1).permutation(300))
     simulation = md.Simulation(
-        gas, md.scenes.SHARED_LAW, search=search, dt=md.scenes.SHARED_DT, backend=backend, precision=precision
+        gas,
+        md.scenes.BENCHMARK_LAW,
+        search=search,
+        dt=md.scenes.BENCHMARK_DT,
+        backend=backend,
+        precision=precision,
     )
     simulation.run(35, reporters=[md.Trajectory(tmp_path / "run.gsd", 10), Keeper()])
     simulation.write(tmp_path / "run.gsd")
@@ -195,7 +200,7 @@ def test_an_existing_trajectory_is_unchanged_by_default(path):
         md.Trajectory(path, 10)
     late = md.Trajectory(path.parent / "late.gsd", 10)
     (path.parent / "late.gsd").write_bytes(before)
-    simulation = md.Simulation(cloud(), md.scenes.SHARED_LAW, backend="cpu", allow_overlap=True)
+    simulation = md.Simulation(cloud(), md.scenes.BENCHMARK_LAW, backend="cpu", allow_overlap=True)
     with pytest.raises(FileExistsError):
         simulation.run(1, reporters=[late])
     assert path.read_bytes() == (path.parent / "late.gsd").read_bytes() == before

@@ -38,7 +38,7 @@ class TestContactsBegun:
         if fused and not md.search.SEARCHES[search].capabilities.fusable:
             pytest.skip(f"{search} as it is by name cannot be fused")
         simulation = simulated(
-            md.scenes.shared_gas(216, 0.35), backend, md.scenes.SHARED_LAW, search=search, fused=fused
+            md.scenes.benchmark_gas(216, 0.35), backend, md.scenes.BENCHMARK_LAW, search=search, fused=fused
         )
         found, expected = [], []
         for _ in range(150):
@@ -62,7 +62,7 @@ class TestContactsBegun:
         assert found == expected
 
     def test_are_counted_with_a_variable_step(self, backend):
-        state = md.scenes.shared_gas(216, 0.35)
+        state = md.scenes.benchmark_gas(216, 0.35)
         simulation = simulated(
             md.State(state.pos, 30 * state.vel, state.box), backend, integrator="adaptive_euler", dt=2e-3
         )
@@ -111,7 +111,7 @@ class TestContactsBegun:
         assert math.isnan(seen.collision_rate_per_particle)
 
     def test_of_a_dilute_gas_are_as_many_as_kinetic_theory_says(self, backend):
-        start = md.scenes.shared_gas(512, 0.1)
+        start = md.scenes.benchmark_gas(512, 0.1)
         state = md.State(start.pos, start.vel / 4, start.box)
         simulation = simulated(state, backend, ELASTIC)
         simulation.run(1000, phases=False)

@@ -187,7 +187,7 @@ def test_a_law_may_sum_other_values_than_a_force(backend, search):
     ids=lambda value: value if isinstance(value, str) else "each pair twice",
 )
 def test_a_fused_step_uses_the_result_of_a_law(backend, search, precision):
-    state = md.scenes.shared_gas(125, 0.4)
+    state = md.scenes.benchmark_gas(125, 0.4)
     options = {"dt": 1e-3, "backend": backend, "precision": precision}
     plain, fused = (
         md.Simulation(state, Alignment(rate=2.0, push=0.5), search=chosen, fused=chosen is search, **options)
@@ -202,7 +202,7 @@ def test_a_fused_step_uses_the_result_of_a_law(backend, search, precision):
 
 @pytest.mark.parametrize("mode", ["threads", tiers.full("shadow")])
 def test_a_law_may_sum_other_values_than_a_force_under_a_reorder(mode):
-    state = md.scenes.shared_gas(125, 0.4)
+    state = md.scenes.benchmark_gas(125, 0.4)
     law = Alignment(rate=2.0, push=0.5)
     runs = [
         md.Simulation(state, law, search="linked", dt=1e-3, backend="cpu", reorder=reorder)

@@ -157,7 +157,7 @@ class TestField:
     def test_of_three_integers_whose_product_wraps_to_0_is_refused(self, cells):
         with np.errstate(over="ignore"):
             assert np.prod(cells, dtype=cells.dtype) == 0  # so that it passes any limit
-        simulation = simulated(md.scenes.shared_gas(60, 0.1))
+        simulation = simulated(md.scenes.benchmark_gas(60, 0.1))
         for make in (lambda: field(simulation, cells), lambda: Fields(3, cells)):
             with pytest.raises(ValueError, match=r"cells.* = .*allowed: .*16777216"):
                 make()
@@ -298,7 +298,7 @@ class TestWingTunnel:
 class TestWithLargeSpheres:
     @pytest.mark.parametrize(("share", "diameter"), [(0.05, 3.0), (0.6, 1.5), (1.0, 2.0)])
     def test_no_two_touch_and_kept_spheres_are_unchanged(self, share, diameter, backend):
-        gas = md.scenes.shared_gas(1000, 0.2)
+        gas = md.scenes.benchmark_gas(1000, 0.2)
         gas = md.State(gas.pos, gas.vel, gas.box, 3 * gas.id + 1)
         mixed = md.scenes.with_large_spheres(gas, share, diameter, seed=2, backend=backend)
         rows = {name: row for row, name in enumerate(gas.id.tolist())}
@@ -312,7 +312,7 @@ class TestWithLargeSpheres:
         assert not len(simulated(mixed, IDEAL, backend=backend).pairs())
 
     def test_only_overlapping_spheres_are_removed(self, backend):
-        gas = md.scenes.shared_gas(1000, 0.2)
+        gas = md.scenes.benchmark_gas(1000, 0.2)
         mixed = md.scenes.with_large_spheres(gas, 0.05, 3.0, backend=backend)
         removed = gas.take(~np.isin(gas.id, mixed.id))
         difference = removed.pos[:, None] - mixed.pos[mixed.radius > 0.5]
@@ -321,7 +321,7 @@ class TestWithLargeSpheres:
         assert np.linalg.norm(difference, axis=2).min(axis=1).max() < 3.0
 
     def test_at_their_old_size_all_are_kept(self, backend):
-        gas = md.scenes.shared_gas(125, 0.2)
+        gas = md.scenes.benchmark_gas(125, 0.2)
         mixed = md.scenes.with_large_spheres(gas, 1.0, 1.0, backend=backend)
         assert np.array_equal(mixed.id, gas.id)
         assert np.array_equal(mixed.radius, np.full(125, 0.5))
@@ -339,4 +339,4 @@ class TestWithLargeSpheres:
     )
     def test_values_out_of_range_are_refused(self, share, diameter, said):
         with pytest.raises(ValueError, match=said):
-            md.scenes.with_large_spheres(md.scenes.shared_gas(125, 0.2), share, diameter, backend="cpu")
+            md.scenes.with_large_spheres(md.scenes.benchmark_gas(125, 0.2), share, diameter, backend="cpu")

@@ -14,7 +14,7 @@ from tests.md.search.test_contract import plain_pairs, separations
 from tests.md.simulation.test_simulation import same_run
 
 LAW = md.laws.SpringDashpot(stiffness=500.0, damping=2.0)  # soft, for deep overlaps
-DT = md.scenes.SHARED_DT
+DT = md.scenes.BENCHMARK_DT
 CASES = [  # dim, precision, periodic
     (3, "float64", (True, True, True)),
     (2, "float32", (False, False)),
@@ -189,7 +189,11 @@ class TestObserver:
             pytest.skip(f"{search} as it is by name cannot be fused")
         runs = [
             simulated(
-                md.scenes.shared_gas(216, 0.3), backend, md.scenes.SHARED_LAW, search=search, fused=fused
+                md.scenes.benchmark_gas(216, 0.3),
+                backend,
+                md.scenes.BENCHMARK_LAW,
+                search=search,
+                fused=fused,
             )
             for _ in range(2)
         ]
@@ -209,7 +213,7 @@ class TestObserver:
     def test_makes_tidy_tables(self, backend):
         observer = md.Observer(20, [Profile(0, 4), Profile(2, 6)])
         assert observer.table() == observer.profile_table() == {}
-        simulation = simulated(md.scenes.shared_gas(125, 0.2), backend)
+        simulation = simulated(md.scenes.benchmark_gas(125, 0.2), backend)
         simulation.run(30, reporters=[observer])
         simulation.run(30, reporters=[observer])
         table, profiles = observer.table(), observer.profile_table()

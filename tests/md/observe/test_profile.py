@@ -149,7 +149,7 @@ class TestProfiles:
 
     def test_integers_whose_product_wraps_to_0_are_refused(self):
         with pytest.raises(ValueError, match=r"cells.* = .*allowed: .*1000"):
-            look(simulated(md.scenes.shared_gas(60, 0.1), "cpu"), [], np.array([2**22] * 3))
+            look(simulated(md.scenes.benchmark_gas(60, 0.1), "cpu"), [], np.array([2**22] * 3))
 
     @pytest.mark.parametrize("profiles", [3, [Profile(0), "z"], {Profile(0): 1}, None])
     def test_other_objects_than_profiles_are_refused(self, profiles):

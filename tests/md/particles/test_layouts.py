@@ -114,8 +114,8 @@ def test_a_reorder_through_the_host_is_the_same_permutation(backend, precision):
     ends = []
     for via in ("device", "host"):
         simulation = md.Simulation(
-            md.scenes.shared_gas(1000, 0.3),
-            md.scenes.SHARED_LAW,
+            md.scenes.benchmark_gas(1000, 0.3),
+            md.scenes.BENCHMARK_LAW,
             reorder=md.Reorder("hilbert", md.Every(3), via=via),
             precision=precision,
             backend=backend,

@@ -54,7 +54,7 @@ def test_rows_hold_positions_and_velocities(dim, precision):
 
 
 def test_reading_the_velocities_ends_the_packing():
-    state = md.scenes.shared_gas(64, 0.2)
+    state = md.scenes.benchmark_gas(64, 0.2)
     p = ParticleArrays(state, np.dtype(np.float32), md.backend.Cpu("aos4"))
     vel = p.vel.copy()
     for _ in range(2):
@@ -72,7 +72,7 @@ def test_reading_the_velocities_ends_the_packing():
 
 
 def test_a_velocity_read_needs_no_spare_one():
-    p = ParticleArrays(md.scenes.shared_gas(64, 0.2), np.dtype(np.float32), md.backend.Cpu("aos4"))
+    p = ParticleArrays(md.scenes.benchmark_gas(64, 0.2), np.dtype(np.float32), md.backend.Cpu("aos4"))
     p.pack()
     assert p._spare == 2 * [p.spare[0]]
     p.vel  # noqa: B018
@@ -164,7 +164,7 @@ def test_a_run_that_is_looked_at_goes_on_as_if_it_were_not(dim):
 
     def run(looks: bool) -> md.State:
         simulation = md.Simulation(
-            state, md.scenes.SHARED_LAW, "verlet", dt=md.scenes.SHARED_DT, backend="cuda", fused=True
+            state, md.scenes.BENCHMARK_LAW, "verlet", dt=md.scenes.BENCHMARK_DT, backend="cuda", fused=True
         )
         for _ in range(3):
             simulation.run(40, phases=False)

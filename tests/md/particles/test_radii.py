@@ -149,10 +149,10 @@ class TestEverySearch:
     def test_equal_radii_of_a_half_are_as_none(self, search, backend, start_energy):
         if backend not in md.search.SEARCHES[search].capabilities.bitwise_on:
             pytest.skip("sums round differently from run to run")
-        ends, state = [], md.scenes.shared_gas(125, 0.3)
+        ends, state = [], md.scenes.benchmark_gas(125, 0.3)
         for radius in (None, np.full(125, 0.5)):
             start = md.State(state.pos, state.vel, state.box, state.id, radius)
-            run = simulated(start, search, backend, md.scenes.SHARED_LAW, md.scenes.SHARED_DT)
+            run = simulated(start, search, backend, md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT)
             run.run(100)
             ends.append((run.state, run.pairs(), start_energy(run)))
         (one, pairs, energy), (other, their_pairs, their_energy) = ends

@@ -89,7 +89,7 @@ def test_a_run_goes_on_from_a_checkpoint_to_the_bit(search, reorder, backend, tm
 
 @pytest.mark.parametrize(("sized", "version"), [(False, 2), (True, 4)])
 def test_a_checkpoint_says_whether_it_has_radii(sized, version, backend, tmp_path):
-    state = loose() if sized else md.scenes.shared_gas(27, 0.1)
+    state = loose() if sized else md.scenes.benchmark_gas(27, 0.1)
     simulated(state, "linked", backend).save(tmp_path / "run.npz")
     with np.load(tmp_path / "run.npz") as file:
         assert int(file["version"]) == version

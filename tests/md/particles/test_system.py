@@ -8,11 +8,11 @@ from md.backend import NO_FAULT
 from md.particles.system import WORDS, StatusBlock
 from md.simulation.fault_monitor import FaultMonitor
 
-LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+LAW, DT = md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT
 
 
 def simulated(backend, **options) -> md.Simulation:
-    return md.Simulation(md.scenes.shared_gas(125, 0.2), LAW, dt=DT, backend=backend, **options)
+    return md.Simulation(md.scenes.benchmark_gas(125, 0.2), LAW, dt=DT, backend=backend, **options)
 
 
 @pytest.mark.quick

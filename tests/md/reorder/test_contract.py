@@ -11,7 +11,7 @@ from md.reorder.triggers import active
 from md.simulation.config import from_plain, to_plain
 
 PARAMETERS = {"never": (), "every": (7,), "moved": (0.05, 3), "decayed": ()}
-LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+LAW, DT = md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT
 
 
 def trigger_of(name: str):
@@ -20,7 +20,7 @@ def trigger_of(name: str):
 
 def simulated(backend: str, schedule, **options) -> md.Simulation:
     reorder = None if schedule is None else md.Reorder("hilbert", schedule, **options)
-    gas = md.scenes.shared_gas(216, 0.3)
+    gas = md.scenes.benchmark_gas(216, 0.3)
     return md.Simulation(gas, LAW, search="scattered", dt=DT, reorder=reorder, backend=backend)
 
 

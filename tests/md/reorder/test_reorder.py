@@ -97,8 +97,8 @@ def test_every_particle_keeps_its_place_speed_and_id(backend, state, name):
     ),
 )
 def test_a_reorder_changes_no_physics(search, precision, backend):
-    state = md.scenes.shared_gas(216, 0.3)
-    law = md.scenes.SHARED_LAW
+    state = md.scenes.benchmark_gas(216, 0.3)
+    law = md.scenes.BENCHMARK_LAW
     moved = reordered(state, "hilbert", backend, md.Every(7), law=law, search=search, precision=precision)
     still = md.Simulation(state, law, search=search, dt=1e-3, precision=precision, backend=backend)
     moved.run(60)
@@ -160,7 +160,7 @@ def test_one_reorder_serves_many_simulations(backend):
 
 
 def test_a_hilbert_reorder_raises_the_predicted_hits_of_shuffled_memory(backend):
-    state = md.scenes.shared_gas(4096, 0.2)
+    state = md.scenes.benchmark_gas(4096, 0.2)
     shuffled = md.Simulation(state, STILL, search="linked", dt=1e-6, backend=backend)
     ordered = reordered(state, "hilbert", backend, dt=1e-6)
     ordered.run(1)
@@ -173,12 +173,12 @@ class TestAtOnce:
     """`Simulation.reorder`."""
 
     def simulated(self, backend, mode="data", schedule=None, ordering="hilbert", n=1000, **options):
-        state = md.scenes.shared_gas(n, 0.2, seed=3)
+        state = md.scenes.benchmark_gas(n, 0.2, seed=3)
         state = state.take(np.random.default_rng(5).permutation(len(state)))
         schedule = md.Never() if schedule is None else schedule
-        options = {"search": "linked", "dt": md.scenes.SHARED_DT} | options
+        options = {"search": "linked", "dt": md.scenes.BENCHMARK_DT} | options
         reorder = None if mode is None else md.Reorder(ordering, schedule, mode=mode)
-        return md.Simulation(state, md.scenes.SHARED_LAW, reorder=reorder, backend=backend, **options)
+        return md.Simulation(state, md.scenes.BENCHMARK_LAW, reorder=reorder, backend=backend, **options)
 
     def hits(self, simulation) -> float:
         return sfc.cache.lru(simulation.accesses()).hits(64).ratio

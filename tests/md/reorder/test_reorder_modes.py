@@ -256,7 +256,7 @@ def test_one_reorder_serves_many_simulations_in_every_mode(backend):
 
 
 def test_a_cache_finds_what_neighbouring_work_has_read(backend):
-    state = md.scenes.in_memory_order(md.scenes.shared_gas(4096, 0.2), "shuffled", 0)
+    state = md.scenes.in_memory_order(md.scenes.benchmark_gas(4096, 0.2), "shuffled", 0)
     streams = {}
     for mode in (None, *MODES):
         simulation = simulated(state, mode, backend, law=STILL, dt=1e-6)

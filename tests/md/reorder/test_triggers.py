@@ -229,11 +229,11 @@ def test_decayed_learns_from_pieces_where_a_device_runs_ahead():
 def test_decayed_gives_a_device_its_steps_in_pieces():
     if md.backend.why_not() is not None:
         pytest.skip(md.backend.why_not())
-    gas = md.scenes.shared_gas(2**15, 0.2)
+    gas = md.scenes.benchmark_gas(2**15, 0.2)
     reorder = md.Reorder("hilbert", md.Decayed("auto"))
     simulation = md.Simulation(
-        gas, md.scenes.SHARED_LAW, search="linked", dt=md.scenes.SHARED_DT, reorder=reorder, backend="cuda",
-        precision="float32", fused=True,
+        gas, md.scenes.BENCHMARK_LAW, search="linked", dt=md.scenes.BENCHMARK_DT, reorder=reorder,
+        backend="cuda", precision="float32", fused=True,
     )  # fmt: skip
     simulation.run(2000, phases=False)
     assert len(simulation.timings.steps["reorder"]) > 0  # how many depends on the times measured
@@ -267,7 +267,7 @@ def test_a_trigger_is_called_no_farther_ahead_than_it_must():
 
 @pytest.mark.quick
 def test_the_phases_are_timed_for_decayed_without_phases(backend):
-    state = md.scenes.shared_gas(125, 0.2)
+    state = md.scenes.benchmark_gas(125, 0.2)
     schedule = md.Decayed(1e9)
     simulation = md.Simulation(state, LAW, dt=1e-4, reorder=md.Reorder("hilbert", schedule), backend=backend)
     simulation.run(7, phases=False)

@@ -14,7 +14,7 @@ from md.scenes import benchmark
 from tests import tiers
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 
-LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+LAW, DT = md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT
 SIZES = (1, 7, 1000, 1001, 1331)  # cubes, and between
 
 
@@ -24,7 +24,7 @@ def emulated():
 
 
 def gas(n: int, phi: float = 0.3, **options) -> md.State:
-    return md.scenes.shared_gas(n, phi, **{"backend": "cpu", **options})
+    return md.scenes.benchmark_gas(n, phi, **{"backend": "cpu", **options})
 
 
 def arrays_on(backend, state: md.State, precision=np.float64) -> list[np.ndarray]:
@@ -232,7 +232,7 @@ class TestDevice:
     @pytest.mark.parametrize("layout", md.backend.LAYOUTS)
     def test_a_million_particles_run(self, device, layout, monkeypatch):
         monkeypatch.setattr(benchmark.BenchmarkGas, "__getattr__", None)  # no arrays on the host
-        state = md.scenes.shared_gas(2**20, 0.2)
+        state = md.scenes.benchmark_gas(2**20, 0.2)
         run = md.Simulation(
             state, LAW, "coherent", dt=DT, backend="cuda", layout=layout, precision="float32", fused=True
         )

@@ -22,7 +22,7 @@ def test_each_part_is_moved_as_a_whole_and_lies_in_the_middle_of_its_part_of_the
 
 
 def test_a_ratio_of_one_moves_nothing():
-    before = md.scenes.shared_gas(100, 0.2)
+    before = md.scenes.benchmark_gas(100, 0.2)
     np.testing.assert_array_equal(md.scenes.in_clusters(before, 1).pos, before.pos)
 
 
@@ -31,4 +31,4 @@ def test_another_ratio_is_refused(room):
     with pytest.raises(
         ValueError, match=r"room of the clusters = .*; allowed: a finite number of at least 1"
     ):
-        md.scenes.in_clusters(md.scenes.shared_gas(100, 0.2), room)
+        md.scenes.in_clusters(md.scenes.benchmark_gas(100, 0.2), room)

@@ -96,9 +96,9 @@ class TestDense:
 
     def test_a_packing_runs(self, backend):
         state = scenes.granular_gas(0.6, BOXES["flat"], seed=1, backend=backend)
-        simulation = md.Simulation(state, scenes.SHARED_LAW, dt=scenes.SHARED_DT, backend=backend)
+        simulation = md.Simulation(state, scenes.BENCHMARK_LAW, dt=scenes.BENCHMARK_DT, backend=backend)
         simulation.run(100)
-        assert md.observe.temperature(simulation.state) < scenes.SHARED_TEMPERATURE
+        assert md.observe.temperature(simulation.state) < scenes.BENCHMARK_TEMPERATURE
 
 
 class TestLatticesOfDenseBoxes:
@@ -221,6 +221,6 @@ class TestCoolingGas:
 
     def test_cools(self, backend):
         state = scenes.cooling_gas(500, 0.3, seed=1, backend=backend)
-        simulation = md.Simulation(state, scenes.SHARED_LAW, dt=scenes.SHARED_DT, backend=backend)
+        simulation = md.Simulation(state, scenes.BENCHMARK_LAW, dt=scenes.BENCHMARK_DT, backend=backend)
         simulation.run(300)
-        assert md.observe.temperature(simulation.state) < 0.8 * scenes.SHARED_TEMPERATURE
+        assert md.observe.temperature(simulation.state) < 0.8 * scenes.BENCHMARK_TEMPERATURE

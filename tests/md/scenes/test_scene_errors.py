@@ -105,9 +105,9 @@ class TestScenes:
         with refused(r"lengths.* = .*allowed: (two or three axes|a finite number above 0)"):
             md.scenes.shaken_box(0.2, lengths, backend=backend)
 
-    def test_a_shared_gas_without_room_for_its_lattice(self):
+    def test_a_benchmark_gas_without_room_for_its_lattice(self):
         with refused(r"filling_fraction = 0\.6 with n = 100: .*allowed: more than 1; lower it"):
-            md.scenes.shared_gas(100, 0.6)
+            md.scenes.benchmark_gas(100, 0.6)
 
     @pytest.mark.parametrize(
         ("n", "phi", "dim", "message"),
@@ -133,7 +133,7 @@ class TestScenes:
     @pytest.mark.parametrize(
         "scene",
         [
-            lambda: md.scenes.shared_gas(10**8, 0.2, backend="cpu"),
+            lambda: md.scenes.benchmark_gas(10**8, 0.2, backend="cpu"),
             lambda: md.scenes.granular_gas(0.2, md.scenes.box_for(10**7, 0.2)),
             lambda: md.scenes.cooling_gas(10**7, 0.2),
             lambda: md.scenes.newtonian_lift(10**7),
@@ -153,7 +153,7 @@ class TestScenes:
 
     def test_a_seed_below_0(self):
         for scene in (
-            lambda: md.scenes.shared_gas(10, 0.2, seed=-1),
+            lambda: md.scenes.benchmark_gas(10, 0.2, seed=-1),
             lambda: md.scenes.in_memory_order(md.State(AT, REST, BOX), "shuffled", -1),
             lambda: md.scenes.with_large_spheres(md.State(AT, REST, BOX), 0.5, 2.0, seed=-1),
             lambda: md.scenes.newtonian_lift(10, seed=-1),
@@ -166,7 +166,7 @@ class TestScenes:
         [
             ("n", lambda: md.scenes.cooling_gas(2.5, 0.2)),
             ("n", lambda: md.scenes.box_for("10", 0.2)),
-            ("n", lambda: md.scenes.shared_gas(True, 0.2)),
+            ("n", lambda: md.scenes.benchmark_gas(True, 0.2)),
             ("n", lambda: md.scenes.newtonian_lift(10.0)),
             ("n", lambda: md.scenes.lattice_sites(BOX, 2.5)),
             ("n", lambda: md.scenes.maxwell_velocities(3.0, 3, 1.0, np.random.default_rng(0))),
@@ -183,12 +183,12 @@ class TestScenes:
                 lambda: md.scenes.with_large_spheres(md.State(AT, REST, BOX), 1, True),
             ),
             ("seed", lambda: md.scenes.in_memory_order(md.State(AT, REST, BOX), "lattice", "x")),
-            ("seed", lambda: md.scenes.shared_gas(10, 0.2, seed=1.5)),
+            ("seed", lambda: md.scenes.benchmark_gas(10, 0.2, seed=1.5)),
             ("seed", lambda: md.scenes.granular_gas(0.2, BOX, seed=None)),
             ("filling_fraction", lambda: md.scenes.granular_gas("0.2", BOX)),
             ("temperature", lambda: md.scenes.granular_gas(0.2, BOX, temperature=True)),
             ("mixing", lambda: md.scenes.cooling_gas(10, 0.2, mixing="much")),
-            ("memory_order", lambda: md.scenes.shared_gas(10, 0.2, memory_order=None)),
+            ("memory_order", lambda: md.scenes.benchmark_gas(10, 0.2, memory_order=None)),
             ("dim", lambda: md.scenes.box_for(10, 0.2, dim=3.0)),
             ("lengths", lambda: md.scenes.shaken_box(0.2, 8)),
             ("generator", lambda: md.scenes.maxwell_velocities(3, 3, 1.0, 0)),
@@ -219,8 +219,8 @@ class TestScenes:
         gases = [md.scenes.granular_gas(phi, box, mixing=0) for phi in (0.25, np.float16(0.25))]
         assert [len(gas) for gas in gases] == [7460, 7460]
         assert np.array_equal(gases[0].vel, gases[1].vel)
-        narrow = md.scenes.shared_gas(np.uint8(200), np.float16(0.25), seed=np.int8(3))
-        assert np.array_equal(narrow.pos, md.scenes.shared_gas(200, 0.25, seed=3).pos)
+        narrow = md.scenes.benchmark_gas(np.uint8(200), np.float16(0.25), seed=np.int8(3))
+        assert np.array_equal(narrow.pos, md.scenes.benchmark_gas(200, 0.25, seed=3).pos)
 
     def test_large_spheres_among_spheres_that_have_radii(self):
         state = md.State(AT, REST, BOX, radius=[0.5, 0.25])

@@ -206,32 +206,32 @@ class TestBoxFor:
         assert scenes.box_for(10, 0.1, dim=dim, periodic=False).periodic == (False,) * dim
 
 
-class TestSharedGas:
+class TestBenchmarkGas:
     def test_is_the_case_of_the_peers_page(self):
-        state = scenes.shared_gas(4096, 0.2)
+        state = scenes.benchmark_gas(4096, 0.2)
         assert state.pos.shape == (4096, 3)
         assert len(set(state.box.lengths)) == 1
         assert state.box.periodic == (True, True, True)
         assert state.filling_fraction == pytest.approx(0.2, rel=1e-12)
         assert md.observe.kinetic_energy(state) == pytest.approx(24, rel=1e-12)
-        assert md.observe.temperature(state) == pytest.approx(scenes.SHARED_TEMPERATURE, rel=1e-12)
+        assert md.observe.temperature(state) == pytest.approx(scenes.BENCHMARK_TEMPERATURE, rel=1e-12)
         assert np.abs(md.observe.momentum(state)).max() < 1e-12 * np.abs(state.vel).sum()
         assert least_distance(state.pos, state.box) >= 1
-        law = scenes.SHARED_LAW
-        assert (law.stiffness, law.damping, law.cutoff, scenes.SHARED_DT) == (1e4, 5, 1, 4.4e-4)
+        law = scenes.BENCHMARK_LAW
+        assert (law.stiffness, law.damping, law.cutoff, scenes.BENCHMARK_DT) == (1e4, 5, 1, 4.4e-4)
 
     def test_is_shuffled_unless_asked_otherwise_and_fixed_by_its_seed(self):
-        state = scenes.shared_gas(1000, 0.3, seed=4)
-        assert same(state, scenes.shared_gas(1000, 0.3, seed=4))
-        assert not np.array_equal(state.by_id().pos, scenes.shared_gas(1000, 0.3, seed=5).by_id().pos)
+        state = scenes.benchmark_gas(1000, 0.3, seed=4)
+        assert same(state, scenes.benchmark_gas(1000, 0.3, seed=4))
+        assert not np.array_equal(state.by_id().pos, scenes.benchmark_gas(1000, 0.3, seed=5).by_id().pos)
         assert np.abs(np.argsort(state.id) - np.arange(1000)).mean() > 250
-        lattice = scenes.shared_gas(1000, 0.3, seed=4, memory_order="lattice")
+        lattice = scenes.benchmark_gas(1000, 0.3, seed=4, memory_order="lattice")
         assert same(lattice, state.by_id())
         assert (np.diff(lattice.id) == 1).all()
 
     @pytest.mark.parametrize("phi", [0.05, 0.4])
     def test_jitters_its_lattice_without_overlap(self, phi):
-        state = scenes.shared_gas(729, phi, memory_order="lattice")
+        state = scenes.benchmark_gas(729, phi, memory_order="lattice")
         spacing = state.box.lengths[0] / 9
         offsets = state.pos / spacing % 1
         assert least_distance(state.pos, state.box) >= 1

@@ -193,7 +193,7 @@ class TestEverySearch:
 
     @pytest.mark.quick
     def test_trajectories_agree_with_naive(self, search, backend):
-        state = md.scenes.shared_gas(125, 0.3)
+        state = md.scenes.benchmark_gas(125, 0.3)
         runs = []
         for name in ("naive", search):
             simulation = simulated(state, name, backend)
@@ -277,7 +277,7 @@ def test_naive_reads_every_other_particle(backend, dim):
 
 @pytest.mark.parametrize("search", sorted(set(md.search.SEARCHES) - {"naive"}))
 def test_a_cell_search_reads_far_fewer_than_all(search, backend):
-    state = md.scenes.shared_gas(1000, 0.2)
+    state = md.scenes.benchmark_gas(1000, 0.2)
     stream = simulated(state, search, backend).accesses()
     assert len(stream.reads) < 1000 * 27 * 3
 

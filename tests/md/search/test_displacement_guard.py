@@ -107,9 +107,9 @@ def test_no_particle_goes_farther_than_is_counted_though_its_position_is_rounded
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_lists_of_a_run_ahead_still_hold_every_pair(device, precision):
     """The lists are compared as they are when the host stops, without a rebuild."""
-    state = md.scenes.shared_gas(20_000, 0.2)
+    state = md.scenes.benchmark_gas(20_000, 0.2)
     simulation = md.Simulation(
-        state, md.scenes.SHARED_LAW, search="verlet", dt=md.scenes.SHARED_DT, backend=device,
+        state, md.scenes.BENCHMARK_LAW, search="verlet", dt=md.scenes.BENCHMARK_DT, backend=device,
         precision=precision, fused=True,
     )  # fmt: skip
     ages = set()
@@ -121,7 +121,7 @@ def test_lists_of_a_run_ahead_still_hold_every_pair(device, precision):
         now = (device.download(a) for a in (particles.pos, particles.vel))
         plain = md.Simulation(
             md.State(*now, state.box, device.download(particles.id)),
-            md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend=device, precision=precision,
+            md.scenes.BENCHMARK_LAW, dt=md.scenes.BENCHMARK_DT, backend=device, precision=precision,
         )  # fmt: skip
         if simulation.search.policy._since < simulation.search.policy._window:
             assert np.array_equal(listed, plain.pairs())
@@ -133,7 +133,7 @@ def test_the_fastest_of_many_is_found_at_any_slot(device):
     for fast in (0, 1, 1234, 4999):
         vel = np.random.default_rng(fast).normal(size=(5000, 3))
         vel[fast] *= 20 / np.linalg.norm(vel[fast])
-        state = md.State(md.scenes.shared_gas(5000, 0.2).pos, vel, md.scenes.shared_gas(5000, 0.2).box)
+        state = md.State(md.scenes.benchmark_gas(5000, 0.2).pos, vel, md.scenes.benchmark_gas(5000, 0.2).box)
         free = md.laws.SpringDashpot(0.0, 0.0)
         simulation = md.Simulation(
             state, free, search="verlet", dt=1e-4, backend=device, precision="float32", fused=True
@@ -169,11 +169,16 @@ def test_a_speed_that_is_no_number_halts(device, speed):
 
 @pytest.mark.gpu
 def test_steps_halted_before_the_skin_changes_are_taken_again(device):
-    state = md.scenes.shared_gas(1000, 0.3)
+    state = md.scenes.benchmark_gas(1000, 0.3)
     ends = []
     for search in (md.search.Verlet(skin="auto"), "linked"):
         simulation = md.Simulation(
-            state, md.scenes.SHARED_LAW, search=search, dt=md.scenes.SHARED_DT, backend=device, fused=True
+            state,
+            md.scenes.BENCHMARK_LAW,
+            search=search,
+            dt=md.scenes.BENCHMARK_DT,
+            backend=device,
+            fused=True,
         )
         simulation.run(1)
         if search != "linked":
@@ -196,11 +201,16 @@ def short_rows(monkeypatch):
 
 @pytest.mark.gpu
 def test_lists_without_room_halt_and_get_it(device, short_rows):
-    state = md.scenes.shared_gas(4000, 0.3)
+    state = md.scenes.benchmark_gas(4000, 0.3)
     runs = []
     for search in (md.search.Verlet(skin=0.3), "linked"):
         simulation = md.Simulation(
-            state, md.scenes.SHARED_LAW, search=search, dt=md.scenes.SHARED_DT, backend=device, fused=True
+            state,
+            md.scenes.BENCHMARK_LAW,
+            search=search,
+            dt=md.scenes.BENCHMARK_DT,
+            backend=device,
+            fused=True,
         )
         simulation.run(1)
         if search != "linked":
@@ -215,24 +225,24 @@ def test_lists_without_room_halt_and_get_it(device, short_rows):
 
 @pytest.mark.gpu
 def test_lists_without_room_are_rebuilt_for_a_read_in_between(device, short_rows):
-    state = md.scenes.shared_gas(4000, 0.3)
+    state = md.scenes.benchmark_gas(4000, 0.3)
     simulation = md.Simulation(
-        state, md.scenes.SHARED_LAW, search="verlet", dt=md.scenes.SHARED_DT, backend=device, fused=True
+        state, md.scenes.BENCHMARK_LAW, search="verlet", dt=md.scenes.BENCHMARK_DT, backend=device, fused=True
     )
     simulation.run(30)
     simulation.search._allocate_lists(0)
     simulation.search.policy._has_lists = True  # so that the build is launched, and not waited for
     simulation.search.policy._since = 10**6
     simulation._loop.advance(phases=False, most=3)  # as by a run that is interrupted before the host looks
-    fresh = md.Simulation(simulation.state, md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend="cpu")
+    fresh = md.Simulation(simulation.state, md.scenes.BENCHMARK_LAW, dt=md.scenes.BENCHMARK_DT, backend="cpu")
     assert simulation.step == 30
     assert np.array_equal(simulation.pairs(), fresh.pairs())
 
 
 def test_the_cpu_needs_no_guard():
     simulation = md.Simulation(
-        md.scenes.shared_gas(125, 0.2),
-        md.scenes.SHARED_LAW,
+        md.scenes.benchmark_gas(125, 0.2),
+        md.scenes.BENCHMARK_LAW,
         search="verlet",
         dt=1e-3,
         backend="cpu",
@@ -250,10 +260,10 @@ def test_captured_steps_are_the_steps(device, search):
     runs = []
     for phases in (True, False):
         simulation = md.Simulation(
-            md.scenes.shared_gas(3000, 0.3),
-            md.scenes.SHARED_LAW,
+            md.scenes.benchmark_gas(3000, 0.3),
+            md.scenes.BENCHMARK_LAW,
             search=search,
-            dt=md.scenes.SHARED_DT,
+            dt=md.scenes.BENCHMARK_DT,
             backend=device,
             fused=True,
         )
@@ -290,10 +300,10 @@ def test_a_fused_run_ahead_is_the_run_that_checks_at_every_step(device, skin, pr
     ends = []
     for fused in (False, True):
         simulation = md.Simulation(
-            md.scenes.shared_gas(1000, 0.3),
-            md.scenes.SHARED_LAW,
+            md.scenes.benchmark_gas(1000, 0.3),
+            md.scenes.BENCHMARK_LAW,
             search=md.search.Verlet(skin=skin),
-            dt=md.scenes.SHARED_DT,
+            dt=md.scenes.BENCHMARK_DT,
             backend=device,
             precision=precision,
             fused=fused,
@@ -308,15 +318,15 @@ def test_a_fused_run_ahead_is_the_run_that_checks_at_every_step(device, skin, pr
 @pytest.mark.gpu
 def test_a_plan_that_was_too_bold_halts_and_loses_no_step(device):
     simulation = md.Simulation(
-        md.scenes.shared_gas(1000, 0.3),
-        md.scenes.SHARED_LAW,
+        md.scenes.benchmark_gas(1000, 0.3),
+        md.scenes.BENCHMARK_LAW,
         search=md.search.Verlet(skin=0.05),
-        dt=md.scenes.SHARED_DT,
+        dt=md.scenes.BENCHMARK_DT,
         backend=device,
         fused=True,
     )
     plain = md.Simulation(
-        md.scenes.shared_gas(1000, 0.3), md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend="cpu"
+        md.scenes.benchmark_gas(1000, 0.3), md.scenes.BENCHMARK_LAW, dt=md.scenes.BENCHMARK_DT, backend="cpu"
     )
     simulation.run(1)
     simulation.search.policy._window = 1000
@@ -332,8 +342,8 @@ def test_the_counter_of_the_words_restarts_before_it_overflows(device):
     ends = []
     for late in (False, True):
         simulation = md.Simulation(
-            md.scenes.shared_gas(1000, 0.3), md.scenes.SHARED_LAW, search="verlet",
-            dt=md.scenes.SHARED_DT, backend=device, fused=True,
+            md.scenes.benchmark_gas(1000, 0.3), md.scenes.BENCHMARK_LAW, search="verlet",
+            dt=md.scenes.BENCHMARK_DT, backend=device, fused=True,
         )  # fmt: skip
         simulation.run(60)
         if late:

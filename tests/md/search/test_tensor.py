@@ -135,11 +135,11 @@ def test_a_window_wider_than_the_cutoff_is_refused(monkeypatch):
 
 
 def test_other_laws_and_float64_are_summed_as_by_coherent(backend):
-    gas = md.scenes.shared_gas(600, 0.2)
+    gas = md.scenes.benchmark_gas(600, 0.2)
     for precision in ("float32", "float64"):
         found = [
             md.Simulation(
-                gas, md.scenes.SHARED_LAW, search=search, dt=md.scenes.SHARED_DT, backend=backend,
+                gas, md.scenes.BENCHMARK_LAW, search=search, dt=md.scenes.BENCHMARK_DT, backend=backend,
                 precision=precision,
             ).forces()
             for search in ("tensor", "coherent")

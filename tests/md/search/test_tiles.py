@@ -88,7 +88,7 @@ def test_a_fused_run_moves_every_particle_once(backend, width):
 def test_runs_repeat_bit_for_bit(backend, fused, precision):
     ends = []
     for _ in range(2):
-        simulation = simulated(md.scenes.shared_gas(729, 0.4), "tiles", backend, precision, fused=fused)
+        simulation = simulated(md.scenes.benchmark_gas(729, 0.4), "tiles", backend, precision, fused=fused)
         simulation.run(40)
         ends.append(simulation.state)
     for name in ("pos", "vel", "id"):

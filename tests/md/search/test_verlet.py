@@ -116,10 +116,10 @@ def test_a_gas_without_damping_keeps_its_energy_over_many_rebuilds(skin, precisi
 
     The bound is four times the deviation with pairs found at every step (`coherent`: 1.5e-4 in 10^5 steps).
     """
-    law = md.laws.SpringDashpot(md.scenes.SHARED_LAW.stiffness, 0.0)
-    gas = md.scenes.shared_gas(4096, 0.2, backend=backend)
+    law = md.laws.SpringDashpot(md.scenes.BENCHMARK_LAW.stiffness, 0.0)
+    gas = md.scenes.benchmark_gas(4096, 0.2, backend=backend)
     simulation = md.Simulation(
-        gas, law, search=md.search.Verlet(skin=skin), dt=md.scenes.SHARED_DT, backend=backend,
+        gas, law, search=md.search.Verlet(skin=skin), dt=md.scenes.BENCHMARK_DT, backend=backend,
         precision=precision, fused=True,
     )  # fmt: skip
     start = energy(simulation.state, law)
@@ -142,7 +142,7 @@ def test_lists_are_rebuilt_when_two_particles_may_have_closed_the_skin(backend):
 
 
 def test_lists_of_particles_at_rest_are_made_once(backend):
-    state = md.scenes.shared_gas(64, 0.2)
+    state = md.scenes.benchmark_gas(64, 0.2)
     still = md.State(state.pos, np.zeros_like(state.pos), state.box)
     simulation = simulated(still, "verlet", backend)
     simulation.run(30)
@@ -212,11 +212,11 @@ def test_any_cell_order_gives_the_same_pairs(dim, backend, data):
 
 @pytest.mark.parametrize("fused", [tiers.full(False), True])
 def test_any_cell_order_gives_the_same_run(backend, fused):
-    state, ends = md.scenes.shared_gas(216, 0.3), {}
+    state, ends = md.scenes.benchmark_gas(216, 0.3), {}
     for name in ("naive", *sfc.orderings(3)):
         simulation = md.Simulation(
-            state, md.scenes.SHARED_LAW, search=name if name == "naive" else md.search.Verlet(name),
-            dt=md.scenes.SHARED_DT, backend=backend, fused=fused and name != "naive",
+            state, md.scenes.BENCHMARK_LAW, search=name if name == "naive" else md.search.Verlet(name),
+            dt=md.scenes.BENCHMARK_DT, backend=backend, fused=fused and name != "naive",
         )  # fmt: skip
         simulation.run(60)
         ends[name] = simulation.state.by_id()
@@ -227,7 +227,7 @@ def test_any_cell_order_gives_the_same_run(backend, fused):
 @pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_position_that_is_none_ends_in_a_named_fault(backend, fused, value):
-    simulation = simulated(md.scenes.shared_gas(125, 0.2), "verlet", backend, fused=fused)
+    simulation = simulated(md.scenes.benchmark_gas(125, 0.2), "verlet", backend, fused=fused)
     simulation.run(3)
     particle = int(simulation.backend.download(simulation.system.particles.id)[7])
     simulation.system.particles.vel[7] = value
@@ -240,7 +240,7 @@ def test_a_position_that_is_none_ends_in_a_named_fault(backend, fused, value):
 
 @pytest.mark.parametrize("fails_at", [1, 2, 3])
 def test_lists_that_found_no_memory_are_not_taken_for_lists(fails_at, backend, monkeypatch):
-    state = md.scenes.shared_gas(1000, 0.3)
+    state = md.scenes.benchmark_gas(1000, 0.3)
     simulation = simulated(state, "verlet", backend)
     expected = simulation.pairs()
     search, empty, calls = simulation.search, type(simulation.backend).empty, []
@@ -267,7 +267,7 @@ def test_lists_that_found_no_memory_are_not_taken_for_lists(fails_at, backend, m
 @pytest.mark.quick
 def test_a_skin_whose_lists_have_no_memory_is_given_up(backend, monkeypatch):
     monkeypatch.setattr(StepCosts, "BUILD_LAUNCHES", 0.0)  # a default between the ends of the range
-    simulation = simulated(md.scenes.shared_gas(1000, 0.3), md.search.Verlet(skin="auto"), backend)
+    simulation = simulated(md.scenes.benchmark_gas(1000, 0.3), md.search.Verlet(skin="auto"), backend)
     expected, search = simulation.pairs(), simulation.search
     width, allocate = search.skin.width, type(search)._allocate
 
@@ -287,7 +287,7 @@ def test_a_skin_whose_lists_have_no_memory_is_given_up(backend, monkeypatch):
 
 @pytest.mark.quick
 def test_more_lists_on_a_device_than_its_kernels_number_are_refused(monkeypatch):
-    search = simulated(md.scenes.shared_gas(1000, 0.3), "verlet", "cpu").search
+    search = simulated(md.scenes.benchmark_gas(1000, 0.3), "verlet", "cpu").search
     monkeypatch.setattr(search.backend, "runs_ahead", True, raising=False)
     monkeypatch.setattr(search, "_rows", 2)
     assert most_room(2, search.particles.n) == 2**31
@@ -320,12 +320,12 @@ def fused_on_the_cpu(law, precision: str) -> md.Simulation:
         walled = md.State(flock.pos, flock.vel, md.Box((40.0, 40.0, 40.0), (True, True, False)))
         walls = md.Walls(contact_time=0.5)
         return md.Simulation(walled, law, integrator="flight", dt=0.01, walls=walls, **options)
-    gas = md.scenes.shared_gas(2000, 0.2)
-    return md.Simulation(gas, law, dt=md.scenes.SHARED_DT, **options)
+    gas = md.scenes.benchmark_gas(2000, 0.2)
+    return md.Simulation(gas, law, dt=md.scenes.BENCHMARK_DT, **options)
 
 
 @pytest.mark.parametrize("precision", [tiers.full("float32"), "float64"])
-@pytest.mark.parametrize("law", [md.scenes.SHARED_LAW, tiers.full(BOIDS)], ids=["spheres", "boids"])
+@pytest.mark.parametrize("law", [md.scenes.BENCHMARK_LAW, tiers.full(BOIDS)], ids=["spheres", "boids"])
 class TestFusedStepsOnTheCpu:
     def test_bound_the_displacement(self, law, precision):
         simulation = fused_on_the_cpu(law, precision)
@@ -356,7 +356,7 @@ class TestFusedStepsOnTheCpu:
 def test_a_fused_run_without_particles_takes_its_steps(search, backend):
     nothing = md.State(np.empty((0, 3)), np.empty((0, 3)), md.Box((5, 5, 5)))
     simulation = md.Simulation(
-        nothing, md.scenes.SHARED_LAW, search=search, fused=True, dt=1e-4, backend=backend
+        nothing, md.scenes.BENCHMARK_LAW, search=search, fused=True, dt=1e-4, backend=backend
     )
     simulation.run(3)
     assert simulation.step == 3
@@ -386,7 +386,7 @@ def counted_references(assembly: str) -> list[str]:
 
 
 def test_the_fused_step_counts_no_references_to_arrays():
-    simulation = simulated(md.scenes.shared_gas(64, 0.2), "verlet", "cpu", fused=True)
+    simulation = simulated(md.scenes.benchmark_gas(64, 0.2), "verlet", "cpu", fused=True)
     simulation.search.build()
     p, search = simulation.system.particles, simulation.search
     field = ExternalField(None, None, LAW, simulation.system)

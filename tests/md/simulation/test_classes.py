@@ -10,7 +10,7 @@ import md
 from md.integrate import integrator
 from md.search import Coherent, Lbvh, Reflexive, Scattered, Tiles, Verlet, search
 
-LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+LAW, DT = md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT
 BOX = md.Box((5, 5, 5))
 NONE_OF_THEM = [
     None,

@@ -15,12 +15,12 @@ from md.reorder import TRIGGERS
 from md.search.grid.scattered import ScatteredSearch, force  # noqa: F401 - the kernel of `OwnSearch`
 from md.simulation import config as choices
 
-LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+LAW, DT = md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT
 
 
 def simulated(**options) -> md.Simulation:
     options = {"search": "scattered", "backend": "cpu", "dt": DT} | options
-    return md.Simulation(md.scenes.shared_gas(125, 0.2), options.pop("law", LAW), **options)
+    return md.Simulation(md.scenes.benchmark_gas(125, 0.2), options.pop("law", LAW), **options)
 
 
 class Soft:

@@ -12,7 +12,7 @@ from md.simulation.energy_monitor import least_stride
 from tests import tiers
 from tests.md.laws.alignment import Alignment
 
-SHARED = md.scenes.SHARED_LAW
+BENCHMARK = md.scenes.BENCHMARK_LAW
 IDEAL = md.laws.SpringDashpot(0.0, 0.0)
 BOX = md.Box((6.0, 300.0, 40.0))
 DT = 1e-3
@@ -178,7 +178,7 @@ def test_the_check_of_a_start_without_contacts_copies_no_particles_to_the_host(s
 
     monkeypatch.setattr(Cpu, "download", download)
     simulation = md.Simulation(
-        md.scenes.shared_gas(n, 0.2), SHARED, search, dt=md.scenes.SHARED_DT, backend="cpu"
+        md.scenes.benchmark_gas(n, 0.2), BENCHMARK, search, dt=md.scenes.BENCHMARK_DT, backend="cpu"
     )
     overlap = simulation._energy.check_start(0)
     assert overlap is None
@@ -190,10 +190,10 @@ def test_the_check_of_a_start_without_contacts_copies_no_particles_to_the_host(s
 
 
 def test_a_few_contacts_among_many_particles_are_all_found():
-    state = md.scenes.shared_gas(1000, 0.2)
+    state = md.scenes.benchmark_gas(1000, 0.2)
     state.pos[[3, 500]] = state.pos[[7, 900]] + [[0.97, 0, 0], [0, -0.98, 0]]
     state.pos[:] = state.box.wrap(state.pos)
-    simulation = md.Simulation(state, SHARED, dt=md.scenes.SHARED_DT, backend="cpu", allow_overlap=True)
+    simulation = md.Simulation(state, BENCHMARK, dt=md.scenes.BENCHMARK_DT, backend="cpu", allow_overlap=True)
     expected = {tuple(sorted(state.id[[a, b]].tolist())) for a, b in ((3, 7), (500, 900))}
     pairs = simulation.pairs()
     assert expected <= set(map(tuple, pairs.tolist()))
@@ -202,5 +202,5 @@ def test_a_few_contacts_among_many_particles_are_all_found():
     distance = pair_distances(state.pos, state.id, state.box, pairs)
     at = [pairs.tolist().index(list(pair)) for pair in sorted(expected)]
     assert sorted(distance[at]) == pytest.approx([0.97, 0.98])
-    contacts = SHARED.potential(distance).sum()
+    contacts = BENCHMARK.potential(distance).sum()
     assert simulation._energy.start == pytest.approx(np.square(state.vel).sum() / 2 + contacts)

@@ -13,7 +13,7 @@ from md.simulation.fault_monitor import FaultSnapshot
 from tests import tiers
 from tests.md.search.test_contract import every_precision
 
-LAW = md.scenes.SHARED_LAW
+LAW = md.scenes.BENCHMARK_LAW
 BOX = md.Box((5, 6, 7))
 SEARCHES = sorted(md.search.SEARCHES)
 CROSSED = [("float32", False), ("float64", True), ("float32", True), ("float64", False)]
@@ -28,9 +28,9 @@ def near(distance: float, **options) -> md.Simulation:
 
 
 def too_long(factor: float, backend: str, **options) -> md.Simulation:
-    """The shared gas with a time step of so many fiftieths of a contact."""
+    """The benchmark gas with a time step of so many fiftieths of a contact."""
     dt = factor * LAW.contact_time / 50
-    return md.Simulation(md.scenes.shared_gas(1000, 0.2), LAW, dt=dt, backend=backend, **options)
+    return md.Simulation(md.scenes.benchmark_gas(1000, 0.2), LAW, dt=dt, backend=backend, **options)
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ class TestEnergy:
     @pytest.mark.parametrize("law", [LAW, md.laws.SpringDashpot(1e4, 0.0)], ids=["dissipative", "elastic"])
     @both_precisions
     def test_does_not_grow_at_a_time_step_a_dozen_times_in_a_contact(self, law, precision, backend):
-        state = md.scenes.shared_gas(512, 0.3)
+        state = md.scenes.benchmark_gas(512, 0.3)
         simulation = md.Simulation(state, law, dt=law.contact_time / 12, backend=backend, precision=precision)
         for _ in range(5):
             simulation.run(100)

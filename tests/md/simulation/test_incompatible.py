@@ -10,7 +10,7 @@ from tests.md.laws.alignment import Alignment
 
 BOX = md.Box((24.0, 16.0), (True, False))
 STREAM = md.Inflow(velocity=(1.0, 0.0))
-LAW = md.scenes.SHARED_LAW
+LAW = md.scenes.BENCHMARK_LAW
 SHADOW = md.Reorder("row", md.Every(5), mode="shadow")
 BOIDS = md.laws.Boids()
 CASES = [  # one for each row, in the order of the table: choices, and what the message says

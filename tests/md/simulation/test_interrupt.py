@@ -11,7 +11,7 @@ import pytest
 import md
 from md.io.interrupt import defer_sigint
 
-LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+LAW, DT = md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT
 
 
 def press() -> None:
@@ -38,7 +38,9 @@ def press_in_the_fourth_call(loop, monkeypatch, fault: Exception | None = None) 
 @pytest.mark.parametrize("phases", [False, True])
 def test_an_interrupted_run_goes_on_as_if_nothing_had_been(search, fused, phases, backend, monkeypatch):
     runs = [
-        md.Simulation(md.scenes.shared_gas(500, 0.3), LAW, search=search, dt=DT, backend=backend, fused=fused)
+        md.Simulation(
+            md.scenes.benchmark_gas(500, 0.3), LAW, search=search, dt=DT, backend=backend, fused=fused
+        )
         for _ in range(2)
     ]
     runs[0].run(120, phases=phases)
@@ -53,7 +55,7 @@ def test_an_interrupted_run_goes_on_as_if_nothing_had_been(search, fused, phases
 
 
 def test_a_run_goes_on_where_a_press_is_only_noted(backend, monkeypatch):
-    simulation = md.Simulation(md.scenes.shared_gas(60, 0.3), LAW, search="linked", dt=DT, backend=backend)
+    simulation = md.Simulation(md.scenes.benchmark_gas(60, 0.3), LAW, search="linked", dt=DT, backend=backend)
     loop, noted = simulation._loop, []
     press_in_the_fourth_call(loop, monkeypatch)
     before = signal.signal(signal.SIGINT, lambda *_: noted.append(loop.step))
@@ -67,7 +69,7 @@ def test_a_run_goes_on_where_a_press_is_only_noted(backend, monkeypatch):
 
 
 def test_a_press_is_not_lost_if_the_steps_end_with_a_fault(backend, monkeypatch):
-    simulation = md.Simulation(md.scenes.shared_gas(60, 0.3), LAW, search="linked", dt=DT, backend=backend)
+    simulation = md.Simulation(md.scenes.benchmark_gas(60, 0.3), LAW, search="linked", dt=DT, backend=backend)
     fault = md.SimulationFault("too fast", step=3, particle=0)
     press_in_the_fourth_call(simulation._loop, monkeypatch, fault)
     with pytest.raises(KeyboardInterrupt) as interrupt:
@@ -109,7 +111,7 @@ def test_no_report_is_lost_or_made_twice_wherever_a_run_is_interrupted(phases):
     presses, k, interrupted = 0, 0, True
     while interrupted:
         k += 61
-        run = md.Simulation(md.scenes.shared_gas(8, 0.1), LAW, dt=DT, backend="cpu")
+        run = md.Simulation(md.scenes.benchmark_gas(8, 0.1), LAW, dt=DT, backend="cpu")
         reporters = [Frames(2), Frames(3), Frames(2)]
 
         lines = itertools.count(-k)

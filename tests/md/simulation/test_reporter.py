@@ -21,7 +21,10 @@ class Recorder:
 def test_reporters_are_called_at_multiples_of_their_intervals_and_change_nothing(backend):
     quiet, recorded = (
         md.Simulation(
-            md.scenes.shared_gas(300, 0.3), md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend=backend
+            md.scenes.benchmark_gas(300, 0.3),
+            md.scenes.BENCHMARK_LAW,
+            dt=md.scenes.BENCHMARK_DT,
+            backend=backend,
         )
         for _ in range(2)
     )
@@ -37,7 +40,7 @@ def test_reporters_are_called_at_multiples_of_their_intervals_and_change_nothing
 
 def small() -> md.Simulation:
     return md.Simulation(
-        md.scenes.shared_gas(8, 0.1), md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend="cpu"
+        md.scenes.benchmark_gas(8, 0.1), md.scenes.BENCHMARK_LAW, dt=md.scenes.BENCHMARK_DT, backend="cpu"
     )
 
 

@@ -1,4 +1,4 @@
-"""The loop: the shared gas case, steps, timings, faults, and looking without touching."""
+"""The loop: the benchmark gas case, steps, timings, faults, and looking without touching."""
 
 from contextlib import suppress
 from itertools import product
@@ -18,9 +18,9 @@ every_search = pytest.mark.parametrize("search", sorted(md.search.SEARCHES))
 
 
 def gas_simulation(backend, search="linked", n=216, **options):
-    options = {"dt": md.scenes.SHARED_DT} | options
-    state = md.scenes.shared_gas(n, 0.2, seed=2)
-    return md.Simulation(state, md.scenes.SHARED_LAW, search=search, backend=backend, **options)
+    options = {"dt": md.scenes.BENCHMARK_DT} | options
+    state = md.scenes.benchmark_gas(n, 0.2, seed=2)
+    return md.Simulation(state, md.scenes.BENCHMARK_LAW, search=search, backend=backend, **options)
 
 
 def same_bits(one: md.State, other: md.State) -> bool:
@@ -43,17 +43,17 @@ EVERY = tuple(md.search.SEARCHES)
     ("exactly", "roughly"),
     [(tiers.BY_DEFAULT, ("linked",)), tiers.full(EVERY, tiers.BY_DEFAULT), tiers.nightly(EVERY, EVERY)],
 )
-def test_the_shared_gas_cools_alike_in_every_search_and_precision(backend, exactly, roughly):
-    state = md.scenes.shared_gas(4096, 0.2)
+def test_the_benchmark_gas_cools_alike_in_every_search_and_precision(backend, exactly, roughly):
+    state = md.scenes.benchmark_gas(4096, 0.2)
     assert md.observe.kinetic_energy(state) == pytest.approx(24, rel=1e-12)
     energy = {}
     for precision, searches in (("float64", exactly), ("float32", roughly)):
         for search in set(searches) - {"naive"}:  # which would take longer than all others
             simulation = md.Simulation(
                 state,
-                md.scenes.SHARED_LAW,
+                md.scenes.BENCHMARK_LAW,
                 search=search,
-                dt=md.scenes.SHARED_DT,
+                dt=md.scenes.BENCHMARK_DT,
                 precision=precision,
                 backend=backend,
             )
@@ -100,7 +100,7 @@ class TestSteps:
 
     def test_a_step_of_none_is_a_fiftieth_of_a_contact(self, backend):
         derived = gas_simulation(backend, dt=None)
-        given = gas_simulation(backend, dt=md.scenes.SHARED_LAW.contact_time / 50)
+        given = gas_simulation(backend, dt=md.scenes.BENCHMARK_LAW.contact_time / 50)
         derived.run(20)
         given.run(20)
         assert same_run(derived.state, given.state, backend)
@@ -134,9 +134,9 @@ class TestSteps:
         assert same_bits(simulation.state, before)
 
     def test_the_start_is_copied(self, backend):
-        start = md.scenes.shared_gas(64, 0.1)
+        start = md.scenes.benchmark_gas(64, 0.1)
         kept = start.pos.copy()
-        simulation = md.Simulation(start, md.scenes.SHARED_LAW, backend=backend)
+        simulation = md.Simulation(start, md.scenes.BENCHMARK_LAW, backend=backend)
         simulation.run(10)
         assert np.array_equal(start.pos, kept)
         assert not np.array_equal(simulation.state.by_id().pos, start.by_id().pos)
@@ -257,7 +257,7 @@ class TestFaults:
     def test_a_step_to_just_below_zero_stays_in_the_box(self, search, precision, backend):
         state = md.State([[0, 1, 1], [3, 3, 0.0]], [[-1e-30, 0, 0], [0, 0, -1e-9]], md.Box((5, 5, 5)))
         simulation = md.Simulation(
-            state, md.scenes.SHARED_LAW, search=search, dt=1e-3, precision=precision, backend=backend
+            state, md.scenes.BENCHMARK_LAW, search=search, dt=1e-3, precision=precision, backend=backend
         )
         simulation.run(3)
         end = simulation.state.pos
@@ -265,7 +265,7 @@ class TestFaults:
 
 
 def test_a_run_that_blows_up_leaves_every_particle_where_it_has_a_cell(backend):
-    state = md.scenes.shared_gas(20_000, 0.2)
+    state = md.scenes.benchmark_gas(20_000, 0.2)
     simulation = md.Simulation(state, md.laws.SpringDashpot(1e30, 0.0), dt=1e10, backend=backend)
     with pytest.raises(md.SimulationFault) as fault:
         simulation.run(50)
@@ -316,7 +316,11 @@ class TestFlags:
     @pytest.mark.parametrize("value", [np.True_, np.False_, True, False])
     def test_of_numpy_are_saved_and_loaded(self, name, value, tmp_path):
         simulation = md.Simulation(
-            md.scenes.shared_gas(60, 0.2), md.scenes.SHARED_LAW, dt=4.4e-4, backend="cpu", **{name: value}
+            md.scenes.benchmark_gas(60, 0.2),
+            md.scenes.BENCHMARK_LAW,
+            dt=4.4e-4,
+            backend="cpu",
+            **{name: value},
         )
         simulation.run(3)
         simulation.save(tmp_path / "a.npz")
@@ -330,13 +334,17 @@ class TestFlags:
     def test_that_are_none_are_refused(self, name, value):
         with pytest.raises(TypeError, match=rf"{name} = .* of class \w+; allowed: True or False"):
             md.Simulation(
-                md.scenes.shared_gas(8, 0.2), md.scenes.SHARED_LAW, dt=4.4e-4, backend="cpu", **{name: value}
+                md.scenes.benchmark_gas(8, 0.2),
+                md.scenes.BENCHMARK_LAW,
+                dt=4.4e-4,
+                backend="cpu",
+                **{name: value},
             )
 
     @pytest.mark.parametrize("name", ["phases", "progress"])
     @pytest.mark.parametrize("value", [1, None, "no"])
     def test_of_a_run_that_are_none_are_refused(self, name, value):
-        simulation = md.Simulation(md.scenes.shared_gas(8, 0.2), md.scenes.SHARED_LAW, backend="cpu")
+        simulation = md.Simulation(md.scenes.benchmark_gas(8, 0.2), md.scenes.BENCHMARK_LAW, backend="cpu")
         with pytest.raises(TypeError, match=rf"{name} = .* of class \w+; allowed: True or False"):
             simulation.run(1, **{name: value})
         assert simulation.step == 0
@@ -345,7 +353,7 @@ class TestFlags:
 @pytest.mark.parametrize("kind", [np.int8, np.int16, np.uint8, np.uint64])
 def test_steps_of_few_bits_are_all_taken(kind):
     simulation = md.Simulation(
-        md.scenes.shared_gas(8, 0.1), md.scenes.SHARED_LAW, dt=md.scenes.SHARED_DT, backend="cpu"
+        md.scenes.benchmark_gas(8, 0.1), md.scenes.BENCHMARK_LAW, dt=md.scenes.BENCHMARK_DT, backend="cpu"
     )
     for _ in range(3):
         simulation.run(kind(100), phases=False)

@@ -134,7 +134,7 @@ class TestEveryVariant:
     )
     @pytest.mark.parametrize("rebuild_every", [1, 7])
     def test_an_old_tree_misses_no_pair(self, data, met, rebuild_every, backend):
-        gas = md.scenes.shared_gas(300, 0.35)
+        gas = md.scenes.benchmark_gas(300, 0.35)
         searches = "naive", chosen(met=met, data=data, rebuild_every=rebuild_every)
         runs = [simulated(gas, s, backend) for s in searches]
         sorts, build = [], runs[1].search.tree.build
@@ -176,7 +176,7 @@ def test_readers_come_in_the_order_of_their_leaves(backend):
 def test_the_cpu_repeats_bit_for_bit_and_keeps_the_momentum():
     ends = []
     for _ in range(2):
-        run = simulated(md.scenes.shared_gas(700, 0.35), Reflexive(), "cpu")
+        run = simulated(md.scenes.benchmark_gas(700, 0.35), Reflexive(), "cpu")
         run.run(60)
         ends.append(run)
     assert np.array_equal(ends[0].state.pos, ends[1].state.pos)
@@ -209,7 +209,7 @@ def test_more_partners_than_a_list_has_room_for_are_all_found(room, dim, backend
 
 @EACH
 def test_a_step_is_fused_where_the_force_is_whole_and_in_its_place(variant, backend):
-    search, gas = Reflexive(**variant), md.scenes.shared_gas(125, 0.3)
+    search, gas = Reflexive(**variant), md.scenes.benchmark_gas(125, 0.3)
     assert search.capabilities.bitwise_on == (("cpu",) if variant["met"] == "once" else ("cpu", "cuda"))
     assert search.capabilities.fusable == (variant["met"] == "twice" and variant["data"] == "sorted")
     if not search.capabilities.fusable:
@@ -279,7 +279,7 @@ def test_a_variant_becomes_plain_data_and_is_made_again():
 
 def test_a_run_goes_on_from_its_file_as_it_did(tmp_path):
     options = {"met": "once", "data": "shadow", "stack": "shared", "rebuild_every": 5}
-    run = simulated(md.scenes.shared_gas(216, 0.35), Reflexive(**options), "cpu")
+    run = simulated(md.scenes.benchmark_gas(216, 0.35), Reflexive(**options), "cpu")
     run.run(17)
     run.save(tmp_path / "run.npz")
     loaded = md.Simulation.load(tmp_path / "run.npz")
@@ -344,4 +344,4 @@ def test_room_for_which_there_is_no_memory_is_refused_before_it_is_asked_for(n):
         patch.setattr(md.checks, "host_memory", lambda: free)
         message = rf"room = {room} for {n} particles: [\d,]+ bytes .*needed; allowed: up to .*take less room"
         with pytest.raises(ValueError, match=message):
-            md.Simulation(state, md.scenes.SHARED_LAW, search=search, backend="cpu")
+            md.Simulation(state, md.scenes.BENCHMARK_LAW, search=search, backend="cpu")

@@ -77,8 +77,8 @@ def test_looking_does_not_change_when_it_sorts(rebuild_every, tree, backend):
     ends, search = [], tree(rebuild_every=rebuild_every)
     for looks in (False, True):
         run = md.Simulation(
-            md.scenes.shared_gas(729, 0.3), md.scenes.SHARED_LAW, search=search, dt=md.scenes.SHARED_DT,
-            backend=backend, fused=True,
+            md.scenes.benchmark_gas(729, 0.3), md.scenes.BENCHMARK_LAW, search=search,
+            dt=md.scenes.BENCHMARK_DT, backend=backend, fused=True,
         )  # fmt: skip
         for _ in range(10):
             run.run(7, phases=False)
@@ -113,7 +113,7 @@ def test_leaves_and_blocks_that_are_not_full_have_all_their_particles(n, backend
     state = fast_gas(n, 3, n) if n > 50 else dense_cloud(3, n=n)
     options = {"dt": 1e-4, "backend": backend, "allow_overlap": True}
     found, expected = (
-        md.Simulation(state, md.scenes.SHARED_LAW, search=search, **options).pairs()
+        md.Simulation(state, md.scenes.BENCHMARK_LAW, search=search, **options).pairs()
         for search in ("wide_bvh", "linked")
     )
     assert n < 100 or len(expected) > n / 4
@@ -131,4 +131,4 @@ def test_a_number_of_steps_that_is_none_is_refused(tree):
 @every_tree
 def test_an_order_that_does_not_halve_is_refused_with_those_that_do(tree):
     with pytest.raises(ValueError, match=r"along 'row'; allowed: butz, compact, .*morton"):
-        md.Simulation(fast_gas(10, 3, 0), md.scenes.SHARED_LAW, search=tree("row"), backend="cpu")
+        md.Simulation(fast_gas(10, 3, 0), md.scenes.BENCHMARK_LAW, search=tree("row"), backend="cpu")

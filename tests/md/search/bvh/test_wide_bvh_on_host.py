@@ -265,7 +265,7 @@ class Launches:
 def test_captured_steps_are_those_of_the_cpu(monkeypatch, dim, every):
     # The cells that find the pairs of the start wait for threads that the emulated device lacks.
     monkeypatch.setattr(EnergyMonitor, "check_start", lambda self, step: setattr(self, "is_started", True))
-    state = md.scenes.shared_gas(343, 0.2, seed=1, backend="cpu")
+    state = md.scenes.benchmark_gas(343, 0.2, seed=1, backend="cpu")
     if dim == 2:
         pos = 1.3 * np.stack(np.divmod(np.arange(600), 24), axis=1)
         state = md.State(pos, np.random.default_rng(1).normal(0, 4, (600, 2)), md.Box((32.5, 31.2)))
@@ -274,7 +274,7 @@ def test_captured_steps_are_those_of_the_cpu(monkeypatch, dim, every):
     runs = []
     for backend in ("cpu", Asynchronous()):
         run = md.Simulation(
-            state, md.scenes.SHARED_LAW, search=WideBvh(rebuild_every=every), dt=md.scenes.SHARED_DT,
+            state, md.scenes.BENCHMARK_LAW, search=WideBvh(rebuild_every=every), dt=md.scenes.BENCHMARK_DT,
             backend=backend, precision="float64", fused=True, allow_overlap=True,
         )  # fmt: skip
         run.run(21, phases=False)

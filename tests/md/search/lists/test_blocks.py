@@ -11,7 +11,7 @@ from md.search.lists import list_search
 from md.search.lists.blocks import BLOCK
 from tests import tiers
 
-LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+LAW, DT = md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT
 BOXES = {
     "periodic": (md.Box((9.0, 8.0, 7.0)), 220),
     "two cells": (md.Box((3.0, 9.0, 9.0)), 110),

@@ -9,7 +9,7 @@ from md.search.lists.step_costs import StepCosts
 from tests.md.search.lists.device_of_lists import DeviceOfLists
 from tests.tiers import full
 
-LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+LAW, DT = md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT
 PRUNE, PRUNED, PLAIN = "pruned_lists.force_and_prune", "pruned_lists.force", "list_search.force"
 
 
@@ -42,7 +42,7 @@ def same(one: md.Simulation, other: md.Simulation) -> None:
     ids=lambda value: str(value),
 )
 def test_steps_with_pruned_lists_are_those_of_linked_lists(device, skin, inner):
-    found, expected = both(device, md.scenes.shared_gas(300, 0.2), md.search.Verlet("row", skin, inner))
+    found, expected = both(device, md.scenes.benchmark_gas(300, 0.2), md.search.Verlet("row", skin, inner))
     assert found.search.policy.prunes
     for steps in (1, 40, 130):
         found.run(steps, phases=False)
@@ -58,7 +58,7 @@ def test_steps_with_pruned_lists_are_those_of_linked_lists(device, skin, inner):
 @pytest.mark.parametrize("unmoved", [0, 2, 1000])
 def test_particles_are_moved_in_memory_at_some_builds_of_plans(device, monkeypatch, unmoved):
     monkeypatch.setattr(displacement_bound, "MOST_UNMOVED_OF_FEW", unmoved)
-    found, expected = both(device, md.scenes.shared_gas(300, 0.2), md.search.Verlet("row", 0.3, 0.1))
+    found, expected = both(device, md.scenes.benchmark_gas(300, 0.2), md.search.Verlet("row", 0.3, 0.1))
     found.run(1, phases=False)
     arrays, graphs, moved = [*map(id, found.system.particles.arrays)], found._loop.captured, []
     take = graphs.take
@@ -84,7 +84,7 @@ def test_particles_are_moved_in_memory_at_some_builds_of_plans(device, monkeypat
 
 
 def test_a_list_for_which_there_is_no_memory_is_told_by_a_particle_of_the_crowd(device, monkeypatch):
-    state = md.scenes.shared_gas(300, 0.2)
+    state = md.scenes.benchmark_gas(300, 0.2)
     pos, crowd = state.pos.copy(), np.arange(40) * 7  # in one cell
     pos[crowd] = 0.45 * np.array(state.box.lengths) + np.random.default_rng(3).uniform(0, 0.2, (40, 3))
     run = md.Simulation(
@@ -98,7 +98,7 @@ def test_a_list_for_which_there_is_no_memory_is_told_by_a_particle_of_the_crowd(
 
 
 def test_sudden_speeds_halt_steps_and_lose_none(device):
-    state = md.scenes.shared_gas(300, 0.2)
+    state = md.scenes.benchmark_gas(300, 0.2)
     slow = md.State(state.pos, 0.1 * state.vel, state.box)
     found, expected = both(device, slow, md.search.Verlet("row", 0.3, 0.1), gravity=(0.0, 0.0, -400.0))
     found.run(120, phases=False)
@@ -108,7 +108,7 @@ def test_sudden_speeds_halt_steps_and_lose_none(device):
 
 
 def test_a_build_between_two_runs_is_followed_by_a_pruning(device):
-    found, expected = both(device, md.scenes.shared_gas(300, 0.2), md.search.Verlet("row", 0.4, 0.1))
+    found, expected = both(device, md.scenes.benchmark_gas(300, 0.2), md.search.Verlet("row", 0.4, 0.1))
     for _ in range(4):
         found.run(7, phases=False)
         expected.run(7, phases=False)
@@ -118,7 +118,7 @@ def test_a_build_between_two_runs_is_followed_by_a_pruning(device):
 
 
 def test_without_an_inner_skin_no_list_is_pruned(device):
-    found, expected = both(device, md.scenes.shared_gas(300, 0.2), md.search.Verlet("row", 0.3, 0.3))
+    found, expected = both(device, md.scenes.benchmark_gas(300, 0.2), md.search.Verlet("row", 0.3, 0.3))
     found.run(60, phases=False)
     expected.run(60, phases=False)
     same(found, expected)
@@ -126,7 +126,7 @@ def test_without_an_inner_skin_no_list_is_pruned(device):
 
 
 def test_a_skin_that_is_tuned_prunes_or_not_and_calls_no_kernel_first_in_a_record(device):
-    found, expected = both(device, md.scenes.shared_gas(300, 0.2), md.search.Verlet(skin="auto"))
+    found, expected = both(device, md.scenes.benchmark_gas(300, 0.2), md.search.Verlet(skin="auto"))
     pruned = set()
     for width in (0.4, 0.02, 0.4):
         found.search.skin._tuner.value = width
@@ -139,7 +139,7 @@ def test_a_skin_that_is_tuned_prunes_or_not_and_calls_no_kernel_first_in_a_recor
 
 
 def test_pruned_lists_that_found_no_memory_are_allocated_at_the_next_build(device, monkeypatch):
-    found, expected = both(device, md.scenes.shared_gas(300, 0.2), md.search.Verlet("row", 0.4, 0.1))
+    found, expected = both(device, md.scenes.benchmark_gas(300, 0.2), md.search.Verlet("row", 0.4, 0.1))
     lists = found.search._pruned
     empty = type(device).empty
 

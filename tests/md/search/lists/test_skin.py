@@ -10,7 +10,7 @@ from md.particles.cell_grid import CellGrid
 from md.search.lists.skin import RATIO, SETTLE, TRIAL, HillClimb, Skin
 from md.search.lists.step_costs import StepCosts
 
-LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+LAW, DT = md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT
 
 
 def cost(value: float, best: float) -> float:
@@ -106,7 +106,7 @@ def test_a_run_whose_skin_changes_misses_no_pair(backend, fused, monkeypatch):
     monkeypatch.setattr(md.search.lists.skin, "SETTLE", 3)
     monkeypatch.setattr(md.search.lists.skin, "TRIAL", 10)
     cheap_launches(monkeypatch)
-    state = md.scenes.shared_gas(1000, 0.3)
+    state = md.scenes.benchmark_gas(1000, 0.3)
     options = {"dt": DT, "backend": backend, "fused": fused}
     tuned = md.Simulation(state, LAW, search=md.search.Verlet(skin="auto"), **options)
     plain = md.Simulation(state, LAW, search="linked", **options)
@@ -127,7 +127,7 @@ class Ahead(md.backend.Cpu):
 
 
 def gas_skin(filling, n=2**21, choice=None, cutoff=1.0, stride=0.0095, **options) -> Skin:
-    """The skin of n spheres on a device; they move 0.0095 d in a step of the shared gas."""
+    """The skin of n spheres on a device; they move 0.0095 d in a step of the benchmark gas."""
     side = (n * np.pi / 6 / filling) ** (1 / 3)
     of_box = CellGrid(md.Box((side,) * 3), cutoff, np.dtype(np.float32), Ahead())
     skin = Skin(choice, of_box, n, **options)
