@@ -162,7 +162,7 @@ def measure(case: Config) -> Iterator[dict]:
 
 def _contacts(case: Config) -> Iterator[dict]:
     """Yield a row for each step, curve and room."""
-    lift = md.scenes.newtonian_lift(case.n, seed=case.seed)
+    lift = md.preparation.newtonian_lift(case.n, seed=case.seed)
     options: dict[str, Any] = lift.options | {"backend": case.backend}
     sim = md.Simulation(lift.state, lift.law, search="coherent", **options)
     for step in sorted(case.step):
@@ -347,7 +347,7 @@ def _cells(case: Config) -> Iterator[dict]:
 @lru_cache(maxsize=1)
 def _gas(n: int, filling_fraction: float, seed: int, backend: str) -> md.State:
     box = md.scenes.box_for(n, filling_fraction)
-    return md.scenes.granular_gas(filling_fraction, box, seed=seed, backend=backend)
+    return md.preparation.granular_gas(filling_fraction, box, seed=seed, backend=backend)
 
 
 def _lines_of(names: dict[str, str], case: list[str]) -> Callable[[pd.DataFrame], pd.DataFrame]:

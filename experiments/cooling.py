@@ -89,7 +89,9 @@ def measure(case: Config) -> Iterator[dict]:
     law = partial(md.laws.SpringDashpot.from_restitution, contact_time=contact_time)
     simulate = partial(md.Simulation, search="verlet", dt=dt, backend=case.backend, fused=True)
     stepped = _stepped_restitution(e, case.steps_per_contact)
-    gas = simulate(md.scenes.cooling_gas(case.n, phi, 1.0, seed=case.seed, backend=case.backend), law(1.0))
+    gas = simulate(
+        md.preparation.cooling_gas(case.n, phi, 1.0, seed=case.seed, backend=case.backend), law(1.0)
+    )
     gas.run(math.ceil(THERMALISING / kinetic_theory.collision_rate(phi, 1.0) / dt), phases=False)
     sim = simulate(gas.state, law(e))
     start = md.observe.temperature(gas.state)

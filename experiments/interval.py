@@ -200,7 +200,7 @@ def _simulation(case: Config, trigger: Any, search: str = "") -> md.Simulation:
 @lru_cache(maxsize=1)
 def _gas(n: int, filling_fraction: float, speed: float, seed: int, backend: str) -> md.State:
     box, temperature = md.scenes.box_for(n, filling_fraction), speed**2 / 3
-    return md.scenes.granular_gas(filling_fraction, box, temperature, seed, "shuffled", backend=backend)
+    return md.preparation.granular_gas(filling_fraction, box, temperature, seed, "shuffled", backend=backend)
 
 
 def reorder_ms(rows: pd.DataFrame) -> float:

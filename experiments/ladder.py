@@ -232,7 +232,7 @@ def _simulation(case: Config, place: Backend, rung: Rung, state: md.State | None
 def _start(scene: str, n: int, filling: float, seed: int, backend: str) -> tuple[md.State, Any, dict]:
     """Make the particles of a scene, their law, and the options of their simulations."""
     if scene == "wing":
-        lift = md.scenes.newtonian_lift(n, seed=seed)
+        lift = md.preparation.newtonian_lift(n, seed=seed)
         return lift.state, lift.law, dict(lift.options)
     gas = md.scenes.benchmark_gas(n, filling, seed=seed, backend=backend)
     return gas, md.scenes.BENCHMARK_LAW, {"dt": md.scenes.BENCHMARK_DT}

@@ -141,7 +141,7 @@ def _simulation(case: Config) -> tuple[md.Simulation, md.Wing]:
     airfoil = _airfoil(case.airfoil)
     wing = md.Wing(airfoil=airfoil, chord=case.chord, angle=case.angle, at=at, stiffness=stiffness)
     stream, temperature = (SPEED, 0.0), (SPEED / case.mach) ** 2 / 2
-    start = md.scenes.wing_tunnel(
+    start = md.preparation.wing_tunnel(
         case.filling_fraction, box, wing, stream, temperature, case.seed, case.backend
     )
     inflow = md.Inflow(velocity=stream, temperature=temperature, seed=case.seed)

@@ -115,7 +115,7 @@ def _start(case: Config) -> md.State:
     """Make the mixture of a case in shuffled memory."""
     state = md.scenes.benchmark_gas(case.n, case.filling_fraction, seed=case.seed, backend=case.backend)
     if case.widest > 1:
-        state = md.scenes.with_large_spheres(state, case.share, case.widest, case.seed, case.backend)
+        state = md.preparation.with_large_spheres(state, case.share, case.widest, case.seed, case.backend)
     return md.scenes.in_memory_order(md.scenes.in_clusters(state, case.room), "shuffled", case.seed)
 
 

@@ -71,7 +71,7 @@ MINUTES = 0.5  # measured
 def measure(case: Config) -> Iterator[dict]:
     """Yield a row for each particle, in the order of memory before the reorder."""
     box = md.Box((case.side, case.side), periodic=(False, False))
-    state = md.scenes.granular_gas(
+    state = md.preparation.granular_gas(
         case.filling_fraction, box, TEMPERATURE, case.seed, "lattice", backend=case.backend
     )
     sim = md.Simulation(

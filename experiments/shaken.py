@@ -112,7 +112,9 @@ def measure(case: Config) -> Iterator[dict]:
     dt = case.contact_time / case.steps_per_contact
     shake = round(1 / (case.frequency * dt))
     lengths, heat = (case.length, case.length, case.height), (0.2 * walls.speed) ** 2
-    state = md.scenes.shaken_box(case.filling_fraction, lengths, heat, seed=case.seed, backend=case.backend)
+    state = md.preparation.shaken_box(
+        case.filling_fraction, lengths, heat, seed=case.seed, backend=case.backend
+    )
     sim = md.Simulation(
         state, law, search=case.search, dt=dt, walls=walls, backend=case.backend, precision=case.precision,
         fused=md.search.search(case.search).capabilities.fusable,

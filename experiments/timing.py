@@ -297,9 +297,9 @@ def _gas(scene: str, n: int, filling_fraction: float, seed: int, backend: str) -
         return md.scenes.benchmark_gas(n, filling_fraction, seed=seed, backend=backend)
     box = md.scenes.box_for(n, filling_fraction)
     if scene == "tiled":
-        copies = md.scenes.copies_for(n)
-        return md.scenes.tiled_gas(filling_fraction, box, copies, seed=seed, backend=backend)
-    return md.scenes.granular_gas(filling_fraction, box, seed=seed, backend=backend)
+        copies = md.preparation.copies_for(n)
+        return md.preparation.tiled_gas(filling_fraction, box, copies, seed=seed, backend=backend)
+    return md.preparation.granular_gas(filling_fraction, box, seed=seed, backend=backend)
 
 
 def _reference(case: Config) -> tuple[np.ndarray, float]:

@@ -263,11 +263,11 @@ def state_of(case: Case, box: md.Box, wing: md.Wing | None) -> md.State:
         state = md.State(pos, generator.normal(0, SPEED, pos.shape), box)
     else:
         filling, mixing = 0.55 if box.dim == 2 else 0.33, 0.0 if case["start"] == "lattice" else 0.5
-        state = md.scenes.granular_gas(filling, box, SPEED**2, 3, "shuffled", mixing, "cpu")
+        state = md.preparation.granular_gas(filling, box, SPEED**2, 3, "shuffled", mixing, "cpu")
     if wing is not None:
         state = state.take(np.flatnonzero(wing.distance(state.pos[:, :2]) > 0.3))
     if case["radii"] == "unequal" and case["start"] != "jittered":
-        state = md.scenes.with_large_spheres(state, 0.1, 1.5, seed=5, backend="cpu")
+        state = md.preparation.with_large_spheres(state, 0.1, 1.5, seed=5, backend="cpu")
     pos, vel, id, radius = state.pos, state.vel, state.id, state.radius
     if case["radii"] == "unequal" and case["start"] == "jittered":
         radius = generator.choice([0.4, 0.5, 0.55], len(state))

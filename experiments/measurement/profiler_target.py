@@ -71,7 +71,7 @@ class Cycle(NamedTuple):
 def gas(job: Job) -> md.State:
     """Create the gas, in shuffled memory."""
     box = md.scenes.box_for(job.n, job.filling_fraction)
-    return md.scenes.granular_gas(
+    return md.preparation.granular_gas(
         job.filling_fraction, box, seed=job.seed, memory_order="shuffled", backend=job.backend
     )
 

@@ -158,7 +158,7 @@ def _steady(
 ) -> md.State:
     """Create the gas after some whole shakes, in shuffled memory; the walls then start in the same phase."""
     heat = (0.2 * WALLS.speed) ** 2
-    state = md.scenes.shaken_box(phi, size, temperature=heat, seed=seed, backend=backend)
+    state = md.preparation.shaken_box(phi, size, temperature=heat, seed=seed, backend=backend)
     sim = _box(state, contact_time, search="verlet", backend=backend, fused=True)
     sim.run(steps, phases=False)
     return md.scenes.in_memory_order(sim.state.by_id(), "shuffled", seed)

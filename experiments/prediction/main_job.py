@@ -32,7 +32,7 @@ def seconds(config: Any) -> float:
     others = [len([*values(getattr(config, name))]) for name in ("search", "precision", "fused")]
     orders = (len(config.ordering) + 1) * math.prod(others)  # one is measured twice
     for n in values(config.n):
-        copies = md.scenes.copies_for(n) ** 3 if config.scene == "tiled" else 1
+        copies = md.preparation.copies_for(n) ** 3 if config.scene == "tiled" else 1
         for phi in values(config.filling_fraction):
             gas = 0.0 if config.scene == "shared" else (GAS + DENSER_GAS * phi) / copies
             each = (SET_UP + sample * (1 + config.rounds)) * (1 + DENSER * phi)

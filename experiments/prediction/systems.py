@@ -88,7 +88,7 @@ class Geometry:
             pos = box.wrap(generator.random((n, self.dim)) * box.lengths)
             return md.State(pos, md.scenes.maxwell_velocities(n, self.dim, temperature, generator), box)
         own = self.own_fraction(filling_fraction)
-        return md.scenes.granular_gas(own, box, temperature, seed, "shuffled", backend=backend)
+        return md.preparation.granular_gas(own, box, temperature, seed, "shuffled", backend=backend)
 
     def in_order(self, state: md.State, order: str, seed: int) -> md.State:
         """Sort the particles by an ordering of their boxes, or leave them shuffled.

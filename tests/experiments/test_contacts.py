@@ -68,7 +68,7 @@ def test_no_contact_makes_no_addition():
 def test_each_pair_that_touches_is_visited_once():
     case = one(contacts, n=(1000,), curve=("morton",), step=(5,), room=(4, 64))
     rows = pd.DataFrame(contacts.measure(case)).set_index("room")
-    lift = md.scenes.newtonian_lift(1000, seed=0)
+    lift = md.preparation.newtonian_lift(1000, seed=0)
     sim = md.Simulation(lift.state, lift.law, search="coherent", **lift.options | {"backend": "cpu"})
     sim.run(5)
     assert rows.loc[4, "overflow_share"] > 0 == rows.loc[64, "overflow_share"]
@@ -92,7 +92,7 @@ def test_a_list_overflows_if_it_has_more_partners_than_room(monkeypatch):
 def test_the_lists_that_overflow_are_those_that_the_search_counts():
     case = one(contacts, n=(1000,), curve=("morton",), step=(5,), room=(4, 8))
     rows = pd.DataFrame(contacts.measure(case)).set_index("room")
-    lift = md.scenes.newtonian_lift(1000, seed=0)
+    lift = md.preparation.newtonian_lift(1000, seed=0)
     options = lift.options | {"backend": "cpu"}
     sim = md.Simulation(lift.state, lift.law, search="coherent", **options)
     sim.run(5)
@@ -193,7 +193,7 @@ def test_the_table_grows_as_the_density_falls_and_a_tree_does_not():
 
 def test_cells_and_reads_are_those_of_a_count_by_hand():
     row = row_of(filling_fraction=(0.3,), order=("row",))
-    state = md.scenes.granular_gas(0.3, md.scenes.box_for(1000, 0.3), seed=0, backend="cpu")
+    state = md.preparation.granular_gas(0.3, md.scenes.box_for(1000, 0.3), seed=0, backend="cpu")
     side = state.box.lengths[0]
     cells = int(side)  # along an axis, at least a diameter wide
     assert row["cells_per_particle"] == cells**3 / 1000

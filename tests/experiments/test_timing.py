@@ -190,11 +190,11 @@ def test_timing_replots_a_table_without_a_baseline(timed, tmp_path):
 
 def test_the_gas_is_made_of_copies_if_its_number_divides_into_large_ones(monkeypatch):
     gas, box = timing._gas.__wrapped__, md.scenes.box_for(512, 0.2)
-    whole = md.scenes.granular_gas(0.2, box, seed=1, backend="cpu").pos
+    whole = md.preparation.granular_gas(0.2, box, seed=1, backend="cpu").pos
     assert (gas("tiled", 512, 0.2, 1, "cpu").pos == whole).all()  # too few for copies
-    monkeypatch.setattr(md.scenes, "copies_for", lambda n: 2)
+    monkeypatch.setattr(md.preparation, "copies_for", lambda n: 2)
     found = gas("tiled", 512, 0.2, 1, "cpu").pos
-    assert (found == md.scenes.tiled_gas(0.2, box, 2, seed=1, backend="cpu").pos).all()
+    assert (found == md.preparation.tiled_gas(0.2, box, 2, seed=1, backend="cpu").pos).all()
     assert not np.array_equal(found, whole)
     assert (gas("granular", 512, 0.2, 1, "cpu").pos == whole).all()
 

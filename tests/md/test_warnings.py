@@ -173,7 +173,7 @@ def box_of(sides: str) -> md.Box:
 
 
 def gas(sides: str, temperature: float = 16.0) -> md.State:
-    return md.scenes.granular_gas(
+    return md.preparation.granular_gas(
         FILLING, box_of(sides), temperature, mixing=float(temperature > 0), backend="cpu"
     )
 
@@ -189,11 +189,11 @@ def at_rest(sides):
 
 
 def large_spheres(sides):
-    return md.scenes.with_large_spheres(gas(sides), 0.05, 2.0, backend="cpu")
+    return md.preparation.with_large_spheres(gas(sides), 0.05, 2.0, backend="cpu")
 
 
 def tiled(sides):
-    return opened(md.scenes.tiled_gas(FILLING, box_of("periodic"), copies=2, backend="cpu"), sides)
+    return opened(md.preparation.tiled_gas(FILLING, box_of("periodic"), copies=2, backend="cpu"), sides)
 
 
 def benchmark(sides):
@@ -201,16 +201,16 @@ def benchmark(sides):
 
 
 def cooling(sides):
-    return opened(md.scenes.cooling_gas(N, FILLING, backend="cpu"), sides)
+    return opened(md.preparation.cooling_gas(N, FILLING, backend="cpu"), sides)
 
 
 def clusters(sides):
-    thin = md.scenes.granular_gas(0.05, md.Box((16.0, 16.0, 16.0)), backend="cpu")
+    thin = md.preparation.granular_gas(0.05, md.Box((16.0, 16.0, 16.0)), backend="cpu")
     return opened(md.scenes.in_clusters(thin, 3.0), sides)
 
 
 def shaken(_):
-    return md.scenes.shaken_box(0.15, LENGTHS, temperature=1.0, backend="cpu")
+    return md.preparation.shaken_box(0.15, LENGTHS, temperature=1.0, backend="cpu")
 
 
 SIDES = {
@@ -301,7 +301,7 @@ def test_a_wing_in_a_stream_does_not_warn(temperature, is_open, tmp_path):
     box = md.Box((40.0, 20.0), periodic=(True, False))
     wing = md.Wing(airfoil=md.naca("2412"), chord=10, angle=10, at=(12, 10), stiffness=1e4)
     stream = {"velocity": (10.0, 0.0), "temperature": temperature}
-    state = md.scenes.wing_tunnel(0.1, box, wing, backend="cpu", **stream)
+    state = md.preparation.wing_tunnel(0.1, box, wing, backend="cpu", **stream)
     around = [wing, md.Inflow(**stream)]
     if is_open:
         box, around = md.Box(box.lengths, periodic=False, open=(True, False)), [wing]
@@ -313,7 +313,7 @@ def test_a_wing_in_a_stream_does_not_warn(temperature, is_open, tmp_path):
 
 @pytest.mark.full
 def test_the_wing_of_the_thesis_does_not_warn(tmp_path):
-    case = md.scenes.newtonian_lift(2000)
+    case = md.preparation.newtonian_lift(2000)
     check_with_restart(md.Simulation(case.state, case.law, backend="cpu", **case.options), tmp_path)
 
 

@@ -55,18 +55,18 @@ def check_inside(found: md.State, plain: dict) -> None:
     require("wing" not in plain or (plain["wing"].distance(found.pos) > 0.5).all(), "a disc in the wing")
 
 
-s = md.scenes
+s, prepared = md.scenes, md.preparation
 TWICE = (
-    scene(s.box_for), scene(s.granular_gas, check_gas), scene(s.shaken_box, check_gas),
-    scene(s.cooling_gas, check_gas, n=integer(1, usual=(2, 40), most=500)),
+    scene(s.box_for), scene(prepared.granular_gas, check_gas), scene(prepared.shaken_box, check_gas),
+    scene(prepared.cooling_gas, check_gas, n=integer(1, usual=(2, 40), most=500)),
     scene(s.benchmark_gas, check_gas), scene(s.lattice_sites),
     scene(s.maxwell_velocities, done, n=integer(0, usual=(0, 9), most=10**4)),
 )  # fmt: skip
 ONCE = (
-    scene(s.in_memory_order), scene(s.with_large_spheres, check_inside),
-    scene(s.newtonian_lift, done, n=integer(1, usual=(1, 50), most=5000)),
+    scene(s.in_memory_order), scene(prepared.with_large_spheres, check_inside),
+    scene(prepared.newtonian_lift, done, n=integer(1, usual=(1, 50), most=5000)),
     scene(
-        s.wing_tunnel, check_inside, box=an(md.Box, just(ROUND)),
+        prepared.wing_tunnel, check_inside, box=an(md.Box, just(ROUND)),
         filling_fraction=number(above=0, usual=(0.02, 0.1)),
     ),
 )  # fmt: skip

@@ -101,7 +101,7 @@ def round_a_wing(search):
     def work():
         wing = md.Wing(airfoil=md.naca("2412", 30), chord=20.0, at=(20.0, 20.0), angle=10, stiffness=2e4)
         tunnel = md.Box((60.0, 40.0), periodic=(True, False))
-        start = md.scenes.wing_tunnel(0.2, tunnel, wing, (20.0, 0.0), 1.0, backend="cpu")
+        start = md.preparation.wing_tunnel(0.2, tunnel, wing, (20.0, 0.0), 1.0, backend="cpu")
         boundaries = {
             "surroundings": [wing, md.Inflow(velocity=(20.0, 0.0), temperature=1.0)],
             "walls": md.Walls(contact_time=0.02),

@@ -37,7 +37,7 @@ def slot_of(name: str) -> str:
 def simulated(name: str, backend: str, box=BOX, search="linked") -> md.Simulation:
     wing = boundary_of("wing")
     start = (
-        md.scenes.wing_tunnel(0.15, box, wing, (20.0, 0.0), 1.0, backend="cpu")
+        md.preparation.wing_tunnel(0.15, box, wing, (20.0, 0.0), 1.0, backend="cpu")
         if box is BOX
         else md.State(np.full((1, box.dim), 4.0), np.zeros((1, box.dim)), box)
     )

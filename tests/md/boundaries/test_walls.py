@@ -195,7 +195,7 @@ def test_every_search_fused_or_not_feels_the_same_from_outside(backend, search, 
 
 def test_a_driven_gas_may_gain_energy(backend):
     box = md.Box((6.0, 6.0, 6.0), (True, True, False))
-    state = md.scenes.granular_gas(0.1, box, temperature=1e-4, mixing=0)
+    state = md.preparation.granular_gas(0.1, box, temperature=1e-4, mixing=0)
     run = md.Simulation(
         state, LAW, dt=2e-4, walls=ShakenWalls(amplitude=0.5, frequency=10.0), backend=backend, fused=True
     )

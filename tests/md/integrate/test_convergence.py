@@ -54,7 +54,7 @@ class TestStepHalving:
 
 def strays(steps_a_contact: int, backend: str) -> np.ndarray:
     """How far the energy of an elastic gas is from that at the start, as a share of it, in 10 000 steps."""
-    state = md.scenes.cooling_gas(2000, 0.1, seed=1, backend=backend)
+    state = md.preparation.cooling_gas(2000, 0.1, seed=1, backend=backend)
     dt = ELASTIC.contact_time / steps_a_contact
     simulation = md.Simulation(state, ELASTIC, search="verlet", dt=dt, backend=backend, fused=True)
     found = []

@@ -126,7 +126,7 @@ def test_a_driven_run_goes_on_as_it_did(integrator, search, fused, backend, tmp_
         friction = {"friction": 0.3, "tangential_restitution": 0.7}
         law = md.laws.FrictionalSpringDashpot.from_restitution(0.8, 0.02, **friction)
     simulation = md.Simulation(
-        md.scenes.granular_gas(0.2, box, temperature=4.0, mixing=0),
+        md.preparation.granular_gas(0.2, box, temperature=4.0, mixing=0),
         law,
         search=search,
         integrator=integrator,
@@ -230,7 +230,7 @@ def test_another_integrator_cannot_go_on(other, tmp_path):
 def test_what_drives_the_gas_may_be_changed_and_its_energy_is_judged_again(backend, tmp_path, start_energy):
     """Shaken hot and then left alone it has more than at the start; left alone, it is monitored again."""
     box = md.Box((6.0, 6.0, 6.0), (True, True, False))
-    cold = md.scenes.granular_gas(0.1, box, temperature=1e-4, mixing=0)
+    cold = md.preparation.granular_gas(0.1, box, temperature=1e-4, mixing=0)
     still, shaken = md.Walls(), md.ShakenWalls(amplitude=0.5, frequency=10.0)
     law = md.laws.SpringDashpot.from_restitution(0.9, 1e-2)
     simulation = md.Simulation(cold, law, walls=still, backend=backend)

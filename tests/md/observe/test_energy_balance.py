@@ -12,7 +12,7 @@ BOX = md.Box((6.0, 6.0, 5.0), (True, True, False))
 
 
 def shaken(backend, **options) -> md.Simulation:
-    state = md.scenes.granular_gas(0.2, BOX, temperature=50.0, mixing=0)
+    state = md.preparation.granular_gas(0.2, BOX, temperature=50.0, mixing=0)
     return md.Simulation(state, LAW, backend=backend, **options)
 
 
@@ -60,7 +60,7 @@ def test_the_energies_are_those_of_the_state(backend):
 
 def test_a_law_without_a_balance_is_refused():
     law = FrictionalSpringDashpot.from_restitution(0.8, 1e-2, friction=0.1, tangential_restitution=0.9)
-    state = md.scenes.granular_gas(0.1, BOX, mixing=0)
+    state = md.preparation.granular_gas(0.1, BOX, mixing=0)
     run = md.Simulation(state, law, walls=Walls(), backend="cpu")
     with pytest.raises(ValueError, match="no energy balance of Frictional"):
         md.observe.EnergyBalance().report(run)

@@ -250,7 +250,7 @@ class TestNewtonianLift:
     def test_overlaps_equally_for_any_number_of_discs(self, backend):
         neighbours = []
         for n in (2**13, 2**15):
-            case = md.scenes.newtonian_lift(n)
+            case = md.preparation.newtonian_lift(n)
             run = md.Simulation(case.state, case.law, search="linked", backend=backend, **case.options)
             neighbours.append(2 * len(run.pairs()) / n)
             chord, box = case.wing.chord, case.state.box
@@ -263,7 +263,7 @@ class TestNewtonianLift:
         assert neighbours[0] == pytest.approx(neighbours[1], rel=0.03)
 
     def test_runs_equally_by_tree_and_by_cells(self, backend):
-        case, ends = md.scenes.newtonian_lift(2000), []
+        case, ends = md.preparation.newtonian_lift(2000), []
         for search in ("coherent", "lbvh"):
             run = md.Simulation(case.state, case.law, search=search, backend=backend, **case.options)
             run.run(20)
@@ -274,14 +274,14 @@ class TestNewtonianLift:
 
     def test_of_no_disc_is_refused(self):
         with pytest.raises(ValueError, match=r"n = 0; allowed: an integer of at least 1, .*discs"):
-            md.scenes.newtonian_lift(0)
+            md.preparation.newtonian_lift(0)
 
 
 class TestWingTunnel:
     def test_has_a_stream_without_contacts(self, backend):
         box, velocity, temperature = md.Box((60.0, 40.0)), np.array([5.0, -1.0]), 2.0
         wing = md.Wing(airfoil=md.naca("2412"), chord=20.0, at=(20.0, 20.0), angle=10.0, stiffness=1e4)
-        state = md.scenes.wing_tunnel(0.3, box, wing, velocity, temperature, seed=1, backend=backend)
+        state = md.preparation.wing_tunnel(0.3, box, wing, velocity, temperature, seed=1, backend=backend)
         n, full = len(state), 0.3 * box.volume / (np.pi / 4)
         assert 0.9 * full < n < full
         assert wing.distance(state.pos).min() > 0.5
@@ -292,7 +292,7 @@ class TestWingTunnel:
     def test_in_3d_is_refused(self):
         wing = md.Wing(airfoil=md.naca("2412"), chord=4.0, at=(5.0, 5.0), stiffness=1e4)
         with pytest.raises(ValueError, match=r"a wing in a box of 3 axes; allowed: 2"):
-            md.scenes.wing_tunnel(0.1, md.Box((12.0,) * 3), wing, (5.0, 0.0), 1.0)
+            md.preparation.wing_tunnel(0.1, md.Box((12.0,) * 3), wing, (5.0, 0.0), 1.0)
 
 
 class TestWithLargeSpheres:
@@ -300,7 +300,7 @@ class TestWithLargeSpheres:
     def test_no_two_touch_and_kept_spheres_are_unchanged(self, share, diameter, backend):
         gas = md.scenes.benchmark_gas(1000, 0.2)
         gas = md.State(gas.pos, gas.vel, gas.box, 3 * gas.id + 1)
-        mixed = md.scenes.with_large_spheres(gas, share, diameter, seed=2, backend=backend)
+        mixed = md.preparation.with_large_spheres(gas, share, diameter, seed=2, backend=backend)
         rows = {name: row for row, name in enumerate(gas.id.tolist())}
         kept = np.array([rows[name] for name in mixed.id.tolist()])
         assert (np.diff(kept) > 0).all()
@@ -313,7 +313,7 @@ class TestWithLargeSpheres:
 
     def test_only_overlapping_spheres_are_removed(self, backend):
         gas = md.scenes.benchmark_gas(1000, 0.2)
-        mixed = md.scenes.with_large_spheres(gas, 0.05, 3.0, backend=backend)
+        mixed = md.preparation.with_large_spheres(gas, 0.05, 3.0, backend=backend)
         removed = gas.take(~np.isin(gas.id, mixed.id))
         difference = removed.pos[:, None] - mixed.pos[mixed.radius > 0.5]
         difference -= np.array(gas.box.lengths) * np.round(difference / gas.box.lengths)
@@ -322,7 +322,7 @@ class TestWithLargeSpheres:
 
     def test_at_their_old_size_all_are_kept(self, backend):
         gas = md.scenes.benchmark_gas(125, 0.2)
-        mixed = md.scenes.with_large_spheres(gas, 1.0, 1.0, backend=backend)
+        mixed = md.preparation.with_large_spheres(gas, 1.0, 1.0, backend=backend)
         assert np.array_equal(mixed.id, gas.id)
         assert np.array_equal(mixed.radius, np.full(125, 0.5))
 
@@ -339,4 +339,6 @@ class TestWithLargeSpheres:
     )
     def test_values_out_of_range_are_refused(self, share, diameter, said):
         with pytest.raises(ValueError, match=said):
-            md.scenes.with_large_spheres(md.scenes.benchmark_gas(125, 0.2), share, diameter, backend="cpu")
+            md.preparation.with_large_spheres(
+                md.scenes.benchmark_gas(125, 0.2), share, diameter, backend="cpu"
+            )

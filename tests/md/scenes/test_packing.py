@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import md
-from md import scenes
+from md import preparation, scenes
 from tests import tiers
 from tests.md.scenes.test_scenes import SPHERE, least_distance, same
 
@@ -64,7 +64,7 @@ class TestDense:
     )
     def test_a_packing_has_no_overlap_and_the_exact_temperature(self, phi, name, backend):
         box = BOXES[name]
-        state = scenes.granular_gas(phi, box, temperature=9.0, seed=3, backend=backend)
+        state = preparation.granular_gas(phi, box, temperature=9.0, seed=3, backend=backend)
         assert len(state) == round(phi * box.volume / SPHERE[box.dim])
         assert not box.outside(state.pos).any()
         assert least_distance(state.pos, box) >= 1
@@ -81,21 +81,21 @@ class TestDense:
     )
     def test_the_lattice_is_removed(self, phi, name, backend):
         box = BOXES[name]
-        lattice = scenes.granular_gas(phi, box, seed=1, mixing=0, backend=backend)
-        mixed = scenes.granular_gas(phi, box, seed=1, backend=backend)
+        lattice = preparation.granular_gas(phi, box, seed=1, mixing=0, backend=backend)
+        mixed = preparation.granular_gas(phi, box, seed=1, backend=backend)
         n = len(mixed)
         assert structure_factor(lattice.pos, box).max() > 0.3 * n
         assert structure_factor(mixed.pos, box).max() < max(0.06 * n, 16)
 
     def test_a_seed_gives_one_packing(self, backend):
         one, again, other = (
-            scenes.granular_gas(0.57, BOXES["cubic"], seed=seed, backend=backend) for seed in (1, 1, 2)
+            preparation.granular_gas(0.57, BOXES["cubic"], seed=seed, backend=backend) for seed in (1, 1, 2)
         )
         assert same(one, again)
         assert not np.array_equal(one.pos, other.pos)
 
     def test_a_packing_runs(self, backend):
-        state = scenes.granular_gas(0.6, BOXES["flat"], seed=1, backend=backend)
+        state = preparation.granular_gas(0.6, BOXES["flat"], seed=1, backend=backend)
         simulation = md.Simulation(state, scenes.BENCHMARK_LAW, dt=scenes.BENCHMARK_DT, backend=backend)
         simulation.run(100)
         assert md.observe.temperature(simulation.state) < scenes.BENCHMARK_TEMPERATURE
@@ -128,28 +128,30 @@ class TestBetweenWalls:
     )
     def test_a_gas_has_no_overlap_with_itself_or_a_wall(self, phi, name, backend):
         box = WALLED[name]
-        state = scenes.granular_gas(phi, box, seed=4, backend=backend)
+        state = preparation.granular_gas(phi, box, seed=4, backend=backend)
         assert len(state) == round(phi * box.volume / SPHERE[box.dim])
         assert least_distance(state.pos, box) >= 1
         assert to_walls(state).min() >= 0.5 - 1e-12
         assert not box.outside(state.pos).any()
 
     def test_centres_spread_evenly_from_wall_to_wall(self, backend):
-        state = scenes.granular_gas(0.3, md.Box((20, 20, 5), FLAT), seed=1, backend=backend)
+        state = preparation.granular_gas(0.3, md.Box((20, 20, 5), FLAT), seed=1, backend=backend)
         share = np.histogram(state.pos[:, 2], bins=8, range=(0.5, 4.5))[0] / len(state)
         assert np.abs(share - 1 / 8).max() < 0.04
         assert to_walls(state).min() < 0.52
 
     def test_the_elastic_run_moves_particles_from_their_sites(self, backend):
         box = WALLED["flat"]
-        short, long = (scenes.granular_gas(0.2, box, seed=1, mixing=m, backend=backend) for m in (0.01, 1))
+        short, long = (
+            preparation.granular_gas(0.2, box, seed=1, mixing=m, backend=backend) for m in (0.01, 1)
+        )
         moved = (long.pos - short.pos)[:, :2]
         moved -= 12 * np.round(moved / 12)
         assert np.median(np.linalg.norm(moved, axis=1)) > 0.2
 
     def test_a_box_too_full_for_a_glass_keeps_a_disturbed_lattice(self, backend):
         box = md.Box((14, 14, 10), FLAT)
-        state = scenes.granular_gas(0.6, box, seed=1, backend=backend)
+        state = preparation.granular_gas(0.6, box, seed=1, backend=backend)
         assert least_distance(state.pos, box) >= 1
         assert to_walls(state).min() >= 0.5
         room = md.Box((14, 14, 9))
@@ -163,15 +165,15 @@ class TestBetweenWalls:
 
 class TestShakenBox:
     def test_has_the_lengths_of_the_thesis_by_default(self):
-        assert scenes.THESIS_LENGTHS == (512, 512, 10)
-        state = scenes.shaken_box(0.002, mixing=0)
+        assert preparation.THESIS_LENGTHS == (512, 512, 10)
+        state = preparation.shaken_box(0.002, mixing=0)
         assert state.box == md.Box((512, 512, 10), FLAT)
         assert len(state) == round(0.002 * 512 * 512 * 10 / SPHERE[3])
 
     @pytest.mark.parametrize("lengths", [(16, 14, 10), (9.3, 8.1, 7.7), (20, 10)])
     @pytest.mark.parametrize("phi", [0.05, 0.4, 0.55])
     def test_has_no_overlap_and_the_exact_temperature(self, lengths, phi, backend):
-        state = scenes.shaken_box(phi, lengths, temperature=2.5, seed=1, backend=backend)
+        state = preparation.shaken_box(phi, lengths, temperature=2.5, seed=1, backend=backend)
         assert state.box.periodic == (True,) * (len(lengths) - 1) + (False,)
         assert state.filling_fraction == pytest.approx(phi, abs=0.5 * SPHERE[len(lengths)] / state.box.volume)
         assert least_distance(state.pos, state.box) >= 1
@@ -181,7 +183,7 @@ class TestShakenBox:
 
     def test_is_fixed_by_its_seed_and_has_the_given_memory_order(self, backend):
         shuffled, again, lattice = (
-            scenes.shaken_box(0.2, (12, 12, 8), seed=7, memory_order=order, backend=backend)
+            preparation.shaken_box(0.2, (12, 12, 8), seed=7, memory_order=order, backend=backend)
             for order in ("shuffled", "shuffled", "lattice")
         )
         assert same(shuffled, again)
@@ -189,7 +191,7 @@ class TestShakenBox:
         assert not np.array_equal(shuffled.id, lattice.id)
 
     def test_stays_between_its_walls_when_shaken(self, backend):
-        state = scenes.shaken_box(0.3, (10, 10, 8), temperature=100.0, seed=1, backend=backend)
+        state = preparation.shaken_box(0.3, (10, 10, 8), temperature=100.0, seed=1, backend=backend)
         law = md.laws.SpringDashpot.from_restitution(0.8, contact_time=2e-3)
         walls = md.ShakenWalls(amplitude=1.8, frequency=5, restitution=0.9)
         simulation = md.Simulation(state, law, walls=walls, backend=backend)
@@ -201,7 +203,7 @@ class TestCoolingGas:
     @pytest.mark.parametrize("dim", [2, 3])
     @pytest.mark.parametrize(("n", "phi"), [(1, 0.1), (2, 0.01), (500, 0.05), (777, 0.3), (600, 0.6)])
     def test_has_n_particles_no_momentum_and_the_exact_temperature(self, n, phi, dim, backend):
-        state = scenes.cooling_gas(n, phi, temperature=3.0, dim=dim, seed=2, backend=backend)
+        state = preparation.cooling_gas(n, phi, temperature=3.0, dim=dim, seed=2, backend=backend)
         assert len(state) == n
         assert state.filling_fraction == pytest.approx(phi, rel=1e-12)
         assert state.box.periodic == (True,) * dim
@@ -212,15 +214,15 @@ class TestCoolingGas:
             assert np.abs(md.observe.momentum(state)).max() < 1e-12 * np.abs(state.vel).sum()
 
     def test_has_no_lattice_and_no_correlation_of_position_and_velocity(self, backend):
-        state = scenes.cooling_gas(1000, 0.2, seed=1, backend=backend)
+        state = preparation.cooling_gas(1000, 0.2, seed=1, backend=backend)
         assert structure_factor(state.pos, state.box).max() < 20
         speed = np.square(state.vel).sum(axis=1)
         assert np.abs(np.corrcoef(np.column_stack([state.pos, speed]).T)[3, :3]).max() < 0.1
-        other = scenes.cooling_gas(1000, 0.2, seed=2, backend=backend)
+        other = preparation.cooling_gas(1000, 0.2, seed=2, backend=backend)
         assert not np.array_equal(state.pos, other.pos)
 
     def test_cools(self, backend):
-        state = scenes.cooling_gas(500, 0.3, seed=1, backend=backend)
+        state = preparation.cooling_gas(500, 0.3, seed=1, backend=backend)
         simulation = md.Simulation(state, scenes.BENCHMARK_LAW, dt=scenes.BENCHMARK_DT, backend=backend)
         simulation.run(300)
         assert md.observe.temperature(simulation.state) < 0.8 * scenes.BENCHMARK_TEMPERATURE

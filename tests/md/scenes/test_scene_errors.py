@@ -20,24 +20,24 @@ class TestScenes:
     @pytest.mark.parametrize("phi", [0, -0.1, 0.61, 0.9, np.nan])
     def test_a_filling_fraction_out_of_range(self, phi, backend):
         with refused(rf"filling_fraction = {phi}; allowed: a finite number above 0, up to 0\.6 \(in 3D\)"):
-            md.scenes.granular_gas(phi, BOX, backend=backend)
+            md.preparation.granular_gas(phi, BOX, backend=backend)
 
     @pytest.mark.parametrize("lengths", [(2.5, 2.5, 2.5), (2.2, 2.2, 2.2), (4.0, 4.0, 4.0)])
     def test_a_filling_fraction_that_this_box_cannot_pack(self, lengths, backend):
         with refused(
             r"filling_fraction = 0\.6 .*spacing of 0\.\d+ d; allowed: at least 1; lower.* or enlarge"
         ):
-            md.scenes.granular_gas(0.6, md.Box(lengths), backend=backend)
+            md.preparation.granular_gas(0.6, md.Box(lengths), backend=backend)
 
     def test_a_filling_fraction_that_only_a_lattice_reaches_between_walls(self, backend):
         box = md.Box((20, 20, 6), (True, True, False))
         with refused(r"spacing of 1\.0000 d; allowed: at least 1\.002; lower .*, or take mixing = 0"):
-            md.scenes.granular_gas(0.6, box, backend=backend)
-        assert len(md.scenes.granular_gas(0.6, box, mixing=0, backend=backend)) == 2750
+            md.preparation.granular_gas(0.6, box, backend=backend)
+        assert len(md.preparation.granular_gas(0.6, box, mixing=0, backend=backend)) == 2750
 
     def test_a_packing_that_does_not_relax(self, backend):
         with refused(r"28 spheres still overlap after 5000 relaxation steps.*0\.601.*lower.*mixing = 0"):
-            md.scenes.granular_gas(0.6, md.Box((2.9, 2.9, 2.9)), backend=backend)
+            md.preparation.granular_gas(0.6, md.Box((2.9, 2.9, 2.9)), backend=backend)
 
     @pytest.mark.parametrize(
         ("option", "value", "allowed"),
@@ -54,12 +54,12 @@ class TestScenes:
     def test_another_value_out_of_range(self, option, value, allowed, backend):
         shown = f"{option}( =)? {re.escape(repr(value))}; allowed: {allowed}"
         with refused(shown):
-            md.scenes.granular_gas(0.2, BOX, **{option: value}, backend=backend)
+            md.preparation.granular_gas(0.2, BOX, **{option: value}, backend=backend)
         if option != "memory_order":
             with refused(shown):
-                md.scenes.shaken_box(0.2, (8, 8, 8), **{option: value}, backend=backend)
+                md.preparation.shaken_box(0.2, (8, 8, 8), **{option: value}, backend=backend)
         with refused(shown):
-            md.scenes.cooling_gas(100, 0.2, **{option: value}, backend=backend)
+            md.preparation.cooling_gas(100, 0.2, **{option: value}, backend=backend)
 
     @pytest.mark.quick
     @pytest.mark.parametrize(
@@ -77,33 +77,33 @@ class TestScenes:
     def test_copies_that_make_no_gas(self, copies, periodic, message, backend):
         box = md.scenes.box_for(49, 0.2, periodic=periodic)
         with refused(message):
-            md.scenes.tiled_gas(0.2, box, copies, backend=backend)
+            md.preparation.tiled_gas(0.2, box, copies, backend=backend)
 
     @pytest.mark.parametrize(
         ("lengths", "periodic"), [((2.0, 5, 5), True), ((5, 5, 3.0), (True, True, False)), ((2.9, 9), False)]
     )
     def test_a_box_too_thin_to_randomise(self, lengths, periodic, backend):
         with refused(r"too thin.*allowed: at least 2\.004 d on a side, 3\.004 d between walls;.*mixing = 0"):
-            md.scenes.granular_gas(0.2, md.Box(lengths, periodic), backend=backend)
+            md.preparation.granular_gas(0.2, md.Box(lengths, periodic), backend=backend)
 
     def test_too_few_to_randomise_a_cooling_gas(self, backend):
         with refused(r"n = 4 at filling_fraction = 0\.3 is too few.*at least 5 there;.*mixing = 0"):
-            md.scenes.cooling_gas(4, 0.3, backend=backend)
-        assert len(md.scenes.cooling_gas(5, 0.3, backend=backend)) == 5
+            md.preparation.cooling_gas(4, 0.3, backend=backend)
+        assert len(md.preparation.cooling_gas(5, 0.3, backend=backend)) == 5
 
     @pytest.mark.parametrize("phi", [0, 0.7, np.nan])
     def test_a_cooling_gas_or_shaken_box_of_another_filling_fraction(self, phi, backend):
         with refused(r"filling_fraction = 1e\+308; allowed: a finite number above 0, up to 0\.6 \(in 3D\)"):
-            md.scenes.cooling_gas(17, 1e308, mixing=0.05, backend=backend)
+            md.preparation.cooling_gas(17, 1e308, mixing=0.05, backend=backend)
         with refused(rf"filling_fraction = {phi}; allowed: a finite number above 0"):
-            md.scenes.cooling_gas(100, phi, backend=backend)
+            md.preparation.cooling_gas(100, phi, backend=backend)
         with refused(rf"filling_fraction = {phi}; allowed: a finite number above 0, up to 0\.6"):
-            md.scenes.shaken_box(phi, (8, 8, 8), backend=backend)
+            md.preparation.shaken_box(phi, (8, 8, 8), backend=backend)
 
     @pytest.mark.parametrize("lengths", [(8,), (8, 8, -1), (8, 8, 8, 8)])
     def test_a_shaken_box_of_other_lengths(self, lengths, backend):
         with refused(r"lengths.* = .*allowed: (two or three axes|a finite number above 0)"):
-            md.scenes.shaken_box(0.2, lengths, backend=backend)
+            md.preparation.shaken_box(0.2, lengths, backend=backend)
 
     def test_a_benchmark_gas_without_room_for_its_lattice(self):
         with refused(r"filling_fraction = 0\.6 with n = 100: .*allowed: more than 1; lower it"):
@@ -126,7 +126,7 @@ class TestScenes:
         with refused(
             r"filling_fraction = 0\.2 in .* is 3\.82e\+17 spheres; allowed: up to 2147482624; lower"
         ):
-            md.scenes.granular_gas(0.2, md.Box((1e6,) * 3))
+            md.preparation.granular_gas(0.2, md.Box((1e6,) * 3))
         with refused("n = 2147483648; allowed: .* up to 2147482624"):
             md.scenes.lattice_sites(BOX, 2**31)
 
@@ -134,9 +134,9 @@ class TestScenes:
         "scene",
         [
             lambda: md.scenes.benchmark_gas(10**8, 0.2, backend="cpu"),
-            lambda: md.scenes.granular_gas(0.2, md.scenes.box_for(10**7, 0.2)),
-            lambda: md.scenes.cooling_gas(10**7, 0.2),
-            lambda: md.scenes.newtonian_lift(10**7),
+            lambda: md.preparation.granular_gas(0.2, md.scenes.box_for(10**7, 0.2)),
+            lambda: md.preparation.cooling_gas(10**7, 0.2),
+            lambda: md.preparation.newtonian_lift(10**7),
             lambda: md.scenes.maxwell_velocities(10**7, 3, 1.0, np.random.default_rng(0)),
         ],
     )
@@ -155,8 +155,8 @@ class TestScenes:
         for scene in (
             lambda: md.scenes.benchmark_gas(10, 0.2, seed=-1),
             lambda: md.scenes.in_memory_order(md.State(AT, REST, BOX), "shuffled", -1),
-            lambda: md.scenes.with_large_spheres(md.State(AT, REST, BOX), 0.5, 2.0, seed=-1),
-            lambda: md.scenes.newtonian_lift(10, seed=-1),
+            lambda: md.preparation.with_large_spheres(md.State(AT, REST, BOX), 0.5, 2.0, seed=-1),
+            lambda: md.preparation.newtonian_lift(10, seed=-1),
         ):
             with refused("seed = -1; allowed: an integer of at least 0; any other"):
                 scene()
@@ -164,33 +164,36 @@ class TestScenes:
     @pytest.mark.parametrize(
         ("name", "call"),
         [
-            ("n", lambda: md.scenes.cooling_gas(2.5, 0.2)),
+            ("n", lambda: md.preparation.cooling_gas(2.5, 0.2)),
             ("n", lambda: md.scenes.box_for("10", 0.2)),
             ("n", lambda: md.scenes.benchmark_gas(True, 0.2)),
-            ("n", lambda: md.scenes.newtonian_lift(10.0)),
+            ("n", lambda: md.preparation.newtonian_lift(10.0)),
             ("n", lambda: md.scenes.lattice_sites(BOX, 2.5)),
             ("n", lambda: md.scenes.maxwell_velocities(3.0, 3, 1.0, np.random.default_rng(0))),
             ("box", lambda: md.scenes.lattice_sites((5, 5, 5), 8)),
-            ("box", lambda: md.scenes.granular_gas(0.2, (5, 5, 5))),
-            ("box", lambda: md.scenes.wing_tunnel(0.2, None, None, (1, 0), 1.0)),
-            ("wing", lambda: md.scenes.wing_tunnel(0.2, md.Box((9, 9)), None, (1, 0), 1.0)),
-            ("airfoil", lambda: md.scenes.newtonian_lift(10, "2412")),
+            ("box", lambda: md.preparation.granular_gas(0.2, (5, 5, 5))),
+            ("box", lambda: md.preparation.wing_tunnel(0.2, None, None, (1, 0), 1.0)),
+            ("wing", lambda: md.preparation.wing_tunnel(0.2, md.Box((9, 9)), None, (1, 0), 1.0)),
+            ("airfoil", lambda: md.preparation.newtonian_lift(10, "2412")),
             ("state", lambda: md.scenes.in_memory_order(None, "lattice", 0)),
-            ("state", lambda: md.scenes.with_large_spheres(None, 0.5, 2.0)),
-            ("share of large spheres", lambda: md.scenes.with_large_spheres(md.State(AT, REST, BOX), "1", 2)),
+            ("state", lambda: md.preparation.with_large_spheres(None, 0.5, 2.0)),
+            (
+                "share of large spheres",
+                lambda: md.preparation.with_large_spheres(md.State(AT, REST, BOX), "1", 2),
+            ),
             (
                 "diameter of large spheres",
-                lambda: md.scenes.with_large_spheres(md.State(AT, REST, BOX), 1, True),
+                lambda: md.preparation.with_large_spheres(md.State(AT, REST, BOX), 1, True),
             ),
             ("seed", lambda: md.scenes.in_memory_order(md.State(AT, REST, BOX), "lattice", "x")),
             ("seed", lambda: md.scenes.benchmark_gas(10, 0.2, seed=1.5)),
-            ("seed", lambda: md.scenes.granular_gas(0.2, BOX, seed=None)),
-            ("filling_fraction", lambda: md.scenes.granular_gas("0.2", BOX)),
-            ("temperature", lambda: md.scenes.granular_gas(0.2, BOX, temperature=True)),
-            ("mixing", lambda: md.scenes.cooling_gas(10, 0.2, mixing="much")),
+            ("seed", lambda: md.preparation.granular_gas(0.2, BOX, seed=None)),
+            ("filling_fraction", lambda: md.preparation.granular_gas("0.2", BOX)),
+            ("temperature", lambda: md.preparation.granular_gas(0.2, BOX, temperature=True)),
+            ("mixing", lambda: md.preparation.cooling_gas(10, 0.2, mixing="much")),
             ("memory_order", lambda: md.scenes.benchmark_gas(10, 0.2, memory_order=None)),
             ("dim", lambda: md.scenes.box_for(10, 0.2, dim=3.0)),
-            ("lengths", lambda: md.scenes.shaken_box(0.2, 8)),
+            ("lengths", lambda: md.preparation.shaken_box(0.2, 8)),
             ("generator", lambda: md.scenes.maxwell_velocities(3, 3, 1.0, 0)),
         ],
     )
@@ -202,21 +205,21 @@ class TestScenes:
     def test_a_backend_that_is_none_though_nothing_is_mixed(self, wrong):
         box = md.Box((6, 6, 6))
         for scene in (
-            lambda: md.scenes.granular_gas(0.05, box, mixing=0.0, backend=wrong),
-            lambda: md.scenes.cooling_gas(10, 0.05, mixing=0.0, backend=wrong),
-            lambda: md.scenes.shaken_box(0.05, (6, 6, 6), mixing=0.0, backend=wrong),
+            lambda: md.preparation.granular_gas(0.05, box, mixing=0.0, backend=wrong),
+            lambda: md.preparation.cooling_gas(10, 0.05, mixing=0.0, backend=wrong),
+            lambda: md.preparation.shaken_box(0.05, (6, 6, 6), mixing=0.0, backend=wrong),
         ):
             with refused(r"backend = .* of class .*; allowed: one of auto, cpu, cuda", TypeError):
                 scene()
         with refused("unknown backend 'gpu'; allowed: one of auto, cpu, cuda"):
-            md.scenes.granular_gas(0.05, box, mixing=0.0, backend="gpu")
+            md.preparation.granular_gas(0.05, box, mixing=0.0, backend="gpu")
         for name in ("cpu", "cuda", md.backend.Cpu()):
-            assert len(md.scenes.granular_gas(0.05, box, mixing=0.0, backend=name)) == 21
+            assert len(md.preparation.granular_gas(0.05, box, mixing=0.0, backend=name)) == 21
 
     def test_narrow_numbers_are_as_good(self):
         """In float16 a filling fraction of 0.25 once gave 7464 spheres, not 7460."""
         box = md.Box((25.0,) * 3)
-        gases = [md.scenes.granular_gas(phi, box, mixing=0) for phi in (0.25, np.float16(0.25))]
+        gases = [md.preparation.granular_gas(phi, box, mixing=0) for phi in (0.25, np.float16(0.25))]
         assert [len(gas) for gas in gases] == [7460, 7460]
         assert np.array_equal(gases[0].vel, gases[1].vel)
         narrow = md.scenes.benchmark_gas(np.uint8(200), np.float16(0.25), seed=np.int8(3))
@@ -225,7 +228,7 @@ class TestScenes:
     def test_large_spheres_among_spheres_that_have_radii(self):
         state = md.State(AT, REST, BOX, radius=[0.5, 0.25])
         with refused(r"state of radii 0\.25 to 0\.5 d; allowed: all of 0\.5"):
-            md.scenes.with_large_spheres(state, 0.5, 2.0)
+            md.preparation.with_large_spheres(state, 0.5, 2.0)
 
     def test_velocities_of_a_negative_temperature(self):
         with refused(r"temperature = -1; allowed: a finite number of at least 0"):
@@ -234,4 +237,4 @@ class TestScenes:
 
 def test_a_temperature_whose_square_is_infinite_is_refused():
     with pytest.raises(ValueError, match=r"temperature = 1e\+308; allowed: .* up to 1e\+150"):
-        md.scenes.granular_gas(0.1, md.Box((6, 6, 6)), temperature=1e308, backend="cpu")
+        md.preparation.granular_gas(0.1, md.Box((6, 6, 6)), temperature=1e308, backend="cpu")

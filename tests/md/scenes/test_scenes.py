@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import md
-from md import scenes
+from md import preparation, scenes
 
 BOXES = {
     "cubic": md.Box((10, 10, 10)),
@@ -35,7 +35,7 @@ class TestGranularGas:
     @pytest.mark.parametrize("phi", [0.05, 0.3, 0.5])
     @in_every_box
     def test_has_no_overlap_the_exact_temperature_and_no_momentum(self, phi, box, backend):
-        state = scenes.granular_gas(phi, box, temperature=9.0, seed=3, backend=backend)
+        state = preparation.granular_gas(phi, box, temperature=9.0, seed=3, backend=backend)
         assert len(state.pos) == round(phi * box.volume / SPHERE[box.dim])
         assert state.filling_fraction == pytest.approx(phi, abs=0.5 * SPHERE[box.dim] / box.volume)
         assert not box.outside(state.pos).any()
@@ -48,7 +48,7 @@ class TestGranularGas:
     def test_is_the_same_from_the_same_seed_and_another_from_another(self, memory_order, backend):
         box = BOXES["cubic"]
         one, again, other = (
-            scenes.granular_gas(0.2, box, seed=seed, memory_order=memory_order, backend=backend)
+            preparation.granular_gas(0.2, box, seed=seed, memory_order=memory_order, backend=backend)
             for seed in (1, 1, 2)
         )
         assert same(one, again)
@@ -58,7 +58,7 @@ class TestGranularGas:
     def test_memory_order_moves_the_same_particles(self, backend):
         box = BOXES["cubic"]
         lattice, shuffled = (
-            scenes.granular_gas(0.3, box, seed=1, memory_order=order, backend=backend)
+            preparation.granular_gas(0.3, box, seed=1, memory_order=order, backend=backend)
             for order in ("lattice", "shuffled")
         )
         assert (np.diff(lattice.id) > 0).all()
@@ -68,15 +68,15 @@ class TestGranularGas:
 
     @in_every_box
     def test_the_elastic_run_takes_particles_off_their_sites(self, box, backend):
-        ordered = scenes.granular_gas(0.3, box, seed=1, mixing=0, backend=backend)
-        mixed = scenes.granular_gas(0.3, box, seed=1, backend=backend)
+        ordered = preparation.granular_gas(0.3, box, seed=1, mixing=0, backend=backend)
+        mixed = preparation.granular_gas(0.3, box, seed=1, backend=backend)
         apart = mixed.by_id().pos - ordered.by_id().pos
         apart -= np.array(box.lengths) * np.round(apart / np.array(box.lengths))
         assert np.median(np.linalg.norm(apart, axis=1)) > 0.2
 
     def test_without_mixing_particles_stand_on_distinct_sites_axis_0_fastest(self, backend):
         box = BOXES["flat"]
-        state = scenes.granular_gas(0.3, box, mixing=0, backend=backend)
+        state = preparation.granular_gas(0.3, box, mixing=0, backend=backend)
         sites, spacing = scenes.lattice_sites(box, len(state.pos))
         places = {tuple(site): k for k, site in enumerate(sites.round(9).tolist())}
         numbers = [places[tuple(pos)] for pos in state.pos.round(9).tolist()]
@@ -85,13 +85,13 @@ class TestGranularGas:
 
     def test_without_mixing_walls_are_kept(self, backend):
         box = md.Box((9, 8, 7), (True, False, False))
-        state = scenes.granular_gas(0.3, box, mixing=0, backend=backend)
+        state = preparation.granular_gas(0.3, box, mixing=0, backend=backend)
         assert least_distance(state.pos, box) >= 1
         assert state.pos[:, 1:].min() >= 0.5
         assert (np.array(box.lengths) - state.pos)[:, 1:].min() >= 0.5
 
     def test_a_cold_gas_is_at_rest(self, backend):
-        state = scenes.granular_gas(0.3, BOXES["cubic"], temperature=0.0, backend=backend)
+        state = preparation.granular_gas(0.3, BOXES["cubic"], temperature=0.0, backend=backend)
         assert not state.vel.any()
 
 
@@ -101,7 +101,7 @@ class TestTiledGas:
     def test_has_no_overlap_at_the_seams_all_spheres_and_the_exact_moments(self, phi, dim, copies, backend):
         n = 60 * copies**dim
         box = scenes.box_for(n, phi, dim)
-        state = scenes.tiled_gas(phi, box, copies, temperature=9.0, seed=3, backend=backend)
+        state = preparation.tiled_gas(phi, box, copies, temperature=9.0, seed=3, backend=backend)
         assert len(state) == n
         assert least_distance(state.pos, box) >= 1
         assert not box.outside(state.pos).any()
@@ -112,7 +112,7 @@ class TestTiledGas:
 
     def test_repeats_the_positions_of_one_copy(self, backend):
         box, copies = scenes.box_for(8 * 50, 0.2), 2
-        state = scenes.tiled_gas(0.2, box, copies, seed=4, backend=backend)
+        state = preparation.tiled_gas(0.2, box, copies, seed=4, backend=backend)
         side = box.lengths[0] / copies
         apart = state.pos[:, None] - state.pos  # zero for the copies of a particle, up to a side
         apart -= side * np.round(apart / side)
@@ -120,9 +120,9 @@ class TestTiledGas:
 
     def test_ids_number_the_sites_of_the_whole_box_axis_0_fastest(self, backend):
         box = scenes.box_for(8 * 50, 0.2)
-        sites = scenes.tiled_gas(0.2, box, 2, mixing=0, seed=4, backend=backend).pos
+        sites = preparation.tiled_gas(0.2, box, 2, mixing=0, seed=4, backend=backend).pos
         assert (np.lexsort(sites.T) == np.arange(400)).all()
-        mixed = scenes.tiled_gas(0.2, box, 2, seed=4, backend=backend)
+        mixed = preparation.tiled_gas(0.2, box, 2, seed=4, backend=backend)
         assert (np.diff(mixed.id) > 0).all()
         moved = np.linalg.norm(box.nearest(mixed.pos - sites), axis=1)
         assert 0.2 < np.median(moved)
@@ -131,11 +131,15 @@ class TestTiledGas:
     def test_one_copy_is_a_granular_gas(self, backend):
         box = BOXES["uneven"]
         options = {"seed": 5, "memory_order": "shuffled", "backend": backend}
-        assert same(scenes.tiled_gas(0.2, box, 1, **options), scenes.granular_gas(0.2, box, **options))
+        assert same(
+            preparation.tiled_gas(0.2, box, 1, **options), preparation.granular_gas(0.2, box, **options)
+        )
 
     def test_is_the_same_from_the_same_seed_and_another_from_another(self, backend):
         box = scenes.box_for(8 * 50, 0.2)
-        one, again, other = (scenes.tiled_gas(0.2, box, 2, seed=seed, backend=backend) for seed in (1, 1, 2))
+        one, again, other = (
+            preparation.tiled_gas(0.2, box, 2, seed=seed, backend=backend) for seed in (1, 1, 2)
+        )
         assert same(one, again)
         assert not np.array_equal(one.pos, other.pos)
         assert not np.array_equal(one.vel, other.vel)
@@ -153,7 +157,7 @@ class TestTiledGas:
         ],
     )
     def test_the_number_of_copies_is_the_largest_that_divides_into_large_ones(self, n, least, copies):
-        assert scenes.copies_for(n, least=least) == copies
+        assert preparation.copies_for(n, least=least) == copies
 
 
 class TestLattice:

@@ -26,7 +26,7 @@ REORDERS = {mode: md.Reorder("hilbert", md.Every(30), mode=mode) for mode in ("d
 
 
 def gas(box=BOX) -> md.State:
-    start = md.scenes.granular_gas(0.35, box, 4.0, seed=2, backend="cpu")
+    start = md.preparation.granular_gas(0.35, box, 4.0, seed=2, backend="cpu")
     return md.State(start.pos, start.vel, box)
 
 
@@ -94,7 +94,7 @@ def test_with_a_reorder_in_between(mode, device):
 )
 def test_round_a_wing_in_a_stream(search, integrator, device):
     wing = md.Wing(airfoil=md.naca("2412", 30), chord=20.0, at=(20.0, 20.0), angle=10, stiffness=2e4)
-    start = md.scenes.wing_tunnel(0.2, TUNNEL, wing, (20.0, 0.0), 1.0, backend="cpu")
+    start = md.preparation.wing_tunnel(0.2, TUNNEL, wing, (20.0, 0.0), 1.0, backend="cpu")
     stream = md.Inflow(velocity=(20.0, 0.0), temperature=1.0)
     walls = md.Walls(contact_time=0.02)
     runs = both(device, start, search, surroundings=[wing, stream], walls=walls, integrator=integrator)

@@ -29,7 +29,7 @@ IN_BOXES = tiers.by_default(
 
 def gas(case: str, speed: float = 3.0, seed: int = 1) -> md.State:
     box, n = BOXES[case]
-    start = md.scenes.granular_gas(0.25, md.Box(box.lengths, True), 1.0, seed=seed, backend="cpu")
+    start = md.preparation.granular_gas(0.25, md.Box(box.lengths, True), 1.0, seed=seed, backend="cpu")
     random = np.random.default_rng(seed)
     pick = random.permutation(len(start))[:n]
     pos = start.pos[pick] if box.periodic[0] else np.clip(start.pos[pick], 0.3, np.subtract(box.lengths, 0.3))
