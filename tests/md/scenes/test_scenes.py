@@ -240,3 +240,15 @@ class TestBenchmarkGas:
         offsets = state.pos / spacing % 1
         assert least_distance(state.pos, state.box) >= 1
         assert offsets.std(axis=0).min() > 0.001
+
+
+@pytest.mark.quick
+def test_former_names_are_the_same_objects():
+    """Names until version 0.3, which a user's file may have: of the benchmark gas, and of prepared scenes."""
+    assert scenes.shared_gas is scenes.benchmark_gas
+    for name in ("LAW", "DT", "TEMPERATURE"):
+        assert getattr(scenes, f"SHARED_{name}") is getattr(scenes, f"BENCHMARK_{name}")
+    for name in preparation.__all__:
+        assert getattr(scenes, name) is getattr(preparation, name)
+    with pytest.raises(AttributeError, match=r"'md\.scenes' has no attribute 'granular_gass'"):
+        scenes.granular_gass  # noqa: B018
