@@ -121,11 +121,11 @@ def _cases(
     A baseline has no values of `labels`; it is empty for statistics without one, and where it is missing.
     """
     rows = _groups(runs.selected("where", where, value, along, each, unit), each)
-    shared = [name for name in each if name not in labels]
+    common = [name for name in each if name not in labels]
     bases: dict[tuple, Group] = {}
     if kind.has_baseline:
-        bases = _groups(runs.selected("over", over, value, along, each, unit), shared)
-    places = [each.index(name) for name in shared]
+        bases = _groups(runs.selected("over", over, value, along, each, unit), common)
+    places = [each.index(name) for name in common]
     return [(key, own, bases.get(tuple(key[k] for k in places), {})) for key, own in rows.items()]
 
 

@@ -111,8 +111,8 @@ def pool_of(columns: Sequence[str], key: Sequence[Any]) -> tuple:
         columns: that identify a case.
         key: their values.
     """
-    shared = {name: value for name, value in zip(columns, key, strict=False) if name in FIXED}
-    return tuple(shared[name] for name in sorted(shared))
+    fixed = {name: value for name, value in zip(columns, key, strict=False) if name in FIXED}
+    return tuple(fixed[name] for name in sorted(fixed))
 
 
 def _chosen(part: str) -> str:

@@ -90,7 +90,7 @@ def _described(function: Callable) -> tuple[str, list[Callable]]:
         options = _token({**function.targetoptions, "locals": function.locals}, frozenset(), found)
         return f"options {options} {kinds}", [function.py_func, *found]
     if isinstance(plain := getattr(function, "py_func", None), FunctionType):
-        return "shared", [plain]
+        return "threaded", [plain]
     if _is_foreign_function(function):
         return _name(function), found
     code, closure = function.__code__, function.__closure__ or ()

@@ -99,8 +99,8 @@ def test_what_is_sampled_twice_is_prepared_twice_alike(experiment, monkeypatch):
     monkeypatch.setattr(
         md.Simulation, "accesses", lambda simulation: asked.append(simulation) or accesses(simulation)
     )
-    shared = {"n": 1000, "filling_fraction": 0.2, "rounds": 1, "runs": 1, "precision": "float64"}
-    config = experiment.Config(**shared, backend="cpu", search="linked", ordering=("shuffled", "hilbert"))
+    common = {"n": 1000, "filling_fraction": 0.2, "rounds": 1, "runs": 1, "precision": "float64"}
+    config = experiment.Config(**common, backend="cpu", search="linked", ordering=("shuffled", "hilbert"))
     (case,) = cases(config)
     next(experiment.measure(case.config))
     assert len(asked) == len(set(map(id, asked))) == 3  # shuffled, hilbert, shuffled again

@@ -165,25 +165,25 @@ def _figure(chart: Chart, rows: pd.DataFrame) -> Figure | None:
     if not measures:
         return None
     grid = _grid(chart, rows, measures)
-    shared = _names(chart, rows, measures[0][1], len(grid) == 1 and len(measures) > 1)
-    grid = _broken(grid[0]) if shared.is_beside else grid
-    figure, panels = _panels(chart, grid, shared)
+    common = _names(chart, rows, measures[0][1], len(grid) == 1 and len(measures) > 1)
+    grid = _broken(grid[0]) if common.is_beside else grid
+    figure, panels = _panels(chart, grid, common)
     column = chart.names.column
     for parts, line in zip(grid, panels, strict=True):
         every = pd.concat([part.found for part in parts], ignore_index=True)
-        drawn = shared
+        drawn = common
         if chart.form == DOTS:
-            drawn = shared._replace(names=[name for name in shared.names if name in set(every[column])])
+            drawn = common._replace(names=[name for name in common.names if name in set(every[column])])
         own = [(panel, chart.beside(part.points), part) for part, panel in zip(parts, line, strict=True)]
         for panel, of_panel, part in own:
             DRAWN[chart.form](panel, of_panel, part, drawn)
         for panel, of_panel, part in own:  # those of a line share an axis
-            shown = (part.found, [panel]) if _has_own_axes(chart, shared) else (every, line)
+            shown = (part.found, [panel]) if _has_own_axes(chart, common) else (every, line)
             _limit(panel, of_panel, *shown)
-            _name_axes(panel, of_panel, part, shared)
+            _name_axes(panel, of_panel, part, common)
     _keep_apart(figure, panels)
-    _name_series(chart, panels, shared)
-    title = _title(chart, measures[0], grid, shared)
+    _name_series(chart, panels, common)
+    title = _title(chart, measures[0], grid, common)
     if chart.form == DOTS:
         across = _LETTERS_AN_INCH * figure.get_figwidth()
         lines = sum(1 + int(len(line) / across) for line in title.splitlines())
@@ -192,9 +192,9 @@ def _figure(chart: Chart, rows: pd.DataFrame) -> Figure | None:
     return figure
 
 
-def _has_own_axes(chart: Chart, shared: Names) -> bool:
+def _has_own_axes(chart: Chart, common: Names) -> bool:
     """Return whether each panel has an axis of values of its own, as that of a number has."""
-    return shared.is_beside or (chart.form == DOTS and chart.most > 0)
+    return common.is_beside or (chart.form == DOTS and chart.most > 0)
 
 
 def _measures(chart: Chart, rows: pd.DataFrame) -> Iterator[tuple[Points, pd.DataFrame]]:
@@ -275,18 +275,18 @@ def _in_order(chart: Chart, rows: pd.DataFrame, found: pd.DataFrame, column: str
     return list(dict.fromkeys([*best, *every]))
 
 
-def _panels(chart: Chart, grid: list[list[Part]], shared: Names) -> tuple[Figure, list[list[Axes]]]:
+def _panels(chart: Chart, grid: list[list[Part]], common: Names) -> tuple[Figure, list[list[Axes]]]:
     """Make the panels of a figure, with their headings."""
     import matplotlib.pyplot as plt  # here, as in style
 
-    states = len(shared.series) if chart.form == DOTS else 1
+    states = len(common.series) if chart.form == DOTS else 1
     row = 0.5 if chart.form == BARS and len(grid[0]) == 1 else _ROW + _STATE * (min(states, 6) - 1)
-    height = _HEIGHT if chart.form == LINES else row * max(len(shared.names), _LEAST_ROWS) + _MARGIN
+    height = _HEIGHT if chart.form == LINES else row * max(len(common.names), _LEAST_ROWS) + _MARGIN
     width = 2 * _WIDTH if chart.form == BARS and len(grid[0]) == 1 else _WIDTH * len(grid[0])
-    size = (width + 1.4 + _beside(chart, shared), height * len(grid) + 0.5)
-    beside, is_dots = shared.is_beside, chart.form == DOTS
-    is_shared = is_dots or (chart.form == BARS and not chart.whole)
-    sharex = "row" if is_shared and not _has_own_axes(chart, shared) else "none"
+    size = (width + 1.4 + _beside(chart, common), height * len(grid) + 0.5)
+    beside, is_dots = common.is_beside, chart.form == DOTS
+    has_common_axis = is_dots or (chart.form == BARS and not chart.whole)
+    sharex = "row" if has_common_axis and not _has_own_axes(chart, common) else "none"
     share: dict[str, Any] = {"sharex": sharex, "sharey": "none" if beside and not is_dots else "row"}
     figure, every = plt.subplots(len(grid), len(grid[0]), figsize=size, squeeze=False, **share)
     for panel in every[-1, len(grid[-1]) :]:
@@ -296,31 +296,31 @@ def _panels(chart: Chart, grid: list[list[Part]], shared: Names) -> tuple[Figure
         for part, panel in zip(parts, line, strict=True):
             template = chart.heading or ", ".join(f"{{{name}}}" for name in part.at)
             if part.at and (number == 0 or chart.lines):
-                words = {name: worded(shared, name, value) for name, value in part.at.items()}
+                words = {name: worded(common, name, value) for name, value in part.at.items()}
                 panel.set_title(filled(template, words))
     return figure, panels
 
 
-def _beside(chart: Chart, shared: Names) -> float:
+def _beside(chart: Chart, common: Names) -> float:
     """Return the inches that long names, and those of a series of rows of dots, need beside the panels."""
-    columns = {chart.names.column: shared.names}
-    columns |= {chart.series: shared.series} if chart.form == DOTS and chart.series else {}
-    texts = [[worded(shared, column, name) for name in names] for column, names in columns.items()]
+    columns = {chart.names.column: common.names}
+    columns |= {chart.series: common.series} if chart.form == DOTS and chart.series else {}
+    texts = [[worded(common, column, name) for name in names] for column, names in columns.items()]
     letters = [max((len(line) for text in of for line in text.split("\n")), default=0) for of in texts]
     return max(0.0, _LETTER * (letters[0] - _SHORT), _LETTER * sum(letters) - _ROOM)
 
 
-def _name_axes(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
+def _name_axes(panel: Axes, chart: Chart, part: Part, common: Names) -> None:
     """Name the axes, and draw the noise."""
     across, found = chart.form != LINES, part.found
     if np.isfinite(floor := _floor(found)) and chart.form == DOTS and part.points.form == GIVEN:
-        figures.noise_by_name(panel, found.assign(name=found[chart.names.column]), shared.names)
+        figures.noise_by_name(panel, found.assign(name=found[chart.names.column]), common.names)
     elif np.isfinite(floor):
         (panel.axvspan if across else panel.axhspan)(1 / floor, floor, color="0.92", zorder=0)
     title = chart.values.title
     words = {name: word(name, shared.rows[name].iloc[0]) for name in fields_of(title) if name != OVER}
     over = str(found[OVER].iloc[0]) if OVER in found and len(found) else ""
-    title = title.format(over=_memory(selected(shared.rows, part.points), over), **words)
+    title = title.format(over=_memory(selected(common.rows, part.points), over), **words)
     if across:
         panel.set_xlabel(title, fontsize=8)
         return
@@ -406,7 +406,7 @@ def _keep_apart(figure: Figure, panels: list[list[Axes]]) -> None:
         engine.set(w_pad=_APART)
 
 
-def _name_series(chart: Chart, panels: list[list[Axes]], shared: Names) -> None:
+def _name_series(chart: Chart, panels: list[list[Axes]], common: Names) -> None:
     """Write the names of the series: at the ends of lines, or in a legend."""
     every = [panel for line in panels for panel in line]
     if chart.form == LINES:
@@ -418,27 +418,27 @@ def _name_series(chart: Chart, panels: list[list[Axes]], shared: Names) -> None:
         figures.legend_outside(panels[0][-1], chart.title_of_series or None, every)
 
 
-def _title(chart: Chart, measure: tuple, grid: Sequence[Sequence[Part]], shared: Names) -> str:
+def _title(chart: Chart, measure: tuple, grid: Sequence[Sequence[Part]], common: Names) -> str:
     """Return the title: the chart's sentence, its case, and what dots and bars are."""
     points, found = measure
     if chart.form == LINES and chart.series:  # the title is about lines that are drawn
-        found = found[found[chart.series].isin(shared.series)]
-    words = facts(chart, shared.rows, found)
+        found = found[found[chart.series].isin(common.series)]
+    words = facts(chart, common.rows, found)
     sentence = filled(chart.title, words) if points is chart.measures[0] else ""
-    note = chart.note(shared.rows) if callable(chart.note) else filled(chart.note, words)
-    orders = [name for name in shared.rows.get(ORDERING, pd.Series()).unique() if name not in BASELINES]
-    ages = _ages(selected(shared.rows, points), orders)
-    if len(ages) and "reorder_every" not in shared.rows:  # which tells of later reorders
+    note = chart.note(common.rows) if callable(chart.note) else filled(chart.note, words)
+    orders = [name for name in common.rows.get(ORDERING, pd.Series()).unique() if name not in BASELINES]
+    ages = _ages(selected(common.rows, points), orders)
+    if len(ages) and "reorder_every" not in common.rows:  # which tells of later reorders
         note += f"; orders: {fresh(round(ages.max()))}"
     has_interval = points.form not in (FIRST, MIDDLE)
-    about = _about(points, found, shared.rows) if has_interval else ""
+    about = _about(points, found, common.rows) if has_interval else ""
     if any(np.isfinite(_floor(part.found)) for line in grid for part in line):
         about += "; grey: noise (one case measured twice)"
     if points.pairs and not chart.series and is_same(found).any():
         about += "; hollow: no difference"
-    if chart.form == BARS and any(parts_of(chart, part.found, shared)[2] for line in grid for part in line):
+    if chart.form == BARS and any(parts_of(chart, part.found, common)[2] for line in grid for part in line):
         about += f"; {_NO_PARTS}"
-    return "\n".join(filter(None, [sentence, note.removeprefix("; "), about, shared.note]))
+    return "\n".join(filter(None, [sentence, note.removeprefix("; "), about, common.note]))
 
 
 def _about(points: Points, found: pd.DataFrame, rows: pd.DataFrame) -> str:

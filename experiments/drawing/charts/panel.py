@@ -92,19 +92,19 @@ class Names(NamedTuple):
     is_beside: bool
 
 
-def worded(shared: Names, column: str, value: Any) -> str:
+def worded(common: Names, column: str, value: Any) -> str:
     """Return the text of a value in a figure."""
-    return shared.words.get(value, value if isinstance(value, str) else word(column, value))
+    return common.words.get(value, value if isinstance(value, str) else word(column, value))
 
 
-def _dots(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
+def _dots(panel: Axes, chart: Chart, part: Part, common: Names) -> None:
     """Draw a row of dots with intervals for each name."""
     column = chart.names.column
-    names = shared.names
+    names = common.names
     if not chart.series and column == ORDERING:
         figures.dots_by_order(panel, part.found, names, VALUE)
     else:
-        rows, look = _look(chart, part.found, shared, shared.series)
+        rows, look = _look(chart, part.found, common, common.series)
         rows = rows.assign(name=part.found[column], state=rows[look["hue"]])
         look["hue_order"] = [name for name in look["hue_order"] if name in set(rows["state"])]
         figures.dots_by_name(panel, rows, names, look, VALUE)
@@ -112,9 +112,9 @@ def _dots(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
         same = part.found[is_same(part.found)]
         panel.plot(same[VALUE], [names.index(name) for name in same[column]], "o", **_SAME)
     for points, of_bound in _bounds(chart):
-        bound = rows_at(estimates(shared.rows, points, [*part.at]), part.at)
+        bound = rows_at(estimates(common.rows, points, [*part.at]), part.at)
         if points.each:
-            rows, look = _look(chart, bound, shared, shared.series)
+            rows, look = _look(chart, bound, common, common.series)
             look |= {"markers": dict.fromkeys(look["hue_order"], "|")}
             rows, others = rows.assign(name=bound[column], state=rows[look["hue"]]), len(panel.containers)
             figures.dots_by_name(panel, rows, names, look, VALUE)
@@ -123,7 +123,7 @@ def _dots(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
             panel.plot([], [], "|", color="0.3", label=points.label)
         for value in bound[VALUE] if not points.each else ():
             panel.axvline(value, label=points.label, **of_bound)
-    panel.set_yticks(range(len(names)), [worded(shared, column, name) for name in names])
+    panel.set_yticks(range(len(names)), [worded(common, column, name) for name in names])
 
 
 def is_same(found: pd.DataFrame) -> pd.Series:
@@ -137,13 +137,13 @@ def _bounds(chart: Chart) -> Iterator[tuple[Points, dict[str, Any]]]:
         yield points, _BOUND | {"linestyle": dashes}
 
 
-def _lines(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
+def _lines(panel: Axes, chart: Chart, part: Part, common: Names) -> None:
     """Draw a line for each series: with intervals, a range over gases as a band, or without."""
     x = chart.names.column
-    peers = [name for name in shared.series if name in chart.peers]
+    peers = [name for name in common.series if name in chart.peers]
     colours: dict[str, str] = {}
-    for series in ([name for name in shared.series if name not in peers], peers):
-        found, look = _look(chart, part.found, shared, series)
+    for series in ([name for name in common.series if name not in peers], peers):
+        found, look = _look(chart, part.found, common, series)
         colours |= dict(zip(map(str, series), look["palette"].values(), strict=True))
         has_ends = (found[LOW] < found[HIGH]).any() or not part.points.statistic
         if (found["of_gases"].any() and part.points.form != MEAN) or not has_ends:
@@ -152,31 +152,31 @@ def _lines(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
             figures.lines(panel, found, x, VALUE, look, log=bool(chart.names.log))
     for points, of_bound in _bounds(chart):
         series = [chart.series] if chart.series and not points.label else []
-        bound = rows_at(estimates(shared.rows, points, [*part.at, x, *series]), part.at).sort_values(x)
+        bound = rows_at(estimates(common.rows, points, [*part.at, x, *series]), part.at).sort_values(x)
         if not series:
             panel.plot(bound[x], bound[VALUE], label=points.label or None, **of_bound)
         for (name,), own in bound.groupby(series) if series else ():
             if str(name) in colours:  # of a series that is drawn
                 panel.plot(own[x], own[VALUE], **_FITTED, color=colours[str(name)])
     for layer in chart.layers:
-        _layer(panel, chart, layer, part, shared)
+        _layer(panel, chart, layer, part, common)
     for marks, shape in zip(chart.marks, _SHAPES, strict=False):
-        if not marks.where or len(shared.rows.query(marks.where)) == len(shared.rows):
+        if not marks.where or len(common.rows.query(marks.where)) == len(common.rows):
             at = part.at | {name: part.found[name].iloc[0] for name in (OVER,) if name in part.found}
             own = rows_at(marks.table, {name: value for name, value in at.items() if name in marks.table})
             panel.plot(own[x], own[marks.value], label=marks.label, **MARK | {"marker": shape})
-    if chart.numbers and len(shared.series) == 1:
+    if chart.numbers and len(common.series) == 1:
         figures.values_at_points(panel, part.found, x, VALUE)
 
 
-def _layer(panel: Axes, chart: Chart, layer: Layer, part: Part, shared: Names) -> None:
+def _layer(panel: Axes, chart: Chart, layer: Layer, part: Part, common: Names) -> None:
     """Draw points over the lines, in the colours of the series."""
     x = AT if layer.points.across else chart.names.column
     by = [*part.at, chart.series, *([] if layer.points.across else [x])]
-    every = rows_at(estimates(shared.rows, layer.points, by), part.at).dropna(subset=x)
-    _, look = _look(chart, part.found, shared, shared.series)
+    every = rows_at(estimates(common.rows, layer.points, by), part.at).dropna(subset=x)
+    _, look = _look(chart, part.found, common, common.series)
     for (name, *_), own in every.groupby([chart.series, *layer.points.each], sort=False):
-        text = worded(shared, chart.series, name)
+        text = worded(common, chart.series, name)
         if text not in look["palette"]:  # a series that is not drawn
             continue
         colour: dict[str, Any] = {"color": look["palette"][text]}
@@ -206,25 +206,25 @@ def _plain_lines(panel: Axes, found: pd.DataFrame, x: str, look: dict, gaps: boo
             panel.fill_between(own.index, own[LOW], own[HIGH], **band)
 
 
-def _bars(panel: Axes, chart: Chart, part: Part, shared: Names) -> None:
+def _bars(panel: Axes, chart: Chart, part: Part, common: Names) -> None:
     """Draw the parts of each name one behind the other, bounds as marks, and the whole with its interval."""
-    parts, whole, _ = parts_of(chart, part.found, shared)
+    parts, whole, _ = parts_of(chart, part.found, common)
     ends = whole.set_axis(["centre", "low", "high"], axis=1) if chart.whole else None
-    figures.stacked_bars(panel, parts, chart.order or shared.series, ends, chart.whole)
+    figures.stacked_bars(panel, parts, chart.order or common.series, ends, chart.whole)
     for points, marker in zip(chart.bounds, _BAR_MARKS, strict=False):
-        bound = rows_at(estimates(shared.rows, points, [*part.at, chart.names.column]), part.at)
+        bound = rows_at(estimates(common.rows, points, [*part.at, chart.names.column]), part.at)
         if len(bound):
-            places = [shared.names.index(name) for name in bound[chart.names.column]]
+            places = [common.names.index(name) for name in bound[chart.names.column]]
             panel.plot(bound[VALUE], places, label=points.label, **marker)
-    figures.rows_of_names(panel, [str(shared.words.get(name, name)) for name in shared.names])
+    figures.rows_of_names(panel, [str(common.words.get(name, name)) for name in common.names])
 
 
-def parts_of(chart: Chart, found: pd.DataFrame, shared: Names) -> tuple[pd.DataFrame, pd.DataFrame, bool]:
+def parts_of(chart: Chart, found: pd.DataFrame, common: Names) -> tuple[pd.DataFrame, pd.DataFrame, bool]:
     """Return the parts of each name, the whole with its ends, and whether parts were left out."""
     by_name = found.set_index(chart.names.column)
-    whole = by_name[by_name[chart.series] == chart.whole][[VALUE, LOW, HIGH]].reindex(shared.names)
-    parts = by_name[by_name[chart.series].isin(shared.series)]
-    parts = parts.pivot(columns=chart.series, values=VALUE).reindex(shared.names)
+    whole = by_name[by_name[chart.series] == chart.whole][[VALUE, LOW, HIGH]].reindex(common.names)
+    parts = by_name[by_name[chart.series].isin(common.series)]
+    parts = parts.pivot(columns=chart.series, values=VALUE).reindex(common.names)
     if not chart.whole:
         return parts, whole, False
     agree = (parts.sum(axis=1) / whole[VALUE] - 1).abs() <= reliability.MOST_APART
@@ -236,7 +236,7 @@ def parts_of(chart: Chart, found: pd.DataFrame, shared: Names) -> tuple[pd.DataF
 DRAWN: dict[str, Callable[[Axes, Chart, Part, Names], None]] = {DOTS: _dots, LINES: _lines, BARS: _bars}
 
 
-def _look(chart: Chart, found: pd.DataFrame, shared: Names, series: Sequence) -> tuple[pd.DataFrame, dict]:
+def _look(chart: Chart, found: pd.DataFrame, common: Names, series: Sequence) -> tuple[pd.DataFrame, dict]:
     """Return points with the texts of a series, and the look of those: orders, numbers, or others in turn."""
     column = chart.series or NO_SERIES
     if series and series[0] in chart.peers:
@@ -246,7 +246,7 @@ def _look(chart: Chart, found: pd.DataFrame, shared: Names, series: Sequence) ->
     else:
         is_number = all(map(checks.is_number, series))
         look = (style.steps_in_turn if is_number else style.lines_in_turn)(series, column)
-    texts = {name: worded(shared, column, name) for name in series}
+    texts = {name: worded(common, column, name) for name in series}
     for key in ("palette", "markers", "dashes"):
         look[key] = {text: look[key][name] for name, text in texts.items()}
     look["hue_order"] = list(texts.values())

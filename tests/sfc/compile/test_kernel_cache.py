@@ -276,7 +276,7 @@ def test_the_cache_is_in_the_folder_of_numba(tmp_path, monkeypatch):
     assert cache_folder() == Path(user_cache_dir("spatial-locality")) / "kernels"
 
 
-SHARED = """
+THREADED = """
 import json, numba, sys
 import numpy as np
 from sfc.compile import kernel
@@ -299,7 +299,7 @@ def test_a_kernel_for_one_thread_and_the_one_that_threads_share_are_kept_apart(t
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_NUM_THREADS": "2"}
 
     def counted(threads: int) -> list:
-        command = [sys.executable, "-c", SHARED, str(threads)]
+        command = [sys.executable, "-c", THREADED, str(threads)]
         return json.loads(
             subprocess.run(
                 command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True

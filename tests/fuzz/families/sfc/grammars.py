@@ -111,7 +111,7 @@ def files(draw) -> str:
     return draw(sampled_from((Path("mine.toml"), Path("mine.toml"), "mine.toml")))
 
 
-SHARED = {"calm": 0.8, "says": REASON, "check": check_walk}
-PARSED = cases(sfc.parse_curve, {"text": text(texts()), "where": text("my file")}, **SHARED)
-READ = cases(sfc.read_curve, {"path": path(files())}, **SHARED)
+COMMON = {"calm": 0.8, "says": REASON, "check": check_walk}
+PARSED = cases(sfc.parse_curve, {"text": text(texts()), "where": text("my file")}, **COMMON)
+READ = cases(sfc.read_curve, {"path": path(files())}, **COMMON)
 FAMILY = Family({given: 1, PARSED: 2, READ: 1})
