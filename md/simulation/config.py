@@ -187,6 +187,7 @@ def from_plain(slot: str, plain: Any) -> Any:
 
 
 def _of_registry(slot: str, plain: Any) -> Any:
+    """Build a registered strategy from plain data; see `from_plain`."""
     registry = SLOTS[slot]
     name, parameters = (plain.get(k) if isinstance(plain, dict) else None for k in ("name", "with"))
     if not isinstance(name, str) or name not in registry or not isinstance(parameters, dict):
@@ -204,16 +205,19 @@ def _of_registry(slot: str, plain: Any) -> Any:
 
 
 def _walls(walls: Any) -> Walls | None:
+    """Check walls, and return the same."""
     allowed = "md.Walls, md.ShakenWalls or None"
     return checks.instance("walls", walls, (Walls, type(None)), allowed)
 
 
 def _reorder(reorder: Any) -> Reorder | None:
+    """Check a reorder, and return the same."""
     remedy = 'such as md.Reorder("hilbert", md.Every(500))'
     return checks.instance("reorder", reorder, (Reorder, type(None)), "an md.Reorder or None", remedy)
 
 
 def _surroundings(surroundings: Any) -> tuple[Boundary, ...]:
+    """Check surroundings, a sequence of boundaries, and return a tuple of them."""
     allowed, remedy = "surroundings, such as an md.Wing or an md.Inflow", "give one as [wing]"
     surroundings = checks.sequence("surroundings", surroundings, allowed, remedy=remedy)
     for k, boundary in enumerate(surroundings):

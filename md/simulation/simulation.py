@@ -333,6 +333,7 @@ class Simulation:
         return self.search.access_count()
 
     def _prepare_reading(self) -> None:
+        """Update the search to the present positions; warn if a reorder has not taken place yet."""
         self._loop.synchronise()
         if self.reordering is not None and not self.reordering.is_applied:
             along = self.reordering.config.ordering
@@ -439,6 +440,7 @@ class Simulation:
 
 
 def _reorder_shown(reorder: Reorder | None) -> str:
+    """Return the order and schedule of a reorder as text for `repr`."""
     if reorder is None:
         return "none"
     schedule = getattr(reorder.schedule, "__qualname__", None) or repr(reorder.schedule)

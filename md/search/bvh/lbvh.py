@@ -98,9 +98,11 @@ class LbvhSearch(TreeSearch):
 
     @property
     def _reach_record(self) -> np.ndarray:
+        """Record of the search radii for boxes of centres or of spheres; see `LbvhSearch._boxes_of`."""
         return self._boxes_of()[1]
 
     def _fold(self, law: Any, parameters: Any, out: Any) -> None:
+        """Fit the boxes of the tree to the present positions, and fold a law over the partners."""
         radius, reach = self._boxes_of()
         self.tree.fit(self.particles.pos, radius=radius, scale=float(reach["scale"][0]))
         super()._fold(law, parameters, out)

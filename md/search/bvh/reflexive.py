@@ -214,13 +214,16 @@ class ReflexiveSearch(TreeSearch):
 
     @property
     def _order(self) -> Array:
+        """(n,) int32 slot of the particle of each leaf; (0,) if it is the number of the leaf."""
         return self.tree.keys.order if self.data == "unsorted" else self._in_place
 
     @property
     def _work_order(self) -> Array:
+        """Slots in the order of the leaves, the work items; (0,) if the rows have that order."""
         return self._order
 
     def _ids(self) -> np.ndarray:
+        """Return the ids of the rows that the kernel reads: those of the copy for data='shadow'."""
         id = super()._ids()
         return id[self.backend.download(self.tree.keys.order)] if self.data == "shadow" else id
 
@@ -241,10 +244,12 @@ class ReflexiveSearch(TreeSearch):
 
     @property
     def _radius(self) -> Array:
+        """Radii of the rows that the kernel reads: those of the copy for data='shadow'."""
         return self._read.radius if self.data == "shadow" else self.particles.radius
 
     @property
     def _reach_record(self) -> np.ndarray:
+        """Record of the search radii, the same for all particles."""
         return self._reach
 
     def _fit(self) -> tuple[Any, ...]:
@@ -258,11 +263,13 @@ class ReflexiveSearch(TreeSearch):
         return read.pos, read.vel, *self.structure(), self.grid.record
 
     def _fold(self, law: Any, parameters: Any, out: Any) -> None:
+        """Fit the boxes, and fold a law by the kernel in which each leaf gathers from its partners."""
         read, kernels, n = self._fit(), self.backend.kernels(__name__, law), self.particles.n
         gather = getattr(kernels, f"gather_{self.stack}")
         gather(n, 4 * self.backend.workers, self._entries, self._later_only, *read, parameters, out)
 
     def _push(self, law: PairLaw, parameters: Any, out: Array) -> None:
+        """Fit the boxes, and add the force of each pair to both particles, directly or from lists."""
         read, kernels, n = self._fit(), self.backend.kernels(__name__, law), self.particles.n
         self.backend.kernels(__name__).clear(n, out)
         if self.contacts == "listed":

@@ -108,6 +108,7 @@ class WideBoxes:
         self._arrays = [self._new_arrays()]
 
     def _new_arrays(self) -> tuple[Array, Array]:
+        """Allocate the boxes of all nodes, and the bytes of all particles: none on the CPU."""
         last = int(self.levels["count"][0]) - 1
         rows = int(self.levels["first"][0, last] + self.levels["number"][0, last])
         bytes_of_all = LEAF * int(self.levels["number"][0, 0]) if self._backend.runs_ahead else 0
@@ -179,6 +180,7 @@ class WideBoxes:
 
     @property
     def _threads(self) -> int:
+        """Number of work items of a kernel that fits leaves."""
         return LEAF * LEAVES * int(self.levels["number"][0, 1])
 
     def _numbers(self, scale: float) -> tuple[Any, ...]:

@@ -162,6 +162,7 @@ class WideBvhSearch(Search):
         return self.particles.radius, self._spheres
 
     def _fold(self, law: Any, parameters: Any, out: Any) -> None:
+        """Fit the boxes and fold a law; a fused step also computes the boxes of leaves for the next step."""
         is_fused = isinstance(out, FusedOutput)
         (radius, reach), tree = self._boxes_of(), self._tree
         if is_fused and self._has_leaves:

@@ -75,6 +75,7 @@ class DisplacementBound(RebuildPolicy):
         self._make_views()
 
     def _make_views(self) -> None:
+        """Name the words of the status block that the displacement guard reads and writes."""
         self._words = self._status.guard
         self._speeds = self._words[:2]
         self.travelled = self._words[2:3].view(np.float32)

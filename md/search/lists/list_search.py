@@ -142,6 +142,7 @@ class ListSearch(Search):
         self.policy.start_at(stride)
 
     def _choose_skin(self, stride: float) -> None:
+        """Choose the width of the skin for the present density and the longest move of a step, in d."""
         # Pruned lists are for one distance: they would keep most partners of small particles.
         can_prune = (self.policy.is_guarded or self.policy.is_bounded) and not self._lister.is_by_radius
         self._density, self._usual_cutoff = self._lister.usual()
@@ -156,6 +157,7 @@ class ListSearch(Search):
         return system.dt * math.sqrt(system.backend.download(most)[0])
 
     def _cells(self, grid: CellGrid) -> CellGrid:
+        """Return a grid with cells as wide as the cutoff and the skin, or wider."""
         return CellGrid(grid.box, self._cutoff + self.skin.width, grid.precision, grid.backend)
 
     def _allocate(self, lists: bool = True) -> None:
@@ -393,6 +395,7 @@ class ListSearch(Search):
         return self._first, self._count, self._partners, self._rows
 
     def _fold(self, law: Any, parameters: Any, out: Any) -> None:
+        """Fold a law over the lists: fused, in blocks on the CPU, or as any other search."""
         is_fused = isinstance(out, FusedOutput)
         if is_fused and self.backend.runs_ahead:
             self._take_fused_step(law, parameters, out)
@@ -418,6 +421,7 @@ class ListSearch(Search):
 
     @property
     def _block_lists(self) -> BlockLists:
+        """Lists of the last build, for the kernels of the CPU that fold a law block by block."""
         real = self.grid.precision.type
         reach = self._inner_reach + self.skin.rounding
         workers = self.backend.workers
@@ -426,6 +430,7 @@ class ListSearch(Search):
         return BlockLists(self._first, self._count, self._partners, self._owners, *numbers)
 
     def _take_steps(self, parameters: Any, outputs: Sequence[Any], step: int, most: int) -> int:
+        """Take up to `most` fused steps on the CPU while the lists are valid; return how many were taken."""
         p, lists, grid = self.particles, self._block_lists, self.grid.record
         pruned = lists
         if self.policy.prunes and p.n:  # without particles no lists were made
@@ -440,6 +445,7 @@ class ListSearch(Search):
         return taken
 
     def _take_fused_step(self, law: Any, parameters: Any, out: Any) -> None:
+        """Launch the kernel of one fused step on a device, over pruned lists if the policy prunes."""
         p, grid = self.particles, self.grid.record
         constants = {**p.constants, "AT_ONCE": 4} if p.n < FEW else p.constants
         first, count, partners, rows = self.structure()

@@ -43,6 +43,7 @@ class HillClimb:
         self._begin()
 
     def _begin(self) -> None:
+        """Drop the measured times, so that the search starts again at the best value."""
         self._time, self._left = math.inf, 0
         self._tried: list[float] = []  # ratios that did not gain
         self._ratio: float | None = None
@@ -70,6 +71,7 @@ class HillClimb:
         return self.value != before
 
     def _next(self) -> float:
+        """Return the value to measure next: the best one times or divided by `RATIO`, or the best one."""
         for ratio in [self._ratio] if self._ratio else [RATIO, 1 / RATIO]:
             value = min(max(self.best * ratio, self._least), self._most)
             if ratio not in self._tried and value != self.best:
