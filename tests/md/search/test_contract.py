@@ -264,7 +264,7 @@ class TestEverySearchInItsDimsAndPrecisions:
         assert (simulation.state.pos < 5).all()
 
 
-def test_the_issue_s_searches_are_there():
+def test_the_searches_of_cells_and_lists_are_registered():
     assert {"naive", "linked", "scattered", "coherent", "tiles", "verlet"} <= set(md.search.SEARCHES)
 
 
