@@ -82,7 +82,7 @@ def judge(claim: Claim, root: Path = REFERENCE) -> Judgement:
         words = {part.word for part in parts}
         return Judgement(claim, words.pop() if len(words) == 1 else DEPENDS, {}, parts)
     answers = answered(claim.queries, f"claim {claim.id}, ", root)
-    return Judgement(claim, word(claim, answers), answers)
+    return Judgement(claim, verdict_by_rules(claim, answers), answers)
 
 
 def answered(queries: Mapping[str, Query], of: str = "", root: Path = REFERENCE) -> dict[str, Estimate]:
@@ -106,7 +106,7 @@ def answered(queries: Mapping[str, Query], of: str = "", root: Path = REFERENCE)
     return found
 
 
-def word(claim: Claim, answers: Mapping[str, Estimate]) -> str:
+def verdict_by_rules(claim: Claim, answers: Mapping[str, Estimate]) -> str:
     """Return the verdict that the rules of a claim give: "depends" if neither holds.
 
     Args:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from experiments.results.claims.claim import CONFIRMED, DEPENDS, NOT_MEASURED, REFUTED, Claim, names
-from experiments.results.claims.judgement import filled, holds, judge, number, word
+from experiments.results.claims.judgement import filled, holds, judge, number, verdict_by_rules
 from experiments.results.gains import Estimate
 from experiments.results.selection import RUN
 from tests.experiments.results.claims.judged import CLAIMS, judged
@@ -67,7 +67,7 @@ def reachable(claim: Claim, answers: dict[str, Estimate]) -> set[str]:
         for _ in range(TRIALS):
             name = generator.choice(list(answers))
             moved = now | {name: shifted(now[name], places, generator)}
-            words.add(word(claim, moved))
+            words.add(verdict_by_rules(claim, moved))
             holding = sum(holds(part, moved) for part in parts)
             if holding >= most:
                 now, most = moved, holding
