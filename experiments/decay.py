@@ -369,7 +369,7 @@ def _ages(case: Config) -> list[int]:
     return ages
 
 
-def _middle(case: Config, age: int) -> int:
+def _age_of_middle_step(case: Config, age: int) -> int:
     """Return the age of the order in the middle step of a sample, which follows a step that is not timed."""
     return 1 + age + (case.sample - 1) // 2
 
@@ -408,7 +408,7 @@ def _entry(
             simulation.run(age - taken, phases=False)
             ms = whole_steps(simulation, case.sample)
             taken = age + case.sample
-            yield {"age": _middle(case, age), "time_ms": ms / case.sample, "sample_ms": ms}
+            yield {"age": _age_of_middle_step(case, age), "time_ms": ms / case.sample, "sample_ms": ms}
 
     return Entry(columns, sample)
 
@@ -419,7 +419,7 @@ def _predictions(case: Config, system: str, place: Backend) -> Iterator[dict]:
     state = state.take(places(state, case.ordering, cutoff, case.seed))
     generator, search = np.random.default_rng([case.seed, 3]), case.search[0]
     simulation, start = _simulation(case, system, state, search, place), state.by_id()
-    for age in [_middle(case, age) for age in _ages(case)]:
+    for age in [_age_of_middle_step(case, age) for age in _ages(case)]:
         simulation.run(age - simulation.step, phases=False)
         now = simulation.state
         moved = now.box.nearest(now.by_id().pos - start.pos)
