@@ -81,7 +81,7 @@ def html(judgements: Sequence[Judgement], kept: Sequence[Run], own: Sequence[Run
         "own": own,
         "commit": f"{code_of(REFERENCE.parents[1]).get('commit') or 'unknown'!s:.7}",
     }
-    context |= numbers.of_claims(judgements) | {"n": numbers.of_page()} | _open(claims, kept)
+    context |= numbers.of_claims(judgements) | {"n": numbers.of_page()} | _open_questions(claims, kept)
     context |= own_runs.context(own, judgements, drawn, runs) if own else {}
     made = _environment(runs).get_template("page.html").render(context)
     made = readable(made)
@@ -166,7 +166,7 @@ def part_of(page: Path, heading: str) -> Markup:
     return Markup(MarkdownIt().enable("table").render(unlinked))
 
 
-def _open(claims: ClaimRows, kept: Sequence[Run]) -> dict[str, Any]:
+def _open_questions(claims: ClaimRows, kept: Sequence[Run]) -> dict[str, Any]:
     """Return what the section on open questions needs."""
     return {
         "baselines": part_of(README, "Baselines"),
