@@ -344,7 +344,7 @@ _SUMMARY = Summary(
 _SIZE = "{n} x {n} points"
 
 
-def _gains(name: str, names: str, series: str, title: str, prepare: Preparation) -> Chart:
+def _chart_of_gains(name: str, names: str, series: str, title: str, prepare: Preparation) -> Chart:
     """Return a chart of the gains of a prepared table."""
     of = "the gain of {worst} is {of_worst}, of {best} {value}"
     return Chart(
@@ -361,8 +361,8 @@ VIEWS = (
         Points("time_ms"), Scale("", "name"), Scale("time of a step (ms)", log=10), "precision", "precision",
         "n", _SIZE, note=_bandwidths,
     ),
-    _gains("gains", "pair", "measured", "gain of a step", _beside_source),
-    _gains("orders", "name", "precision", "gain of a step over rows", _with_hits),
+    _chart_of_gains("gains", "pair", "measured", "gain of a step", _beside_source),
+    _chart_of_gains("orders", "name", "precision", "gain of a step over rows", _with_hits),
     _SUMMARY,
     Table("gains", gains_of_source),
     Table("orders", order_gains),
