@@ -133,17 +133,17 @@ def benchmark_gas(
     """
     box, n, seed = box_for(n, filling_fraction), int(n), checked_seed(seed)
     word("memory_order", memory_order, MEMORY_ORDERS)
-    place = _place(backend, n)
-    require_room(n, NARROWEST, place.free_memory, "take fewer: a smaller n")
+    summing = _summing_backend(backend, n)
+    require_room(n, NARROWEST, summing.free_memory, "take fewer: a smaller n")
     record = _lattice(n, filling_fraction, box)
     words = np.random.SeedSequence(seed).generate_state(2 + ROUNDS)
     record["key"], record["round_keys"] = words[:2], words[2:]
     record["bits"], record["shuffled"] = bits_of(n), memory_order == "shuffled"
-    record["mean"], record["scale"] = _moments(n, record, place)
+    record["mean"], record["scale"] = _moments(n, record, summing)
     return BenchmarkGas(n, box, record)
 
 
-def _place(backend: str | Backend, n: int) -> Backend:
+def _summing_backend(backend: str | Backend, n: int) -> Backend:
     """Return the backend that sums velocities."""
     backend = checked_backend(backend)
     if isinstance(backend, str) and backend == "auto":

@@ -201,12 +201,12 @@ class TestBackend:
     def test_auto_is_the_device_for_many_particles(self, emulated, monkeypatch):
         monkeypatch.setattr(benchmark, "why_not", lambda: None)
         monkeypatch.setattr(benchmark, "get", lambda backend: backend)
-        assert benchmark._place("auto", 2**16) == "cuda"
-        assert benchmark._place("auto", 2**16 - 1) == "cpu"
-        assert benchmark._place("cpu", 2**20) == "cpu"
+        assert benchmark._summing_backend("auto", 2**16) == "cuda"
+        assert benchmark._summing_backend("auto", 2**16 - 1) == "cpu"
+        assert benchmark._summing_backend("cpu", 2**20) == "cpu"
         monkeypatch.setattr(benchmark, "why_not", lambda: "no device")
-        assert benchmark._place("auto", 2**20) == "cpu"
-        assert benchmark._place(emulated, 5) is emulated
+        assert benchmark._summing_backend("auto", 2**20) == "cpu"
+        assert benchmark._summing_backend(emulated, 5) is emulated
 
     def test_another_backend_is_an_error(self):
         with pytest.raises(ValueError, match="unknown backend 'gpu'; allowed: one of auto, cpu, cuda"):
