@@ -318,7 +318,7 @@ def _name_axes(panel: Axes, chart: Chart, part: Part, common: Names) -> None:
     elif np.isfinite(floor):
         (panel.axvspan if across else panel.axhspan)(1 / floor, floor, color="0.92", zorder=0)
     title = chart.values.title
-    words = {name: word(name, shared.rows[name].iloc[0]) for name in fields_of(title) if name != OVER}
+    words = {name: word(name, common.rows[name].iloc[0]) for name in fields_of(title) if name != OVER}
     over = str(found[OVER].iloc[0]) if OVER in found and len(found) else ""
     title = title.format(over=_memory(selected(common.rows, part.points), over), **words)
     if across:
