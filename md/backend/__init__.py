@@ -9,6 +9,7 @@ from md import checks
 from md.backend.base import LAYOUTS, NO_FAULT, Backend
 from md.backend.cpu import Cpu
 from md.backend.cuda import Cuda, why_not
+from md.backend.kernels.on_device import OnDevice
 from md.backend.timings import Timings
 from md.errors import BackendUnavailableError, DeviceMemoryError
 
@@ -21,6 +22,7 @@ __all__ = [
     "Cpu",
     "Cuda",
     "DeviceMemoryError",
+    "OnDevice",
     "Timings",
     "checked",
     "get",

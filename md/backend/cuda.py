@@ -18,8 +18,9 @@ from numpy.typing import DTypeLike
 
 from md import checks
 from md.backend.base import Array, Backend
-from md.backend.kernels.launcher import THREADS, Launcher, functor_of, takes_packed_rows, wrapped_law
+from md.backend.kernels.launcher import Launcher, functor_of, takes_packed_rows, wrapped_law
 from md.backend.kernels.launches import KernelLaunches
+from md.backend.kernels.on_device import THREADS
 from md.backend.sorting import radix
 from md.backend.timings import Timings
 from md.errors import BackendUnavailableError, DeviceMemoryError

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from md.backend import Backend
+from md.backend import Backend, OnDevice
 from md.backend.base import Array
 from md.backend.prelude import displacement, dot, load, store
 from md.particles.arrays import ParticleArrays
@@ -42,6 +42,8 @@ from sfc.compile import in_parts, kernel
 at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
 FEW = 2**9  # particles for which threads of the CPU are not worth their start
 SAMPLE = LEAF * LEAVES  # consecutive particles along the curve of which the density is measured
+
+list_partners = OnDevice(threads=LEAF * LEAVES)
 
 
 class TreeLister(Lister):

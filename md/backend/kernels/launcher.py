@@ -10,6 +10,7 @@ import re
 import struct
 import sys
 from collections.abc import Callable, Mapping
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from md.backend.kernels.source import (
     Parameter,
     Struct,
     assemble,
-    blocks,
+    block_of,
     file_of,
     parameters,
     struct_of_dtype,
@@ -30,13 +31,8 @@ from md.backend.kernels.source import (
 )
 from md.errors import BackendUnavailableError
 
-THREADS = 256  # of a block
-STAGING = 256  # of a block that stages particles, as in rows.cuh
-NARROW = 64  # threads of a block of a kernel marked NARROW
-SIZES = {"NARROW": NARROW, "STAGING": STAGING, "HALF_BLOCKS": THREADS // 2}  # threads of a block
 CODES = {np.dtype(code): code for code in "fdiIqQH"}  # of numbers, in formats of `struct`
 _PLAIN: set[type] = {int, float, type(None)}  # types of numbers
-ENTRY = 4  # bytes of an entry in shared memory
 FUNCTIONS = ("initial", "interact", "result", "potential")  # of a law, on the CPU and in its .cuh
 
 
@@ -52,8 +48,7 @@ class Launcher:
             `pair`, and in kernels as field `pair`.
         layout: of particle arrays, one of `md.backend.LAYOUTS`.
         compile: function that compiles CUDA C++, given as `code`, to a module with `get_function`.
-        constants: integers that are defined for the source by name. A kernel marked RESIDENT needs
-            `RESIDENT_THREADS`, the threads of a block.
+        constants: integers that are defined for the source by name.
         start: function that launches a compiled kernel; see `md.backend.kernels.launches.call`.
     """
 
@@ -73,8 +68,7 @@ class Launcher:
         self._pair_file = None if pair is None else functor_of(pair)
         if {"initial", "result"} & set(getattr(pair, "kernel_functions", ())):
             self._constants["OWN_SUMS"] = 1
-        text = _cuda_file(stem).read_text("utf-8")
-        self._parameters, self._blocks = parameters(text), blocks(text)
+        self._parameters = parameters(_cuda_file(stem).read_text("utf-8"))
         self._compiled: dict[tuple, Any] = {}
         self._allowed: dict[tuple, int] = {}  # bytes of shared memory that were allowed for a kernel
 
@@ -85,7 +79,7 @@ class Launcher:
                 f"no kernel {name!r} in {self._stem}.cu; known: {', '.join(self._parameters)}"
             )
 
-        names = [parameter.name for parameter in declared]
+        threads, shared_of, is_resident = self._block(name, [parameter.name for parameter in declared])
 
         def launch(*arguments: Any) -> None:
             if len(arguments) != len(declared):
@@ -99,20 +93,41 @@ class Launcher:
                 self._compiled[key] = self._compile(name, declared, arguments), convert
             kernel, convert = self._compiled[key]
             values = tuple(to(argument) for to, argument in zip(convert, arguments, strict=True))
-            block, shared = self._blocks.get(name), 0
-            threads = SIZES.get(block or "", THREADS)
-            if block == "NARROW" and "entries" in names:
-                shared = ENTRY * threads * int(arguments[names.index("entries")])
-            if block == "RESIDENT":  # all blocks at once on the device, or an error of the launch
-                threads = self._constants["RESIDENT_THREADS"]
-            if block in ("STAGING", "RESIDENT"):
-                shared = int(arguments[names.index("bytes")])
-                if shared > self._allowed.get(key, 0):
-                    kernel.max_dynamic_shared_size_bytes = self._allowed[key] = shared
-            self._start(kernel, (n + threads - 1) // threads, threads, values, shared, block == "RESIDENT")
+            shared = 0 if shared_of is None else int(shared_of(arguments))
+            if shared and shared > self._allowed.get(key, 0):
+                kernel.max_dynamic_shared_size_bytes = self._allowed[key] = shared
+            self._start(kernel, (n + threads - 1) // threads, threads, values, shared, is_resident)
 
         setattr(self, name, launch)
         return launch
+
+    def _block(self, name: str, names: list[str]) -> tuple[int, Callable[[tuple], int] | None, bool]:
+        """Return what the declaration of a kernel says, for its parameters and the constants.
+
+        Returns:
+            threads of a block; function of the arguments that returns the bytes of shared memory, or None;
+            whether all blocks have to be on the device at once, or the launch is an error.
+
+        Raises:
+            TypeError: the declaration names a constant or a parameter that is not there.
+        """
+        block = block_of(self._stem, name)
+        threads, shared = block.threads, block.shared
+        sizes = [] if shared is None else list(signature(shared).parameters)
+        constants = [threads] if isinstance(threads, str) else []
+        for option, read, known in (("threads", constants, self._constants), ("shared", sizes, names)):
+            if missing := [one for one in read if one not in known]:
+                kind = "constants" if option == "threads" else "parameters"
+                raise TypeError(
+                    f"OnDevice({option}=...) of kernel {name!r} in {self._stem} names {', '.join(missing)}; "
+                    f"allowed: {kind} of the kernel: {', '.join(known) or 'there are none'}"
+                )
+        if isinstance(threads, str):
+            threads = self._constants[threads]
+        if shared is None:
+            return threads, None, block.is_resident
+        places = [names.index(parameter) for parameter in sizes]
+        return threads, lambda arguments: shared(*(arguments[k] for k in places)), block.is_resident
 
     def _compile(self, name: str, declared: list[Parameter], arguments: tuple[Any, ...]) -> Any:
         """Compile a kernel for the types of the arguments of a call."""

@@ -2,7 +2,7 @@
 
 Contract. The source of kernel `force` of stem `md.search.grid.linked` consists of, in this order:
 
-- the definitions of this case: `real`, DIM, the layout, the constants;
+- the definitions of this case: `real`, DIM, the layout, the threads of a block, the constants;
 - one struct for each parameter of a capitalised type, made from the argument of the call, with `HAS_GRID`
   defined if there is a struct `Grid`, and so on;
 - `rows.cuh`, and `prelude.cuh` if there is a `Grid`;
@@ -24,6 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
+from md.backend.kernels.on_device import OnDevice, declared
+from md.errors import BackendUnavailableError
+
 ROOT = Path(__file__).parents[3]
 HEADERS = ROOT / "md" / "backend"
 STORE = HEADERS / "store.cuh"  # the functor of an output that is a plain array
@@ -37,8 +40,7 @@ C_TYPES = {
     np.dtype(np.uint64): "unsigned long long",
 }
 _KERNEL = re.compile(
-    r'extern "C" __global__ void (?:BLOCKS\(\d+\) '
-    r"|(?P<block>NARROW|STAGING|RESIDENT|HALF_BLOCKS)(?:\(\d+\))? )?(?P<name>\w+)"
+    r'extern "C" __global__ void (?:(?P<bounds>\w+(?:\([^()]*\))?) )?(?P<name>\w+)'
     r"\((?P<parameters>[^)]*)\) \{\n.*?^\}\n",
     re.DOTALL | re.MULTILINE,
 )
@@ -89,9 +91,26 @@ def parameters(text: str) -> dict[str, list[Parameter]]:
     }
 
 
-def blocks(text: str) -> dict[str, str]:
-    """Read which kernels of a CUDA source are marked with a block size: name -> that size."""
-    return {match["name"]: match["block"] for match in _KERNEL.finditer(text) if match["block"]}
+def block_of(stem: str, kernel: str) -> OnDevice:
+    """Return the threads and the shared memory of the blocks of a kernel, as its module declares them.
+
+    Raises:
+        BackendUnavailableError: the CUDA source of the kernel needs a declaration that is missing.
+    """
+    path, given = file_of(stem, ".cu"), declared(stem, kernel)
+    text = path.read_text("utf-8")
+    source = next(match for match in _KERNEL.finditer(text) if match["name"] == kernel)
+    if given is None and source["bounds"]:
+        needs, option = f"`{source['bounds']}` before its name", "threads=<of a block>"
+    elif (given is None or given.shared is None) and "extern __shared__" in source[0]:
+        needs, option = "`extern __shared__`", "shared=<function of parameters: bytes>"
+    else:
+        return given or OnDevice()
+    raise BackendUnavailableError(
+        f"kernel {kernel!r} of {path.name} has {needs}, and {path.stem}.py does not declare it; write "
+        f"@OnDevice({option}) before the function {kernel!r} there, or {kernel} = OnDevice({option}) without "
+        "such a function (from md.backend import OnDevice)"
+    )
 
 
 def keep_kernel(text: str, kernel: str) -> str:
@@ -161,11 +180,13 @@ def assemble(
 
     Raises:
         FileNotFoundError: a stem without a .cu file.
+        BackendUnavailableError: a kernel without the declaration that its source needs.
     """
     head = [
         f"typedef {C_TYPES[np.dtype(precision)]} real;\n",
         f"#define DIM {dim}\n",
         f"#define LAYOUT_{layout.upper()}\n",
+        f"#define BLOCK_THREADS {block_of(stem, kernel).threads}\n",
         "#define FUSED\n" if fused else "",
         *(f"#define {name} {value}\n" for name, value in (constants or {}).items()),
         *(f"#define HAS_{name.upper()}\n{struct.text(name)}" for name, struct in structs.items()),

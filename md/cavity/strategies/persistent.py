@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from md.backend.base import Backend
+from md.backend import Backend, OnDevice
 from md.cavity.base import Order, Solver, Strategy
 from md.cavity.boundary import require_boundary_values
 from md.cavity.scheme import Scheme
@@ -23,6 +23,8 @@ LANES = 32
 BUFFERS = 2  # of each exchanged array, used in turns
 TURNS = 2 * BUFFERS  # after so many steps buffers and marks of exchanges are the same again
 NEVER = 2**31 - 1  # a step that is not reached
+
+advance = OnDevice("RESIDENT_THREADS", shared=lambda bytes: bytes, is_resident=True)
 
 
 class Tile(NamedTuple):

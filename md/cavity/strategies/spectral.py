@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from md.backend.base import Backend
+from md.backend import Backend, OnDevice
 from md.cavity.base import Order, Solver, Strategy
 from md.cavity.boundary import apply, require_boundary_values
 from md.cavity.pressure.poisson import basis
@@ -28,6 +28,8 @@ TILE = 16  # rows of the part of a product that a warp has; it has BLOCK columns
 LANES = 32
 SCHEDULERS = 4  # of a multiprocessor; each has as many warps
 NEVER = 2**31 - 1  # a step that is not reached
+
+advance = OnDevice("RESIDENT_THREADS", shared=lambda bytes: bytes, is_resident=True)
 
 
 class Operator(NamedTuple):

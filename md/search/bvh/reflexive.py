@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numba
 import numpy as np
 
 from md import checks
+from md.backend import OnDevice
 from md.backend.base import Array
 from md.laws import PairLaw
 from md.laws.pair import is_reciprocal, kernel_law
@@ -38,6 +40,7 @@ CHOICES = {
 }
 MOST_ROOM = 2**31 - 1  # a device counts partners in int32
 ROOM = 32  # capacity of a list, in partners of later leaves
+NARROW = 64  # threads of a block of a device, with the stacks of all of them in shared memory
 
 
 @dataclass(frozen=True)
@@ -333,8 +336,9 @@ def resolve(n, parts, room, counts, partners, pos, vel, order, nodes, ropes, rea
         sum_parts(np.int64(leaf), n, parts, order, sums, out)
 
 
-gather_shared, push_shared = gather_local, push_local
-sum_none, sum_local, sum_shared = push_none, push_local, push_local
+_in_shared = OnDevice(NARROW, shared=lambda entries: 4 * NARROW * entries)  # bytes of int32
+gather_shared, push_shared = (_in_shared(partial(one)) for one in (gather_local, push_local))
+sum_none, sum_local, sum_shared = push_none, push_local, push_shared
 
 
 def clear(n, out):

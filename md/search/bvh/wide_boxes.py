@@ -17,7 +17,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from md.backend import Backend
+from md.backend import Backend, OnDevice
 from md.backend.base import Array
 from md.backend.prelude import nearest
 from md.particles.cell_grid import CellGrid
@@ -216,6 +216,7 @@ def merge(dim, row, first, last, boxes, grid, eps):
         store_side(boxes, row, axis, low, high, eps)
 
 
+@OnDevice(threads=LEAF * LEAVES)
 @kernel(parallel=True)
 def fit_leaves(threads, n, pos, radius, scale, eps, units, grid, levels, boxes, bytes):
     """Compute the boxes of the leaves and of level 1.
@@ -237,6 +238,9 @@ def fit_leaves(threads, n, pos, radius, scale, eps, units, grid, levels, boxes, 
                     low, high = min(low, x - spread), max(high, x + spread)
                 store_side(boxes, leaf, axis, low, high, eps)
         merge(dim, levels[0].first[1] + block, begin, end, boxes, g, eps)
+
+
+gather_and_fit = OnDevice(threads=LEAF * LEAVES)
 
 
 def fit_nodes(threads, pos, level, eps, grid, levels, boxes):

@@ -20,6 +20,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from md.backend import OnDevice
 from md.backend.base import Array
 from md.backend.prelude import displacement, dot, finish, load
 from md.laws.pair import initial, interact, result
@@ -186,6 +187,7 @@ class WideBvhSearch(Search):
             reach["pair2"], units["most"] = stored
 
 
+@OnDevice(threads=LEAF * LEAVES)
 @kernel(parallel=True)
 def force(
     n,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from md.backend import OnDevice
 from md.backend.prelude import (
     axis_neighbours,
     displacement,
@@ -65,6 +66,7 @@ class CoherentSearch(SortedCellsSearch):
     """Search over the particles of a system, sorted by cell."""
 
 
+@OnDevice(threads=128)
 @kernel(parallel=True)
 def force(n, pos, vel, start, rank, grid, law, out):
     """Compute out[i], the law folded over the particles of the home cell and of the cells around it.

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from md import checks
+from md.backend import OnDevice
 from md.backend.base import Array
-from md.backend.kernels.launcher import STAGING
 from md.particles.capabilities import SearchCapabilities
 from md.particles.cell_grid import MAX_CELLS
 from md.particles.cell_sort import CellSort
@@ -33,12 +33,15 @@ from md.search.grid import coherent
 
 PARTS = 4  # of each cell along axis 0, so that few particles beyond the cutoff are compared; as in tensor.cu
 BLOCK = {3: (4, 2, 2), 2: (4, 4)}  # cells of a block, by dim; as in tensor.cu
+THREADS = 256  # of a block
 CAPACITIES = 2176, 3392, 6912  # staged particles with 3, 2 and 1 blocks on a multiprocessor of an H200
 FIXED = 4096  # most bytes of shared memory of a block besides, with those of CUDA
 ENTRY = 32  # bytes of a staged particle
 PADDING = 15  # entries after each row of staged cells; as in tensor.cu
 OFFSET = 0.4140625  # of the masks: those of pairs exactly at a radius do not add up to an integer
 ROUNDING = 2.0**-22  # of a number in two parts, of a product of matrices, and of half of half precision
+
+force = OnDevice(THREADS, shared=lambda bytes: bytes)
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ class TensorSearch(Search):
     def _suitable_capacity(self, block: tuple[int, ...]) -> int:
         """Return how many particles a block stages; 0 where the kernel of `Coherent` is used."""
         grid = self.grid
-        too_many = max(STAGING * math.prod(self._blocks), PARTS * grid.size) > MAX_CELLS
+        too_many = max(THREADS * math.prod(self._blocks), PARTS * grid.size) > MAX_CELLS
         free = 0 if too_many or grid.precision != np.float32 else self.backend.staging_memory
         around = math.prod(size + 2 for size in block)
         mean = around * self.particles.n / grid.size
@@ -140,7 +143,7 @@ class TensorSearch(Search):
             return
         blocks, record = math.prod(self._blocks), self._record(windows)
         self.backend.kernels(__name__, law).force(
-            STAGING * blocks, p.n, p.pos, p.vel, self._sort.start, *self._blocks[:2], self._capacity,
+            THREADS * blocks, p.n, p.pos, p.vel, self._sort.start, *self._blocks[:2], self._capacity,
             _bytes_of(self._capacity), record, self._finer.record, parameters, out,
         )  # fmt: skip
 

@@ -21,6 +21,7 @@ import numba
 import numpy as np
 
 from md import checks
+from md.backend import OnDevice
 from md.backend.base import Array
 from md.backend.prelude import (
     displacement,
@@ -481,6 +482,7 @@ def fastest(n, vel, most):
     most[0] = found
 
 
+@OnDevice(threads=128)
 @kernel(parallel=True)
 def force(n, pos, vel, first, count, partners, rows, grid, law, out):
     """Compute out[i], the law folded over the list of particle i; `rows` are those of a device.

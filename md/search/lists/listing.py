@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from md.backend import Backend
+from md.backend import Backend, OnDevice
 from md.backend.base import Array
 from md.backend.prelude import (
     axis_neighbours,
@@ -42,6 +42,8 @@ FEW = 2**9  # particles for which threads of the CPU are not worth their start
 WIDTH = 8  # numbers written at once
 at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
 EXCESS = 1.15  # largest ratio, to the reach, of distances that are listed without a test of the positions
+
+list_partners = OnDevice(threads=256)
 
 
 def farthest(grid: CellGrid, units: np.ndarray) -> float:

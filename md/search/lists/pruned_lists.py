@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from md.backend import Backend
+from md.backend import Backend, OnDevice
 from md.backend.base import Array
 
 FOUR = 4  # entries of a list that are read at once
 MOST_KEPT = 16  # entries of a list that a thread keeps in shared memory while it is made
+
+force, force_and_prune = OnDevice(threads=128), OnDevice(threads=256)
 
 
 def rows_of_fours(partners: float) -> int:

@@ -26,9 +26,10 @@ std::vector<Windows> windows;
 std::vector<Grid> grid;
 std::vector<Law> law;
 int n, per_row, per_plane, blocks, capacity, cells;
+static_assert(BLOCK_THREADS == FIBERS);
 void kernel() {
-    force(256 * blocks, n, pos.data(), vel.data(), start.data(), per_row, per_plane, capacity, 0, windows[0],
-          grid[0], law[0], Out{out.data()});
+    force(BLOCK_THREADS * blocks, n, pos.data(), vel.data(), start.data(), per_row, per_plane, capacity, 0,
+          windows[0], grid[0], law[0], Out{out.data()});
 }
 int main(int, char** given) {
     FILE* file = fopen(given[1], "rb");

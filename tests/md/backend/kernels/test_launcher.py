@@ -1,6 +1,9 @@
 """The CUDA launcher without a device: the source compiles, and structs arrive as C reads them."""
 
 import ctypes
+import importlib
+import sys
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +12,9 @@ import pytest
 import md
 from md.backend import Cpu
 from md.backend.kernels.launcher import Launcher
-from md.backend.kernels.source import blocks, file_of
+from md.backend.kernels.on_device import OnDevice
+from md.backend.kernels.source import block_of
+from md.errors import BackendUnavailableError
 from md.laws.pair import kernel_law
 from md.observe.pair_tally import PairTally
 from md.particles.cell_grid import CellGrid
@@ -81,7 +86,7 @@ def test_a_law_that_wraps_another_is_passed_with_its_parameters(precision, real,
     ("kernel", "block", "shared"),
     [("push_none", 256, {}), ("push_local", 256, {}), ("push_shared", 64, {"shared_mem": 40 * 64 * 4})],
 )
-def test_a_narrow_kernel_gets_blocks_of_64_with_its_entries_in_shared_memory(kernel, block, shared):
+def test_a_kernel_is_launched_with_the_blocks_that_its_module_declares(kernel, block, shared):
     calls = []
 
     def launch(grid, threads, values, **more):
@@ -101,8 +106,120 @@ def test_a_narrow_kernel_gets_blocks_of_64_with_its_entries_in_shared_memory(ker
     assert calls == [((-(-n // block),), (block,), shared)]
 
 
-def test_only_marked_kernels_have_another_block_size():
-    stems = ("lists.list_search", "bvh.reflexive", "bvh.lbvh")
-    found = {stem: blocks(file_of(f"md.search.{stem}", ".cu").read_text()) for stem in stems}
-    shared = {f"{kind}_shared": "NARROW" for kind in ("gather", "push", "sum")}
-    assert found == {"lists.list_search": {"force": "HALF_BLOCKS"}, "bvh.reflexive": shared, "bvh.lbvh": {}}
+def block_without(kernel: str, monkeypatch) -> None:
+    """Read the declaration of a kernel that has none."""
+    stem, _, name = kernel.rpartition(".")
+    module = import_module(stem)
+    twin = getattr(module, name)
+    if isinstance(twin, OnDevice):
+        monkeypatch.delattr(module, name)
+    else:
+        monkeypatch.delattr(twin, "on_device")
+    block_of(stem, name)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (
+            "md.search.grid.coherent.force",
+            r"kernel 'force' of coherent\.cu has `BLOCKS\(12\)` before its name, and coherent\.py .*"
+            r"@OnDevice\(threads=<of a block>\)",
+        ),
+        ("md.search.lists.listing.list_partners", r"list_partners = OnDevice\(threads=<of a block>\)"),
+        ("md.search.bvh.reflexive.push_shared", "kernel 'push_shared' of reflexive.cu has `NARROW` before"),
+    ],
+)
+def test_a_kernel_without_the_declaration_that_its_source_needs_is_refused(kernel, message, monkeypatch):
+    with pytest.raises(BackendUnavailableError, match=message):
+        block_without(kernel, monkeypatch)
+
+
+USER_KERNEL = """extern "C" __global__ void {bounds}force(int n, int room, real* out) {{
+    {memory}
+}}
+"""
+SHARED = "extern __shared__ int memory[];"
+
+
+@pytest.fixture
+def user_module(tmp_path, monkeypatch):
+    """Return a function that writes a user's module and its CUDA kernel `force`, and makes the launcher."""
+
+    def make(python: str, bounds: str = "", memory: str = "") -> Launcher:
+        (tmp_path / "of_user.py").write_text(f"from md.backend import OnDevice\n{python}\n")
+        (tmp_path / "of_user.cu").write_text(USER_KERNEL.format(bounds=bounds, memory=memory))
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "of_user", raising=False)
+        importlib.invalidate_caches()
+
+        def compiled(code):
+            assert compile_cubin(code).startswith(b"\x7fELF")
+            return SimpleNamespace(get_function=lambda name: SimpleNamespace())
+
+        return Launcher(
+            "of_user", None, "aos4", compiled, {"WIDTH": 96}, start=lambda *call: calls.append(call[1:])
+        )
+
+    calls: list = []
+    make.calls = calls
+    return make
+
+
+@pytest.mark.parametrize(
+    ("declaration", "threads", "bytes"),
+    [
+        ("OnDevice(64, shared=lambda room: 8 * room)", 64, 24),
+        ("OnDevice('WIDTH', shared=lambda room, n: room + n)", 96, 103),
+    ],
+)
+def test_a_user_declares_the_blocks_of_a_kernel(user_module, declaration, threads, bytes):
+    launcher = user_module(f"force = {declaration}", "__launch_bounds__(BLOCK_THREADS) ", SHARED)
+    launcher.force(100, 3, on_device(np.zeros((100, 3), np.float32), 16))
+    ((blocks, found, _, shared, is_resident),) = user_module.calls
+    assert (blocks, found, shared, is_resident) == (2, threads, bytes, False)
+
+
+@pytest.mark.parametrize(
+    ("python", "source", "message"),
+    [
+        (
+            "",
+            {"memory": SHARED},
+            "kernel 'force' of of_user.cu has `extern __shared__`, and of_user.py .*shared=",
+        ),
+        (
+            "force = OnDevice()",
+            {"memory": SHARED},
+            "has `extern __shared__`, and of_user.py does not declare",
+        ),
+        ("", {"bounds": "__launch_bounds__(64, 2) "}, r"has `__launch_bounds__\(64, 2\)` before its name"),
+    ],
+)
+def test_a_user_gets_the_file_and_the_remedy_for_a_missing_declaration(user_module, python, source, message):
+    with pytest.raises(BackendUnavailableError, match=message):
+        getattr(user_module(python, **source), "force")  # noqa: B009  # it is a function of the launcher
+
+
+@pytest.mark.parametrize(
+    ("declaration", "message"),
+    [
+        (
+            "OnDevice('HEIGHT')",
+            "threads=...\\) of kernel 'force' in of_user names HEIGHT; .*constants.*: WIDTH",
+        ),
+        (
+            "OnDevice(shared=lambda rows: 4 * rows)",
+            "of_user names rows; .*parameters of the kernel: n, room, out",
+        ),
+    ],
+)
+def test_a_declaration_of_unknown_names_lists_the_known_ones(user_module, declaration, message):
+    with pytest.raises(TypeError, match=message):
+        getattr(user_module(f"force = {declaration}"), "force")  # noqa: B009
+
+
+@pytest.mark.parametrize(("threads", "error"), [(0, ValueError), (1025, ValueError), (64.5, TypeError)])
+def test_threads_that_no_device_runs_are_refused(threads, error):
+    with pytest.raises(error, match=f"threads of OnDevice.*{threads}"):
+        OnDevice(threads)

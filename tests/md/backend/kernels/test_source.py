@@ -12,12 +12,14 @@ import pytest
 import md
 import sfc.device
 from md.backend.base import LAYOUTS
+from md.backend.kernels.on_device import declared
 from md.backend.kernels.source import (
     C_TYPES,
     ROOT,
     STORE,
     Struct,
     assemble,
+    block_of,
     file_of,
     keep_kernel,
     parameters,
@@ -308,9 +310,42 @@ def test_every_numba_kernel_of_a_stem_with_cuda_has_its_cuda_kernel():
             for name, value in vars(module).items()
             if hasattr(value, "py_func") and value.py_func.__module__ == stem and not name.startswith("_")
         } | functions_in_parts(stem)
+        compiled |= {name for name, value in vars(module).items() if hasattr(value, "on_device")}
         of_both = compiled - {name for on, name in ON_CPU if on == stem}
         in_cuda = set(parameters(file_of(stem, ".cu").read_text()))
         assert of_both == in_cuda - {name for on, name in ON_DEVICE if on == stem}, stem
+
+
+def test_blocks_are_declared_as_the_kernels_need_them():
+    """The others have blocks of 256 threads without dynamic shared memory."""
+    tree, of_bytes = (128, None), (256, 1000)
+    stacks = dict.fromkeys(("gather_shared", "push_shared", "sum_shared"), (64, 64 * 4 * 1000))
+    expected = {
+        "md.backend.sorting.radix": dict.fromkeys(("count_digits", "place_digits"), (256, None)),
+        "md.search.bvh.reflexive": stacks,
+        "md.search.bvh.wide_boxes": {"fit_leaves": tree, "gather_and_fit": tree},
+        "md.search.bvh.wide_bvh": {"force": tree},
+        "md.search.grid.coherent": {"force": (128, None)},
+        TENSOR: {"force": of_bytes},
+        "md.search.lists.list_search": {"force": (128, None)},
+        LISTING: {"list_partners": (256, None)},
+        PRUNED: {"force": (128, None), "force_and_prune": (256, None)},
+        TREE_LISTING: {"list_partners": tree},
+        "md.cavity.strategies.persistent": {"advance": ("RESIDENT_THREADS", 1000)},
+        "md.cavity.strategies.spectral": {"advance": ("RESIDENT_THREADS", 1000)},
+    }
+    found: dict[str, dict] = {}
+    for stem in [*STEMS, *(f"md.cavity.strategies.{name}" for name in ("persistent", "spectral"))]:
+        kernels = set(parameters(file_of(stem, ".cu").read_text()))
+        names = (name for name in vars(import_module(stem)) if not name.startswith("_"))
+        assert {name for name in names if declared(stem, name)} <= kernels, stem
+        for kernel in kernels:
+            block = block_of(stem, kernel)
+            assert block.is_resident == (kernel == "advance")
+            if declared(stem, kernel):
+                shared = block.shared and block.shared(1000)
+                found.setdefault(stem, {})[kernel] = block.threads, shared
+    assert found == expected
 
 
 def test_the_record_of_the_grid_is_laid_out_as_its_c_struct():

@@ -12,7 +12,7 @@ from tests.md.backend.test_cuda_on_host import printed_around
 from tests.md.search.test_contract import dense_cloud, largest_difference, simulated
 
 WALK = """
-int room[96 * 64];
+int room[96 * BLOCK_THREADS];
 template <class T> void read(FILE* file, std::vector<T>& into, size_t count) {
     into.resize(count);
     if (fread(into.data(), sizeof(T), count, file) != count) abort();
