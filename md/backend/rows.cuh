@@ -12,25 +12,21 @@ struct Vec {
     real x[DIM];
 };
 
-// Before a kernel's name: limits its registers so that this many blocks fit on a multiprocessor; half as many for float64.
-#define BLOCKS(count) __launch_bounds__(256, count * 4 / sizeof(real))
+// Before a kernel's name: bounds for blocks of BLOCK_THREADS threads, which the module beside the .cu file declares, as it does
+// the dynamic shared memory of a block (md/backend/kernels/on_device.py). Blocks of 128 threads leave a multiprocessor sooner
+// than those of 256 when their last threads are done.
 
-// The same for blocks of 128 threads, which leave a multiprocessor sooner when their last threads are done.
-#define HALF_BLOCKS(count) __launch_bounds__(128, count * 4 / sizeof(real))
+// Limits the registers so that this many blocks fit on a multiprocessor; half as many for float64.
+#define BLOCKS(count) __launch_bounds__(BLOCK_THREADS, count * 4 / sizeof(real))
 
-// Before a kernel's name: blocks of 64 threads, for a kernel that needs much shared memory. A parameter `entries` is the
-// number of `int` in shared memory for each thread.
-#define NARROW_THREADS 64
-#define NARROW __launch_bounds__(NARROW_THREADS)
+// For a kernel that needs much shared memory: any number of blocks on a multiprocessor.
+#define NARROW __launch_bounds__(BLOCK_THREADS)
 
-// Before a kernel's name: blocks of 256 threads, three on a multiprocessor, that stage data in shared memory. A parameter
-// `bytes` is the size of that memory for each block.
-#define STAGING_THREADS 256
-#define STAGING __launch_bounds__(STAGING_THREADS, 3)
+// Three blocks on a multiprocessor, that stage data in shared memory.
+#define STAGING __launch_bounds__(BLOCK_THREADS, 3)
 
-// Before a kernel's name: blocks of RESIDENT_THREADS threads that are all on the device at once, one on a multiprocessor, so
-// that blocks can wait for each other. A parameter `bytes` is the size of the shared memory of each block.
-#define RESIDENT __launch_bounds__(RESIDENT_THREADS, 1)
+// Blocks that are all on the device at once, one on a multiprocessor, so that they can wait for each other.
+#define RESIDENT __launch_bounds__(BLOCK_THREADS, 1)
 
 __device__ __forceinline__ int work_item() { return blockIdx.x * blockDim.x + threadIdx.x; }
 

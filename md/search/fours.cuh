@@ -11,10 +11,6 @@
 #define AT_ONCE 2  // positions of partners loaded at the same time: more need registers, so that fewer threads run
 #endif
 
-#ifndef COLUMN_THREADS
-#define COLUMN_THREADS 256  // of a block of the kernels that make lists
-#endif
-
 #ifndef COLUMN
 #define COLUMN 16  // entries of a list that are kept in shared memory while it is made; few lists are longer
 #endif
@@ -62,7 +58,7 @@ struct ListWriter {
 };
 
 // Writes a list that goes on in the pool, from shared memory; returns whether there was too little room.
-__device__ __noinline__ bool write_pooled(int n, int i, int rows, int* partners, const int (*column)[COLUMN_THREADS], int count,
+__device__ __noinline__ bool write_pooled(int n, int i, int rows, int* partners, const int (*column)[BLOCK_THREADS], int count,
                                           long long room, long long* needed) {
     ListWriter writer(n, i, rows, partners);
     for (int k = 0; k < count; ++k) writer.add(column[k][threadIdx.x], room, needed);
@@ -71,10 +67,10 @@ __device__ __noinline__ bool write_pooled(int n, int i, int rows, int* partners,
 
 // The entries of a list, counted, and kept in shared memory as far as there is room for them.
 struct ListColumn {
-    int (*column)[COLUMN_THREADS];    // of each thread of the block
+    int (*column)[BLOCK_THREADS];    // of each thread of the block
     unsigned begin, next;  // offsets in shared memory of the first entry and of the next to be added
 
-    __device__ __forceinline__ explicit ListColumn(int (*column)[COLUMN_THREADS])
+    __device__ __forceinline__ explicit ListColumn(int (*column)[BLOCK_THREADS])
         : column(column), begin(shared_offset(column, column[0] + threadIdx.x)), next(begin) {}
 
     // Adds an entry if it passes. There is no branch.

@@ -1,7 +1,5 @@
 // Neighbour lists of a device, made by a descent of blocks of threads in a wide bounding volume hierarchy; see tree_listing.py.
 
-#define COLUMN_THREADS 128
-
 #include "md/search/bvh/wide_reach.cuh"
 #include "md/search/bvh/wide_traversal.cuh"
 #include "md/search/fours.cuh"
@@ -23,7 +21,7 @@ __device__ __noinline__ bool write_alone(int n, int i, const real* pos, const re
 
 // Lists the partners within reach of each particle. Those that may be near by their bytes are kept in shared memory, and then
 // replaced by those that are. With radii each particle of the leaves within reach is tested by its position.
-extern "C" __global__ void HALF_BLOCKS(8) list_partners(int n, const real* pos, const real* boxes, const int* bytes,
+extern "C" __global__ void BLOCKS(8) list_partners(int n, const real* pos, const real* boxes, const int* bytes,
                                                         Levels levels, Units units, const real* radius, Reach reach, Grid grid,
                                                         real* reference_pos, int* partners, int rows, long long room,
                                                         long long* needed, float* travelled) {

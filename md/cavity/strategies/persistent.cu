@@ -336,7 +336,7 @@ __device__ __forceinline__ void receive_all(Pressure& pressure, Exchange& exchan
 // Calls `visit(place in shared memory, column, row)` for the points of the region and those around it, up to the boundary.
 template <class Visit>
 __device__ __forceinline__ void for_each_point(const Place& at, Visit visit) {
-    for (int k = threadIdx.x; k < (HEIGHT + 2) * (WIDTH + 2); k += RESIDENT_THREADS) {
+    for (int k = threadIdx.x; k < (HEIGHT + 2) * (WIDTH + 2); k += BLOCK_THREADS) {
         int row = k / (WIDTH + 2), column = k % (WIDTH + 2);
         int x = at.x.first + column - 1, y = at.y.first + row - 1;
         if (x <= INNER_X && y <= INNER_Y) visit(row * STRIDE + 3 + column, x, y);
@@ -347,7 +347,7 @@ __device__ __forceinline__ void load_fields(Pressure& pressure, const Fields& fi
     const Place& at = pressure.at;
     const Shared& shared = pressure.shared;
     int size = 2 * ((HEIGHT + 2) * STRIDE + 4) + 2 * (2 * WARPS + 1) * WIDTH;
-    for (int k = threadIdx.x; k < size; k += RESIDENT_THREADS) shared.u[k] = 0;
+    for (int k = threadIdx.x; k < size; k += BLOCK_THREADS) shared.u[k] = 0;
     __syncthreads();
     for_each_point(at, [&](int place, int x, int y) {
         size_t point = (size_t)(y + 1) * (INNER_X + 2) + x + 1;

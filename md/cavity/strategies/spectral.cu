@@ -206,7 +206,7 @@ __device__ __forceinline__ bool correct(const Shared& shared, Points& points, co
 
 // Calls visit(index in the arrays, column, row) for all points on the boundary and inside.
 template <class Visit> __device__ __forceinline__ void for_each_point(Visit visit) {
-    for (int k = threadIdx.x; k < ALL; k += RESIDENT_THREADS) visit(k, k % ROW - 1, k / ROW - 1);
+    for (int k = threadIdx.x; k < ALL; k += BLOCK_THREADS) visit(k, k % ROW - 1, k / ROW - 1);
 }
 
 // Calls visit(entry, index in the padded (y, x) matrices) for the modes of a lane.
@@ -218,13 +218,13 @@ template <class Visit> __device__ __forceinline__ void for_each_mode(const RowsX
 }
 
 __device__ __forceinline__ void load_fields(const Shared& shared, const Fields& fields) {
-    for (int k = threadIdx.x; k < PADDED_X * PADDED_X; k += RESIDENT_THREADS) {
+    for (int k = threadIdx.x; k < PADDED_X * PADDED_X; k += BLOCK_THREADS) {
         shared.basis_x[k / PADDED_X * STRIDE_X + k % PADDED_X] = fields.basis_x[k];
     }
-    for (int k = threadIdx.x; k < PADDED_Y * PADDED_Y; k += RESIDENT_THREADS) {
+    for (int k = threadIdx.x; k < PADDED_Y * PADDED_Y; k += BLOCK_THREADS) {
         shared.basis_y[k / PADDED_Y * STRIDE_Y + k % PADDED_Y] = fields.basis_y[k];
     }
-    for (int k = threadIdx.x; k < MATRIX; k += RESIDENT_THREADS) shared.first[k] = shared.second[k] = 0;
+    for (int k = threadIdx.x; k < MATRIX; k += BLOCK_THREADS) shared.first[k] = shared.second[k] = 0;
     for_each_point([&](int k, int, int) {
         shared.u[k] = shared.ut[k] = fields.u[k], shared.v[k] = shared.vt[k] = fields.v[k];
     });

@@ -95,7 +95,7 @@ struct LocalStack {
 
 struct SharedStack {
     int* entry;
-    __device__ __forceinline__ int& at(int k) { return entry[k * NARROW_THREADS + threadIdx.x]; }
+    __device__ __forceinline__ int& at(int k) { return entry[k * BLOCK_THREADS + threadIdx.x]; }
 };
 
 // Traverses the tree for a particle and for each of its images that may have partners.

@@ -2,7 +2,7 @@
 
 #include "md/search/bvh/wide_boxes.cuh"
 
-extern "C" __global__ void HALF_BLOCKS(12) fit_leaves(int threads, int n, const real* pos, const real* radius, real scale,
+extern "C" __global__ void BLOCKS(12) fit_leaves(int threads, int n, const real* pos, const real* radius, real scale,
                                                       real eps, Units units, Grid grid, Levels levels, real* boxes,
                                                       int* bytes) {
     int i = work_item(), read = min(i, n - 1);
@@ -10,7 +10,7 @@ extern "C" __global__ void HALF_BLOCKS(12) fit_leaves(int threads, int n, const 
 }
 
 // Copies particles in another order as `gather` in arrays.cu does, and computes the boxes of the copies.
-extern "C" __global__ void HALF_BLOCKS(12) gather_and_fit(int threads, int n, const int* order, const real* pos,
+extern "C" __global__ void BLOCKS(12) gather_and_fit(int threads, int n, const int* order, const real* pos,
                                                           const velocity* vel, const int* id, const real* radius, real* new_pos,
                                                           velocity* new_vel, int* new_id, real* new_radius, real scale,
                                                           real eps, Units units, Grid grid, Levels levels, real* boxes,

@@ -31,7 +31,7 @@ __device__ __noinline__ Acc fold_alone(int n, int i, const real* pos, const velo
 }
 
 // A fused step also computes the boxes and the bytes of the next step, if it gets arrays for them.
-extern "C" __global__ void HALF_BLOCKS(10) force(int n, const real* pos, const velocity* vel, const real* boxes,
+extern "C" __global__ void BLOCKS(10) force(int n, const real* pos, const velocity* vel, const real* boxes,
                                                  const int* bytes, Levels levels, Units units, const real* radius, Reach reach,
                                                  real eps, real* next_boxes, int* next_bytes, int parts, Grid grid, Law law,
                                                  Out out) {

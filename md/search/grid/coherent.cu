@@ -4,7 +4,6 @@
 #include "md/particles/cells_around.cuh"
 #include "md/search/fours.cuh"
 
-#define THREADS 128  // of a block of `force`
 #define MOST_RANGES 12  // that a thread lists before it visits their particles
 
 // Ranges of particles in shared memory, which a thread lists and then visits.
@@ -17,7 +16,7 @@ struct ListedRanges {
     // Lists a range unless it is empty. There is no branch.
     __device__ __forceinline__ void add(int from, int to) {
         *at = make_int2(from, to);
-        at += from < to ? THREADS : 0;
+        at += from < to ? BLOCK_THREADS : 0;
         particles += to - from;
     }
 
@@ -42,7 +41,7 @@ struct ListedRanges {
     __device__ __forceinline__ int next() {
         if (k == end) {
             int2 range = *at;
-            at += THREADS;
+            at += BLOCK_THREADS;
             k = range.x;
             end = range.y;
         }
@@ -52,9 +51,9 @@ struct ListedRanges {
 
 // Each thread lists the ranges of particles in the cells around its own, and then visits the particles in one loop: the lanes
 // of a warp wait for the largest sum of particles, not for the most particles in each row or cell.
-extern "C" __global__ void HALF_BLOCKS(12) force(int n, const real* pos, const velocity* vel, const int* start,
+extern "C" __global__ void BLOCKS(12) force(int n, const real* pos, const velocity* vel, const int* start,
                                                  const int* rank, Grid grid, Law law, Out out) {
-    __shared__ int2 listed[MOST_RANGES + 1][THREADS];
+    __shared__ int2 listed[MOST_RANGES + 1][BLOCK_THREADS];
     int2* column = listed[0] + threadIdx.x;
     int i = (gridDim.x - 1 - blockIdx.x) * blockDim.x + threadIdx.x;  // the sort before wrote the last rows last
     if (i >= n) return;

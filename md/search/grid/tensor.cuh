@@ -5,7 +5,7 @@
 
 #include "md/backend/tensor_cores.cuh"
 
-#define STAGING_WARPS (STAGING_THREADS / 32)
+#define STAGING_WARPS (BLOCK_THREADS / 32)
 #define PARTS 4  // of the cells along axis 0, which are at least the cutoff wide in all
 #define BX 16
 #define BY (DIM == 3 ? 2 : 4)
@@ -114,7 +114,7 @@ __device__ __forceinline__ int part_of(int x, int size) { return (x >= PARTS) + 
 // Lists the cells of the region, with their places among the staged particles.
 __device__ __forceinline__ void survey(Region& region, const int* start, const Grid& grid, const Windows& windows,
                                        const int3& first, const int3& size) {
-    for (int k = threadIdx.x; k < REGION_ROWS * ROW_CELLS; k += STAGING_THREADS) {
+    for (int k = threadIdx.x; k < REGION_ROWS * ROW_CELLS; k += BLOCK_THREADS) {
         int r = k / ROW_CELLS, x = k % ROW_CELLS;
         int3 cell = {first.x + x - PARTS, first.y + r % (BY + 2) - 1, DIM == 3 ? first.z + r / (BY + 2) - 1 : 0};
         bool there = x < size.x + 2 * PARTS && r % (BY + 2) < size.y + 2 && (DIM == 2 || r / (BY + 2) < size.z + 2);
@@ -129,7 +129,7 @@ __device__ __forceinline__ void survey(Region& region, const int* start, const G
             region.end[r][part] = there ? start[number + 1] : 0;
         }
     }
-    for (int k = threadIdx.x; k < HOME_ROWS * (BX + 1); k += STAGING_THREADS) {
+    for (int k = threadIdx.x; k < HOME_ROWS * (BX + 1); k += BLOCK_THREADS) {
         int h = k / (BX + 1), x = k % (BX + 1), y = h % BY, z = h / BY;
         int number = first.x + min(x, size.x) + grid.cells[0] * (first.y + y + grid.cells[1] * (first.z + z));
         region.home[h][x] = y < size.y && z < size.z ? start[number] : 0;
@@ -166,7 +166,7 @@ __device__ __forceinline__ void survey(Region& region, const int* start, const G
         region.next = region.plain = region.fastest = 0;
     }
     __syncthreads();
-    for (int k = threadIdx.x; k < REGION_ROWS * (ROW_CELLS + 1); k += STAGING_THREADS) {
+    for (int k = threadIdx.x; k < REGION_ROWS * (ROW_CELLS + 1); k += BLOCK_THREADS) {
         int r = k / (ROW_CELLS + 1), x = k % (ROW_CELLS + 1), part = part_of(x, size.x), offset = region.base[r];
         const Row& row = region.row[r];
         if (part > 0) offset += row.count[0];

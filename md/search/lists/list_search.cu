@@ -24,7 +24,7 @@ extern "C" __global__ void fastest(int n, const velocity* vel, double* most) {
     raise_to_largest((unsigned long long*)most, as_word(found));
 }
 
-extern "C" __global__ void HALF_BLOCKS(12) force(int n, const real* pos, const velocity* vel, const int* first, const int* count,
+extern "C" __global__ void BLOCKS(12) force(int n, const real* pos, const velocity* vel, const int* first, const int* count,
                                       const int* partners, int rows, Grid grid, Law law, Out out) {
     int i = block_of(out) * blockDim.x + threadIdx.x;
     if (i >= n) return;

@@ -82,7 +82,7 @@ extern "C" __global__ void BLOCKS(8) list_partners(int n, const real* pos, const
                                                    const int* bytes, Grid grid, Units units, real reach2,
                                                    real* reference_pos, int* partners, int rows, long long room,
                                                    long long* needed, float* travelled) {
-    __shared__ int kept[COLUMN][256];
+    __shared__ int kept[COLUMN][BLOCK_THREADS];
     int self = work_item();
     if (self >= n) return;
     int i = order[self], own = bytes[self];

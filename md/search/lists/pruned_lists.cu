@@ -6,7 +6,7 @@
 // A fused step that takes the partners from the lists of the build, and stores those closer than the square root of reach2.
 extern "C" __global__ void BLOCKS(6) force_and_prune(int n, const real* pos, const velocity* vel, const int* partners, int rows,
                                                 real reach2, int* pruned, int pruned_rows, Grid grid, Law law, Out out) {
-    __shared__ int kept[COLUMN][256];
+    __shared__ int kept[COLUMN][BLOCK_THREADS];
     int i = block_of(out) * blockDim.x + threadIdx.x;
     if (i >= n) return;
     Vec ri, vi;
@@ -26,7 +26,7 @@ extern "C" __global__ void BLOCKS(6) force_and_prune(int n, const real* pos, con
 }
 
 // A fused step with pruned lists, or with the list of the build for a particle that has NO_LIST.
-extern "C" __global__ void HALF_BLOCKS(12) force(int n, const real* pos, const velocity* vel, const int* partners, int rows,
+extern "C" __global__ void BLOCKS(12) force(int n, const real* pos, const velocity* vel, const int* partners, int rows,
                                             const int* pruned, int pruned_rows, Grid grid, Law law, Out out) {
     int i = block_of(out) * blockDim.x + threadIdx.x;
     if (i >= n) return;
