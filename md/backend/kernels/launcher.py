@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from md.backend.kernels.source import (
 from md.errors import BackendUnavailableError
 
 CODES = {np.dtype(code): code for code in "fdiIqQH"}  # of numbers, in formats of `struct`
+STRUCTS = "fields", "record"  # kinds of arguments that are structs in a kernel
 _PLAIN: set[type] = {int, float, type(None)}  # types of numbers
 FUNCTIONS = ("initial", "interact", "result", "potential")  # of a law, on the CPU and in its .cuh
 
@@ -146,7 +147,7 @@ class Launcher:
                     raise TypeError(f"{self._stem}.{name} takes a law; get the kernels with one")
                 functors.append(self._law_file)
             elif parameter.type == "Out":
-                fused = hasattr(argument, "_fields")
+                fused = kind_of(argument) == "fields"
                 functors.append(file_of(type(argument).__module__, ".cuh") if fused else STORE)
         source = assemble(
             self._stem, name, dim, precision, self._layout, structs, functors, fused, self._pair_file,
@@ -227,7 +228,10 @@ def takes_packed_rows(law: Any) -> bool:
 
 
 def _signature(argument: Any) -> Any:
-    """Return what an argument contributes to the key of a compiled kernel: its types and its dim."""
+    """Return what an argument contributes to the key of a compiled kernel: its types and its dim.
+
+    Each launch calls it, so that types of numbers are kept, and `kind_of` is not called.
+    """
     kind = type(argument)
     if kind in _PLAIN:
         return kind
@@ -239,11 +243,28 @@ def _signature(argument: Any) -> Any:
     return argument.dtype, argument.shape[1] if argument.ndim == 2 else 0
 
 
+def kind_of(argument: Any) -> Literal["fields", "record", "number", "array"]:
+    """Return how a kernel gets an argument, or a named field of one.
+
+    Returns:
+        "fields": a NamedTuple, as a struct of its fields; "record": a structured array of one entry, as the
+        struct of its dtype; "number": a number of Python or numpy, as its value; "array": any other object
+        with a dtype, which is an array of the backend, as its address.
+    """
+    if isinstance(argument, tuple):
+        return "fields"
+    dtype = getattr(argument, "dtype", None)
+    if dtype is not None and dtype.names:
+        return "record"
+    return "number" if dtype is None or isinstance(argument, (np.ndarray, np.generic)) else "array"
+
+
 def _struct(argument: Any) -> Struct:
     """Make the C struct of an argument: of its dtype, of its named fields, or with a pointer to its data."""
-    if hasattr(argument, "_fields"):
+    kind = kind_of(argument)
+    if kind == "fields":
         return Struct(tuple((_field_type(name, value), name, 0) for name, value in _named_fields(argument)))
-    if argument.dtype.names:
+    if kind == "record":
         return struct_of_dtype(argument.dtype)
     return Struct(((f"{C_TYPES[argument.dtype]}*", "data", 0),))
 
@@ -259,22 +280,16 @@ def _named_fields(argument: Any) -> list[tuple[str, Any]]:
 
 def _nested(argument: Any) -> dict[str, Struct]:
     """Make the structs among the named fields of an argument, each with the name of its field."""
-    fields = _named_fields(argument) if hasattr(argument, "_fields") else []
-    return {name.capitalize(): _struct(value) for name, value in fields if _is_struct(value)}
-
-
-def _is_struct(value: Any) -> bool:
-    """Check that a field is a struct itself: an object with named fields, or a record."""
-    return hasattr(value, "_fields") or bool(getattr(getattr(value, "dtype", None), "names", None))
+    fields = _named_fields(argument) if kind_of(argument) == "fields" else []
+    return {name.capitalize(): _struct(value) for name, value in fields if kind_of(value) in STRUCTS}
 
 
 def _field_type(name: str, value: Any) -> str:
     """Return the C type of a field."""
-    if isinstance(value, (int, float)):
-        return "long long" if isinstance(value, int) else "double"
-    if _is_struct(value):
+    kind = kind_of(value)
+    if kind in STRUCTS:
         return name.capitalize()
-    return C_TYPES[value.dtype] + ("" if isinstance(value, (np.ndarray, np.generic)) else "*")
+    return C_TYPES[_field_dtype(value)] if kind == "number" else f"{C_TYPES[value.dtype]}*"
 
 
 def _conversion(declared: str, argument: Any) -> Callable[[Any], Any]:
@@ -290,10 +305,11 @@ def _conversion(declared: str, argument: Any) -> Callable[[Any], Any]:
         return np.int64
     if declared == "double":
         return np.float64
-    if hasattr(argument, "_fields"):
+    kind = kind_of(argument)
+    if kind == "fields":
         dtype, pack = _field_dtype(argument), struct.Struct(f"={_format(argument)}").pack
         return lambda given: np.frombuffer(pack(*_numbers(given)), dtype)
-    if declared[0].isupper() and not argument.dtype.names:
+    if declared[0].isupper() and kind != "record":
         dtype = np.dtype([("data", np.uint64)])
         return lambda given: np.array([(_to_plain(given),)], dtype)
     if declared.endswith("*"):
@@ -303,11 +319,14 @@ def _conversion(declared: str, argument: Any) -> Callable[[Any], Any]:
 
 def _field_dtype(value: Any) -> Any:
     """Return the numpy type of a field of a struct."""
-    if hasattr(value, "_fields"):
+    kind = kind_of(value)
+    if kind == "fields":
         return np.dtype([(name, _field_dtype(field)) for name, field in _named_fields(value)], align=True)
-    if isinstance(value, (int, float)):
-        return np.int64 if isinstance(value, int) else np.float64
-    return value.dtype if isinstance(value, (np.ndarray, np.generic)) else np.uint64
+    if kind == "array":
+        return np.dtype(np.uint64)
+    if hasattr(value, "dtype"):
+        return value.dtype
+    return np.dtype(np.int64 if isinstance(value, int) else np.float64)
 
 
 def _format(given: Any) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 import md
 from md.backend import Cpu
-from md.backend.kernels.launcher import Launcher
+from md.backend.kernels.launcher import Launcher, kind_of
 from md.backend.kernels.on_device import OnDevice
 from md.backend.kernels.source import block_of
 from md.errors import BackendUnavailableError
@@ -104,6 +104,21 @@ def test_a_kernel_is_launched_with_the_blocks_that_its_module_declares(kernel, b
     tree = words, nodes, words, reach, grid, kernel_law(law, np.float32)
     getattr(launcher, kernel)(n, 1, 40, rows, rows, *tree, words, rows)
     assert calls == [((-(-n // block),), (block,), shared)]
+
+
+@pytest.mark.parametrize(
+    ("argument", "kind"),
+    [
+        (3, "number"),
+        (np.float32(3), "number"),
+        (np.ones(1), "number"),
+        (on_device(np.ones(1), 16), "array"),
+        (np.zeros(1, [("reach", np.float32)]), "record"),
+        (kernel_law(LAWS[0], np.float32), "fields"),
+    ],
+)
+def test_an_argument_is_passed_by_its_kind(argument, kind):
+    assert kind_of(argument) == kind
 
 
 def block_without(kernel: str, monkeypatch) -> None:
