@@ -2,6 +2,7 @@
 
 import ctypes
 import importlib
+import re
 import sys
 from importlib import import_module
 from types import SimpleNamespace
@@ -13,7 +14,7 @@ import md
 from md.backend import Cpu
 from md.backend.kernels.launcher import Launcher, kind_of
 from md.backend.kernels.on_device import OnDevice
-from md.backend.kernels.source import block_of
+from md.backend.kernels.source import ROOT, block_of
 from md.errors import BackendUnavailableError
 from md.laws.pair import kernel_law
 from md.observe.pair_tally import PairTally
@@ -165,7 +166,6 @@ def user_module(tmp_path, monkeypatch):
         (tmp_path / "of_user.py").write_text(f"from md.backend import OnDevice\n{python}\n")
         (tmp_path / "of_user.cu").write_text(USER_KERNEL.format(bounds=bounds, memory=memory))
         monkeypatch.syspath_prepend(tmp_path)
-        monkeypatch.delitem(sys.modules, "of_user", raising=False)
         importlib.invalidate_caches()
 
         def compiled(code):
@@ -178,7 +178,8 @@ def user_module(tmp_path, monkeypatch):
 
     calls: list = []
     make.calls = calls
-    return make
+    yield make
+    sys.modules.pop("of_user", None)
 
 
 @pytest.mark.parametrize(
@@ -193,6 +194,16 @@ def test_a_user_declares_the_blocks_of_a_kernel(user_module, declaration, thread
     launcher.force(100, 3, on_device(np.zeros((100, 3), np.float32), 16))
     ((blocks, found, _, shared, is_resident),) = user_module.calls
     assert (blocks, found, shared, is_resident) == (2, threads, bytes, False)
+
+
+def test_the_declaration_of_the_page_for_users_is_read(user_module):
+    page = (ROOT / "md" / "EXTENDING.md").read_text()
+    (example,) = re.findall(r"```python\n(@md\.backend\.OnDevice.*?)```", page, re.DOTALL)
+    python = f"import md\nfrom sfc.compile import kernel\n{example}    pass"
+    launcher = user_module(python, "BLOCKS(8) ", SHARED)
+    launcher.force(300, 3, on_device(np.zeros((300, 3), np.float32), 16))
+    ((blocks, threads, _, shared, _),) = user_module.calls
+    assert (blocks, threads, shared) == (3, 128, 4 * 128 * 3)
 
 
 @pytest.mark.parametrize(
