@@ -32,6 +32,7 @@ from md.backend.kernels.source import (
 from md.errors import BackendUnavailableError
 
 CODES = {np.dtype(code): code for code in "fdiIqQH"}  # of numbers, in formats of `struct`
+UNASKED = 48 * 1024  # bytes of dynamic shared memory of a block that a device gives without being asked
 STRUCTS = "fields", "record"  # kinds of arguments that are structs in a kernel
 _PLAIN: set[type] = {int, float, type(None)}  # types of numbers
 FUNCTIONS = ("initial", "interact", "result", "potential")  # of a law, on the CPU and in its .cuh
@@ -95,8 +96,8 @@ class Launcher:
             kernel, convert = self._compiled[key]
             values = tuple(to(argument) for to, argument in zip(convert, arguments, strict=True))
             shared = 0 if shared_of is None else int(shared_of(arguments))
-            if shared and shared > self._allowed.get(key, 0):
-                kernel.max_dynamic_shared_size_bytes = self._allowed[key] = shared
+            if shared > self._allowed.get(key, 0):
+                self._allowed[key] = kernel.max_dynamic_shared_size_bytes = max(shared, UNASKED)
             self._start(kernel, (n + threads - 1) // threads, threads, values, shared, is_resident)
 
         setattr(self, name, launch)

@@ -170,14 +170,15 @@ def user_module(tmp_path, monkeypatch):
 
         def compiled(code):
             assert compile_cubin(code).startswith(b"\x7fELF")
-            return SimpleNamespace(get_function=lambda name: SimpleNamespace())
+            return SimpleNamespace(get_function=lambda name: kernel)
 
         return Launcher(
             "of_user", None, "aos4", compiled, {"WIDTH": 96}, start=lambda *call: calls.append(call[1:])
         )
 
     calls: list = []
-    make.calls = calls
+    kernel = SimpleNamespace(max_dynamic_shared_size_bytes=48 * 1024)
+    make.calls, make.kernel = calls, kernel
     yield make
     sys.modules.pop("of_user", None)
 
@@ -194,6 +195,15 @@ def test_a_user_declares_the_blocks_of_a_kernel(user_module, declaration, thread
     launcher.force(100, 3, on_device(np.zeros((100, 3), np.float32), 16))
     ((blocks, found, _, shared, is_resident),) = user_module.calls
     assert (blocks, found, shared, is_resident) == (2, threads, bytes, False)
+
+
+def test_a_device_is_asked_for_more_shared_memory_than_it_gives_unasked(user_module):
+    launcher = user_module("force = OnDevice(64, shared=lambda room: room)", memory=SHARED)
+    allowed = []
+    for room in (100, 49_000, 50_000, 60_000, 40_000):
+        launcher.force(100, room, on_device(np.zeros((100, 3), np.float32), 16))
+        allowed.append(user_module.kernel.max_dynamic_shared_size_bytes)
+    assert allowed == [49_152, 49_152, 50_000, 60_000, 60_000]
 
 
 def test_the_declaration_of_the_page_for_users_is_read(user_module):
