@@ -318,21 +318,21 @@ def test_every_numba_kernel_of_a_stem_with_cuda_has_its_cuda_kernel():
 
 def test_blocks_are_declared_as_the_kernels_need_them():
     """The others have blocks of 256 threads without dynamic shared memory."""
-    tree, of_bytes = (128, None), (256, 1000)
-    stacks = dict.fromkeys(("gather_shared", "push_shared", "sum_shared"), (64, 64 * 4 * 1000))
+    tree, given = (128, None), {"bytes": 1000}
+    stacks = dict.fromkeys(("gather_shared", "push_shared", "sum_shared"), (64, {"entries": 64 * 4 * 1000}))
     expected = {
         "md.backend.sorting.radix": dict.fromkeys(("count_digits", "place_digits"), (256, None)),
         "md.search.bvh.reflexive": stacks,
         "md.search.bvh.wide_boxes": {"fit_leaves": tree, "gather_and_fit": tree},
         "md.search.bvh.wide_bvh": {"force": tree},
         "md.search.grid.coherent": {"force": (128, None)},
-        TENSOR: {"force": of_bytes},
+        TENSOR: {"force": (256, given)},
         "md.search.lists.list_search": {"force": (128, None)},
         LISTING: {"list_partners": (256, None)},
         PRUNED: {"force": (128, None), "force_and_prune": (256, None)},
         TREE_LISTING: {"list_partners": tree},
-        "md.cavity.strategies.persistent": {"advance": ("RESIDENT_THREADS", 1000)},
-        "md.cavity.strategies.spectral": {"advance": ("RESIDENT_THREADS", 1000)},
+        "md.cavity.strategies.persistent": {"advance": ("RESIDENT_THREADS", given)},
+        "md.cavity.strategies.spectral": {"advance": ("RESIDENT_THREADS", given)},
     }
     found: dict[str, dict] = {}
     for stem in [*STEMS, *(f"md.cavity.strategies.{name}" for name in ("persistent", "spectral"))]:
@@ -343,7 +343,9 @@ def test_blocks_are_declared_as_the_kernels_need_them():
             block = block_of(stem, kernel)
             assert block.is_resident == (kernel == "advance")
             if declared(stem, kernel):
-                shared = block.shared and block.shared(1000)
+                shared = block.shared and {
+                    name: block.shared(1000) for name in inspect.signature(block.shared).parameters
+                }
                 found.setdefault(stem, {})[kernel] = block.threads, shared
     assert found == expected
 
