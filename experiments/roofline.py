@@ -137,7 +137,7 @@ def _checked(case: Config) -> md.Simulation:
 
     In that gas spheres touch; it is in the memory order of the search.
     """
-    gas = md.scenes.shared_gas(case.n, case.filling_fraction, seed=case.seed, backend=case.backend)
+    gas = md.scenes.benchmark_gas(case.n, case.filling_fraction, seed=case.seed, backend=case.backend)
     warm = shared_simulation(gas, case, case.search, fused=case.fused)
     warm.run(case.warm_up, phases=False)
     start, other = warm.state, "linked" if case.search == "coherent" else "coherent"

@@ -180,7 +180,7 @@ def with_wrong_law(monkeypatch, search: str, change):
     def wrong(state, case, name, **options):
         if name != search or "allow_overlap" not in options:
             return right(state, case, name, **options)
-        same = {"law": md.scenes.SHARED_LAW, "dt": md.scenes.SHARED_DT, "backend": "cpu"}
+        same = {"law": md.scenes.BENCHMARK_LAW, "dt": md.scenes.BENCHMARK_DT, "backend": "cpu"}
         return md.Simulation(state, search=name, precision=case.precision, **(same | options | change))
 
     monkeypatch.setattr(roofline, "shared_simulation", wrong)

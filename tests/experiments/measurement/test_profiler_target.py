@@ -22,7 +22,7 @@ WARM_UP = 20
 
 def simulation(search: str = "verlet", fused: bool = False) -> md.Simulation:
     """Make the shared gas after its warm-up."""
-    state = md.scenes.shared_gas(512, 0.2, seed=0, backend="cpu")
+    state = md.scenes.benchmark_gas(512, 0.2, seed=0, backend="cpu")
     sim = shared_simulation(state, JOB, search, fused=fused)
     sim.run(WARM_UP)
     return sim

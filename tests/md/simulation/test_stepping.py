@@ -7,7 +7,7 @@ import md
 from md.backend import Cpu
 from md.simulation.stepping import FusedSteps, ManyFusedSteps, SeparateSteps, StepsAhead
 
-LAW, DT = md.scenes.SHARED_LAW, md.scenes.SHARED_DT
+LAW, DT = md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT
 EVERY, DECAYED = (md.Reorder("hilbert", schedule) for schedule in (md.Every(30), md.Decayed(0.5)))
 
 
@@ -18,7 +18,7 @@ class Ahead(Cpu):
 
 
 def simulated(backend: Cpu, fused: bool, reorder: md.Reorder | None) -> md.Simulation:
-    state = md.scenes.shared_gas(60, 0.3)
+    state = md.scenes.benchmark_gas(60, 0.3)
     return md.Simulation(state, LAW, "linked", dt=DT, reorder=reorder, backend=backend, fused=fused)
 
 
