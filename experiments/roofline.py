@@ -44,7 +44,7 @@ from experiments.measurement.kernel_counters import counted_cycle
 from experiments.measurement.memory_bandwidth import copy_bandwidth
 from experiments.measurement.profiler_target import CycleJob
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import phases_of, sample_of_steps, shared_simulation
+from experiments.measurement.step_times import phases_of, sample_of_steps, benchmark_simulation
 from experiments.processes.lifetime import temporary_folder
 from experiments.results import limits
 from experiments.results.answers import Answer, headline, listed, percent, rounded, rows_of
@@ -138,12 +138,12 @@ def _checked(case: Config) -> md.Simulation:
     In that gas spheres touch; it is in the memory order of the search.
     """
     gas = md.scenes.benchmark_gas(case.n, case.filling_fraction, seed=case.seed, backend=case.backend)
-    warm = shared_simulation(gas, case, case.search, fused=case.fused)
+    warm = benchmark_simulation(gas, case, case.search, fused=case.fused)
     warm.run(case.warm_up, phases=False)
     start, other = warm.state, "linked" if case.search == "coherent" else "coherent"
     del warm
-    expected = shared_simulation(start, case, other, fused=False, allow_overlap=True)
-    sim = shared_simulation(start, case, case.search, fused=case.fused, allow_overlap=True)
+    expected = benchmark_simulation(start, case, other, fused=False, allow_overlap=True)
+    sim = benchmark_simulation(start, case, case.search, fused=case.fused, allow_overlap=True)
     check_forces(sim, expected.forces(), case.precision)
     for one in (expected, sim):
         one.run(COMPARED, phases=False)
@@ -179,7 +179,7 @@ def _counted(
             raise CannotCountError("--counter none" if counter == "none" else "no Nsight Compute")
         with temporary_folder("roofline-") as folder:
             path = folder / "start.npz"  # of a simulation that is freed, as the profiler needs the device
-            shared_simulation(start, case, case.search, fused=case.fused, allow_overlap=True).save(path)
+            benchmark_simulation(start, case, case.search, fused=case.fused, allow_overlap=True).save(path)
             cycle, kernels = counted_cycle(CycleJob(str(path)))
     except CannotCountError as error:
         if case.counter == "nsight":
