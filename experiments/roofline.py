@@ -44,7 +44,7 @@ from experiments.measurement.kernel_counters import counted_cycle
 from experiments.measurement.memory_bandwidth import copy_bandwidth
 from experiments.measurement.profiler_target import CycleJob
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import phases_of, sample_of_steps, benchmark_simulation
+from experiments.measurement.step_times import benchmark_simulation, phases_of, sample_of_steps
 from experiments.processes.lifetime import temporary_folder
 from experiments.results import limits
 from experiments.results.answers import Answer, headline, listed, percent, rounded, rows_of

@@ -175,7 +175,7 @@ def test_a_counter_that_was_asked_for_and_fails_ends_the_run(monkeypatch, capsys
 
 def with_wrong_law(monkeypatch, search: str, change):
     """Make the simulations of a search with another law or step, after the warm-up."""
-    right = roofline.shared_simulation
+    right = roofline.benchmark_simulation
 
     def wrong(state, case, name, **options):
         if name != search or "allow_overlap" not in options:
@@ -183,7 +183,7 @@ def with_wrong_law(monkeypatch, search: str, change):
         same = {"law": md.scenes.BENCHMARK_LAW, "dt": md.scenes.BENCHMARK_DT, "backend": "cpu"}
         return md.Simulation(state, search=name, precision=case.precision, **(same | options | change))
 
-    monkeypatch.setattr(roofline, "shared_simulation", wrong)
+    monkeypatch.setattr(roofline, "benchmark_simulation", wrong)
 
 
 @pytest.mark.parametrize(

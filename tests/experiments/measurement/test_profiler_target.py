@@ -13,7 +13,7 @@ import pytest
 import md
 from experiments.measurement import profiler_target
 from experiments.measurement.profiler_target import LEAST_STEPS, CycleJob, Job, gas, ordered, profile
-from experiments.measurement.step_times import shared_simulation
+from experiments.measurement.step_times import benchmark_simulation
 from tests import tiers
 
 JOB = Job(512, 0.2, "linked", "float64", "cpu", 0, ("shuffled", "lattice", "hilbert"))
@@ -23,7 +23,7 @@ WARM_UP = 20
 def simulation(search: str = "verlet", fused: bool = False) -> md.Simulation:
     """Make the shared gas after its warm-up."""
     state = md.scenes.benchmark_gas(512, 0.2, seed=0, backend="cpu")
-    sim = shared_simulation(state, JOB, search, fused=fused)
+    sim = benchmark_simulation(state, JOB, search, fused=fused)
     sim.run(WARM_UP)
     return sim
 
