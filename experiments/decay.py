@@ -50,7 +50,7 @@ from experiments.core.terminal import FEW_PARTICLES
 from experiments.measurement.correctness import check_flight, check_pairs
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import whole_steps
+from experiments.measurement.step_times import benchmark_simulation, whole_steps
 from experiments.prediction import order_in_flock, order_in_gas, wear
 from experiments.prediction.cache_models import check_models, predicted
 from experiments.prediction.flocks import RULES, Aging, Flock, places, structure
@@ -355,9 +355,7 @@ def _simulation(case: Config, system: str, state: md.State, search: str, place: 
     chosen = md.search.search(SEARCHES.get(search, search))
     if system == FLOCK:
         return Flock(len(state), rules=case.rules).simulation(state, chosen, place, case.precision)
-    options: dict[str, Any] = {"backend": place, "precision": case.precision}
-    options |= {"dt": md.scenes.BENCHMARK_DT, "fused": chosen.capabilities.fusable}
-    return md.Simulation(state, md.scenes.BENCHMARK_LAW, search=chosen, **options)
+    return benchmark_simulation(state, case, chosen, backend=place, fused=chosen.capabilities.fusable)
 
 
 def _ages(case: Config) -> list[int]:

@@ -15,7 +15,7 @@ two is noise.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pandas as pd
 
@@ -24,7 +24,7 @@ from experiments.core import Axis, TimedSettings, main
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_pairs
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import entry_of, sample_of_steps
+from experiments.measurement.step_times import benchmark_simulation, entry_of, sample_of_steps
 from experiments.results.answers import Answer, Comparison, percent
 from experiments.results.baselines import again, original
 from experiments.results.charts import GAINS, LINES, MIDDLE, Chart, Points, Scale, Summary
@@ -94,8 +94,7 @@ def _entry(case: Config, place: Backend, name: str) -> Entry:
     """Create a simulation with a search, check it, and return it ready to be sampled."""
     search, state = original(name), _start(case)
     fused = md.search.search(search).capabilities.fusable
-    common: dict[str, Any] = {"dt": md.scenes.BENCHMARK_DT, "backend": place, "precision": case.precision}
-    sim = md.Simulation(state, md.scenes.BENCHMARK_LAW, search=search, fused=fused, **common)
+    sim = benchmark_simulation(state, case, search, backend=place, fused=fused)
     sim.run(case.warmup, phases=False)
     on_grid = any(name not in TREES for name in case.search)
     reference = "linked" if on_grid and search != "linked" else "reflexive" if search == "lbvh" else "lbvh"

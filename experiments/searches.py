@@ -32,7 +32,7 @@ from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_pairs, check_states
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import entry_of, sample_of_steps
+from experiments.measurement.step_times import benchmark_simulation, entry_of, sample_of_steps
 from experiments.peers import PEERS, Peer, Sample
 from experiments.processes.lifetime import temporary_folder
 from experiments.results.answers import Comparison, quoted, ranked, rounded
@@ -215,9 +215,8 @@ def _simulation(case: Config, place: Backend, name: str, cell_order: str) -> md.
     given = [cell_order] if kind.capabilities.moves_particles else []
     search = kind(*given, case.skin) if issubclass(kind, ListConfig) else kind(*given)
     reorder = None if given else md.Reorder(cell_order, lambda step: step == 0)
-    common: dict[str, Any] = {"dt": md.scenes.BENCHMARK_DT, "backend": place, "precision": case.precision}
-    common |= {"fused": search.capabilities.fusable, "reorder": reorder}
-    return md.Simulation(_start(case), md.scenes.BENCHMARK_LAW, search=search, **common)
+    options = {"backend": place, "fused": search.capabilities.fusable, "reorder": reorder}
+    return benchmark_simulation(_start(case), case, search, **options)
 
 
 def _start(case: Config) -> md.State:

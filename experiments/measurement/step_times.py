@@ -21,10 +21,10 @@ def benchmark_simulation(state: md.State, case: Any, search: Any, **options: Any
         state: its particles.
         case: settings or a job, with the fields `backend` and `precision`.
         search: name of a search, or its configuration.
-        options: others of `md.Simulation`.
+        options: others of `md.Simulation`; a backend among them is taken in place of that of the case.
     """
     same = {"dt": md.scenes.BENCHMARK_DT, "backend": case.backend, "precision": case.precision}
-    return md.Simulation(state, md.scenes.BENCHMARK_LAW, search=search, **same, **options)
+    return md.Simulation(state, md.scenes.BENCHMARK_LAW, search=search, **same | options)
 
 
 def phases_of(simulation: md.Simulation, steps: int) -> dict[str, list[float]]:

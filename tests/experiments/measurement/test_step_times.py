@@ -1,10 +1,11 @@
 """Times of steps and of their phases."""
 
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import md
 from experiments.measurement import step_times
-from experiments.measurement.step_times import entry_of, phases_of
+from experiments.measurement.step_times import benchmark_simulation, entry_of, phases_of
 
 
 def test_phases_are_timed_with_the_host_some_steps_ahead(monkeypatch):
@@ -54,3 +55,12 @@ def test_a_simulation_is_a_case_with_its_working_set_and_its_temperature_at_both
     end = md.observe.temperature(simulation.state)
     assert entry.at_end() == {"temperature_end": end, "builds": 2}
     assert end < 1.4
+
+
+def test_simulations_of_a_case_may_share_a_backend_that_counts_all_their_graphs():
+    gas = md.scenes.benchmark_gas(100, 0.1, backend="cpu")
+    case, place = SimpleNamespace(backend="cpu", precision="float32"), md.backend.get("cpu")
+    ones = [benchmark_simulation(gas, case, "linked", backend=place, fused=True) for _ in range(2)]
+    assert all(one.backend is place for one in ones)
+    assert all((one.dt, one.config.precision) == (md.scenes.BENCHMARK_DT, "float32") for one in ones)
+    assert benchmark_simulation(gas, case, "linked").backend is not place
