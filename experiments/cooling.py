@@ -93,8 +93,9 @@ def measure(case: Config) -> Iterator[dict]:
         md.preparation.cooling_gas(case.n, phi, 1.0, seed=case.seed, backend=case.backend), law(1.0)
     )
     gas.run(math.ceil(THERMALISING / kinetic_theory.collision_rate(phi, 1.0) / dt), phases=False)
-    sim = simulate(gas.state, law(e))
-    start = md.observe.temperature(gas.state)
+    state = gas.state
+    del gas  # frees the device
+    sim, start = simulate(state, law(e)), md.observe.temperature(state)
     tau = kinetic_theory.cooling_time(phi, start, stepped)
     times = tau * (np.geomspace(1, 10 ** (case.decades / 2), case.observations) - 1)
     for steps in np.unique(np.rint(times / dt).astype(np.int64)):
