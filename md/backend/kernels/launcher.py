@@ -96,7 +96,7 @@ class Launcher:
             kernel, convert = self._compiled[key]
             values = tuple(to(argument) for to, argument in zip(convert, arguments, strict=True))
             shared = 0 if shared_of is None else int(shared_of(arguments))
-            if shared > self._allowed.get(key, 0):
+            if shared and shared > self._allowed.get(key, 0):
                 self._allowed[key] = kernel.max_dynamic_shared_size_bytes = max(shared, UNASKED)
             self._start(kernel, (n + threads - 1) // threads, threads, values, shared, is_resident)
 
@@ -114,22 +114,20 @@ class Launcher:
             TypeError: the declaration names a constant or a parameter that is not there.
         """
         block = block_of(self._stem, name)
-        threads, shared = block.threads, block.shared
-        sizes = [] if shared is None else list(signature(shared).parameters)
-        constants = [threads] if isinstance(threads, str) else []
-        for option, read, known in (("threads", constants, self._constants), ("shared", sizes, names)):
-            if missing := [one for one in read if one not in known]:
-                kind = "constants" if option == "threads" else "parameters"
-                raise TypeError(
-                    f"OnDevice({option}=...) of kernel {name!r} in {self._stem} names {', '.join(missing)}; "
-                    f"allowed: {kind} of the kernel: {', '.join(known) or 'there are none'}"
-                )
-        if isinstance(threads, str):
-            threads = self._constants[threads]
+        shared, threads = block.shared, block.threads
+        number = self._constants.get(threads) if isinstance(threads, str) else threads
+        read = [] if shared is None else list(signature(shared).parameters)
+        unknown = [parameter for parameter in read if parameter not in names]
+        if number is None or unknown:
+            raise TypeError(
+                f"OnDevice of kernel {name!r} in {self._stem} names {', '.join(unknown) or threads}; "
+                f"allowed: as threads a number or a constant ({', '.join(self._constants) or 'none'}), in "
+                f"shared parameters of the kernel ({', '.join(names)})"
+            )
         if shared is None:
-            return threads, None, block.is_resident
-        places = [names.index(parameter) for parameter in sizes]
-        return threads, lambda arguments: shared(*(arguments[k] for k in places)), block.is_resident
+            return number, None, block.is_resident
+        places = [names.index(parameter) for parameter in read]
+        return number, lambda arguments: shared(*(arguments[k] for k in places)), block.is_resident
 
     def _compile(self, name: str, declared: list[Parameter], arguments: tuple[Any, ...]) -> Any:
         """Compile a kernel for the types of the arguments of a call."""

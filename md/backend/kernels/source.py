@@ -2,7 +2,7 @@
 
 Contract. The source of kernel `force` of stem `md.search.grid.linked` consists of, in this order:
 
-- the definitions of this case: `real`, DIM, the layout, the threads of a block, the constants;
+- the definitions of this case: `real`, DIM, the threads of a block, the layout, the constants;
 - one struct for each parameter of a capitalised type, made from the argument of the call, with `HAS_GRID`
   defined if there is a struct `Grid`, and so on;
 - `rows.cuh`, and `prelude.cuh` if there is a `Grid`;
@@ -185,8 +185,8 @@ def assemble(
     head = [
         f"typedef {C_TYPES[np.dtype(precision)]} real;\n",
         f"#define DIM {dim}\n",
-        f"#define LAYOUT_{layout.upper()}\n",
         f"#define BLOCK_THREADS {block_of(stem, kernel).threads}\n",
+        f"#define LAYOUT_{layout.upper()}\n",
         "#define FUSED\n" if fused else "",
         *(f"#define {name} {value}\n" for name, value in (constants or {}).items()),
         *(f"#define HAS_{name.upper()}\n{struct.text(name)}" for name, struct in structs.items()),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import md
-from md.backend.kernels.launcher import THREADS
+from md.backend.kernels.on_device import THREADS
 from md.backend.kernels.source import file_of
 from md.particles.cell_rows import FINEST
 from tests import tiers

@@ -240,14 +240,8 @@ def test_a_user_gets_the_file_and_the_remedy_for_a_missing_declaration(user_modu
 @pytest.mark.parametrize(
     ("declaration", "message"),
     [
-        (
-            "OnDevice('HEIGHT')",
-            "threads=...\\) of kernel 'force' in of_user names HEIGHT; .*constants.*: WIDTH",
-        ),
-        (
-            "OnDevice(shared=lambda rows: 4 * rows)",
-            "of_user names rows; .*parameters of the kernel: n, room, out",
-        ),
+        ("OnDevice('HEIGHT')", r"kernel 'force' in of_user names HEIGHT; .*a constant \(WIDTH\)"),
+        ("OnDevice(shared=lambda rows: 4 * rows)", r"names rows; .*parameters .*\(n, room, out\)"),
     ],
 )
 def test_a_declaration_of_unknown_names_lists_the_known_ones(user_module, declaration, message):
