@@ -376,6 +376,16 @@ def test_a_case_of_one_run_beside_others_of_several_has_its_number_and_no_interv
     assert found[["time_ms_low", "time_ms_high"]].isna().all()
 
 
+def test_a_run_with_several_samples_in_a_round_has_the_median_of_all_of_them():
+    table = rows({"row": [[1.0, 1.0, 7.0, 9.0, 9.0]] * 2}).assign(round=[0, 0, 0, 1, 1] * 2)
+    assert gains.over_runs(table, ["ordering"], "time_ms").loc[0, "time_ms"] == pytest.approx(7)
+
+
+def test_what_is_compared_is_a_column_of_the_groups():
+    with pytest.raises(ValueError, match="compared 'ordering'; allowed: one of n"):
+        gains.estimates(TABLE, "time_ms", "gain", over="ordering == 'row'", each=("n",), compared="ordering")
+
+
 def test_a_gain_of_sums_sums_the_samples_of_a_round():
     table = rows({"shuffled": [[8.0, 1.0, 0.0]], "row": [[1.0, 1.0, 1.0]]}).assign(round=0)
     where, over = "ordering == 'row'", "ordering == 'shuffled'"
