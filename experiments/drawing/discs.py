@@ -4,8 +4,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.collections import EllipseCollection
 
-from sfc import checks
-
 MAP = "viridis"
 
 
@@ -21,16 +19,9 @@ class Discs:
 
     Attributes:
         scale: of the colours, for a colour bar.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a number or a shape that is not allowed.
     """
 
     def __init__(self, panel: plt.Axes, length: float, height: float, fastest: float, swing: float = 0.0):
-        for name, value in {"length": length, "height": height, "fastest": fastest}.items():
-            checks.number(name, value, above=0)
-        checks.number("swing", swing, low=0)
         self._panel, self._length, self._height = panel, length, height
         self._discs: EllipseCollection | None = None
         self.scale = plt.cm.ScalarMappable(plt.Normalize(0, fastest), MAP)
@@ -50,11 +41,6 @@ class Discs:
             speed: (p,), which gives the colours.
             lift: how high the container is, in d.
         """
-        columns = {"x": x, "z": z, "radius": radius, "speed": speed}
-        x, z, radius, speed = (
-            checks.array(name, values, "fiu", "numbers", ("p",) if name == "x" else (len(x),))
-            for name, values in columns.items()
-        )
         images = [np.flatnonzero(x < radius), np.flatnonzero(x > self._length - radius)]
         rows = np.concatenate([np.arange(len(x)), *images])
         shift = np.repeat([0, self._length, -self._length], [len(x), *map(len, images)])

@@ -14,10 +14,7 @@ import pandas as pd
 
 from experiments.drawing import style
 from experiments.results import gains
-from experiments.results.tables import table_of
-from sfc import checks
 
-LOOK = ("hue", "hue_order", "palette", "markers", "dashes")  # keys of a look, which sets lines apart
 _ASIDE = 0.008  # of the axis: how far apart the points of two names stand
 _HELD = 2.5  # largest factor between centres and the ends of intervals within the frame
 _BEYOND = 1.6  # factor between centres and the frame that wider intervals leave
@@ -27,14 +24,8 @@ _SHORT_NUMBERS = (0.5, 12)  # low end of an axis with short numbers, and range u
 _FEW_TICKS, _SOME_TICKS = 2.5, (20, 8)  # ranges up to which ticks lie close, vertical and horizontal
 _MANY_TICKS = (1000, 200)  # the same for up to three a decade, on a vertical and on a horizontal axis
 _WIDE = 1e5  # end of an axis from which its ticks are few, and powers of ten if it has many
-_SHADES = (
-    ("#56B4E9", ""),
-    ("#E69F00", "//"),
-    ("#009E73", ".."),
-    ("#CC79A7", "xx"),
-    ("0.8", "\\\\"),
-    ("0.6", "--"),
-)
+_BAR_COLOURS = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "0.8", "0.6")
+_HATCHES = ("", "//", "..", "xx", "\\\\", "--")
 _BAR = 0.62  # height, of the distance of two names
 _LEAST_SHARE = 0.07  # of the longest bar: narrower parts have no room for their share
 _PLATE = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
@@ -115,15 +106,7 @@ def lines(panel: Axes, summary: pd.DataFrame, x: str, value: str, look: dict, lo
         look: of `style.lines` and its like: hue, hue_order, palette, markers.
         log: whether the horizontal axis is logarithmic. Points of different names are drawn a little apart,
             so that their bars can be distinguished. A line is broken where it lacks an x that another has.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a column that is missing, or a look without one of its keys.
     """
-    missing = [key for key in LOOK if key not in checks.instance("look", look, dict, "a dict of style.lines")]
-    if missing:
-        raise ValueError(f"look has no {', '.join(missing)}; allowed: a dict of style.lines, with {LOOK}")
-    table_of("summary", summary, [x, look["hue"]])
     ends = gains.bounds(summary, value)
     every = np.sort(summary[x].unique())
     for place, name in enumerate(look["hue_order"]):
@@ -222,12 +205,8 @@ def whole_centres_on_log(
     """
     (panel.set_xscale if horizontal else panel.set_yscale)("log")
     ends = gains.bounds(summary, value)
-    lowest, highest, low, high = (
-        ends["centre"].min(),
-        ends["centre"].max(),
-        ends["low"].min(),
-        ends["high"].max(),
-    )
+    lowest, highest = ends["centre"].min(), ends["centre"].max()
+    low, high = ends["low"].min(), ends["high"].max()
     low = lowest / _BEYOND if low < lowest / _HELD else low
     high = highest * _BEYOND if high > highest * _HELD else high
     held = [one for one in (low, high, *others) if np.isfinite(one)]
@@ -267,11 +246,9 @@ def dots_by_name(panel: Axes, rows: pd.DataFrame, names: list[str], look: dict, 
         own = rows[rows["state"] == state]
         at = ends.loc[own.index]
         aside = 0.5 * (place / max(1, len(look["hue_order"]) - 1) - 0.5) if len(look["hue_order"]) > 1 else 0
-        panel.errorbar(
-            at["centre"], [names.index(name) + aside for name in own["name"]], xerr=error_bars(at),
-            color=look["palette"][state], marker=look["markers"][state], linestyle="", markersize=4,
-            capsize=2, elinewidth=0.9, label=state,
-        )  # fmt: skip
+        places = [names.index(name) + aside for name in own["name"]]
+        ink, marker = look["palette"][state], look["markers"][state]
+        _dots(panel, at, places, color=ink, marker=marker, markersize=4, label=state)
     rows_of_names(panel, names)
 
 
@@ -290,11 +267,15 @@ def dots_by_order(
     ends = gains.bounds(rows, value)
     for place, name in enumerate(names):
         at = ends[(rows[label] == name).to_numpy()]
-        panel.errorbar(
-            at["centre"], [place] * len(at), xerr=error_bars(at), color=style.colour(name),
-            marker=style.marker(name), linestyle="", markersize=4.5, capsize=2, elinewidth=0.9,
-        )  # fmt: skip
+        look = style.look(name)
+        _dots(panel, at, [place] * len(at), color=look.colour, marker=look.marker, markersize=4.5)
     rows_of_names(panel, names)
+
+
+def _dots(panel: Axes, ends: pd.DataFrame, places: list[float], **look: Any) -> None:
+    """Draw dots with their intervals at some places of the vertical axis."""
+    bars: dict[str, Any] = {"xerr": error_bars(ends), "linestyle": "", "capsize": 2, "elinewidth": 0.9}
+    panel.errorbar(ends["centre"], places, **bars, **look)
 
 
 def stacked_bars(
@@ -310,7 +291,7 @@ def stacked_bars(
         label: of the whole.
     """
     left, at = np.zeros(len(parts)), np.arange(len(parts))
-    for name, (shade, hatch) in zip(order, _SHADES, strict=False):
+    for name, shade, hatch in zip(order, _BAR_COLOURS, _HATCHES, strict=False):
         if name not in parts or parts[name].isna().all():
             continue
         there = parts[name].notna().to_numpy() | (whole is not None)

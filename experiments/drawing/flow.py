@@ -4,8 +4,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.image import AxesImage
 
-from sfc import checks
-
 MAP = "inferno"
 
 
@@ -21,20 +19,12 @@ class Flow:
 
     Attributes:
         scale: of the colours, for a colour bar.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a number or a shape that is not allowed.
     """
 
     def __init__(self, panel: plt.Axes, length: float, height: float, outline: np.ndarray, most: float):
-        for name, value in {"length": length, "height": height, "most": most}.items():
-            checks.number(name, value, above=0)
-        outline = checks.array("outline", outline, "fiu", "numbers", ("m", 2))
         self._panel, self._extent = panel, (0, length, 0, height)
         self._image: AxesImage | None = None
-        self._norm = plt.Normalize(0, most)
-        self.scale = plt.cm.ScalarMappable(self._norm, MAP)
+        self.scale = plt.cm.ScalarMappable(plt.Normalize(0, most), MAP)
         panel.set(xlim=(0, length), ylim=(0, height), aspect="equal", xlabel="x (d)", ylabel="y (d)")
         panel.fill(*outline.T, facecolor="white", edgecolor="black", linewidth=0.8, zorder=2)
 
@@ -44,10 +34,9 @@ class Flow:
         Args:
             field: (cells along y, cells along x) values, which give the colours.
         """
-        field = checks.array("field", field, "fiu", "numbers", ("cells along y", "cells along x"))
         if self._image is None:
             self._image = self._panel.imshow(
-                field, origin="lower", extent=self._extent, cmap=MAP, norm=self._norm,
+                field, origin="lower", extent=self._extent, cmap=MAP, norm=self.scale.norm,
                 interpolation="nearest", zorder=1,
             )  # fmt: skip
         self._image.set_data(field)

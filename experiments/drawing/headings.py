@@ -5,8 +5,6 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.quiver import Quiver
 
-from sfc import checks
-
 _TWILIGHT, _DARKER = "twilight_shifted", 0.82  # its palest colour would be lost on white
 _LENGTH = 0.014  # of an arrow, in sides of the window
 _WIDTH = 0.0048
@@ -28,19 +26,12 @@ class Headings:
 
     Attributes:
         scale: of the colours, for a colour bar, in degrees.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a number or a shape that is not allowed.
     """
 
     def __init__(self, panel: plt.Axes, width: float, height: float):
-        for name, value in {"width": width, "height": height}.items():
-            checks.number(name, value, above=0)
         self._panel, self._longest = panel, max(width, height)
         self._arrows: Quiver | None = None
-        self._norm = plt.Normalize(-180, 180)
-        self.scale = plt.cm.ScalarMappable(self._norm, heading_map())
+        self.scale = plt.cm.ScalarMappable(plt.Normalize(-180, 180), heading_map())
         panel.set(xlim=(0, width), ylim=(0, height), aspect="equal")
         panel.set(xlabel="x (units of length)", ylabel="y (units of length)")
 
@@ -52,17 +43,12 @@ class Headings:
             y: (p,) positions along y.
             heading: (p,) direction of flight in degrees, counterclockwise from x.
         """
-        columns = {"x": x, "y": y, "heading": heading}
-        x, y, heading = (
-            checks.array(name, values, "fiu", "numbers", ("p",) if name == "x" else (len(x),))
-            for name, values in columns.items()
-        )
         if self._arrows is not None:
             self._arrows.remove()
         angle = np.radians(heading)
         length = _LENGTH * self._longest
         self._arrows = self._panel.quiver(
             x, y, length * np.cos(angle), length * np.sin(angle), (heading + 180) % 360 - 180,
-            cmap=self.scale.cmap, norm=self._norm, angles="xy", scale_units="xy", scale=1, width=_WIDTH,
+            cmap=self.scale.cmap, norm=self.scale.norm, angles="xy", scale_units="xy", scale=1, width=_WIDTH,
             pivot="mid", rasterized=True, headwidth=3, headlength=4, headaxislength=3.5,
         )  # fmt: skip

@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import LogNorm
 
-from sfc import checks
-
 MAP = "cividis_r"
 BOUND = "≥"  # before a number that the true one is not below: it is never called the best
 WORST = 30.0  # times the best; what is worse still has the same colour
@@ -19,11 +17,7 @@ def against_best(table: pd.DataFrame) -> pd.DataFrame:
     """Divide each number by the least of its column, which is the best: 1 for that, more for all others.
 
     NaN where there is no number, and where the least is not positive and so nothing is a multiple of it.
-
-    Raises:
-        TypeError: no table.
     """
-    checks.instance("table", table, pd.DataFrame, "a pandas.DataFrame of numbers")
     ratio = table / table.min().where(lambda best: best > 0)
     return ratio.where(table.ne(table.min()) | table.isna(), 1.0)
 

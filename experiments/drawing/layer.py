@@ -6,7 +6,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from experiments.drawing import plane, solid, tubes
-from sfc import checks
 
 
 def pulled_apart(path: np.ndarray, side: int, gap: float) -> np.ndarray:
@@ -19,13 +18,8 @@ def pulled_apart(path: np.ndarray, side: int, gap: float) -> np.ndarray:
 
     Returns:
         (n, 3) points; those of one cube keep their distances.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a shape, dtype or number that is not allowed.
     """
-    path, side = tubes.points_of("path", path), checks.integer("side", side)
-    return path + checks.number("gap", gap) * np.column_stack([path[:, :2] // side, np.zeros(len(path))])
+    return path + gap * np.column_stack([path[:, :2] // side, np.zeros(len(path))])
 
 
 def draw_layer(name: str, path: np.ndarray, shape: tuple[int, int, int]) -> plt.Figure:
@@ -38,13 +32,8 @@ def draw_layer(name: str, path: np.ndarray, shape: tuple[int, int, int]) -> plt.
 
     Returns:
         A figure of two panels.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a shape, dtype or number that is not allowed.
     """
-    nx, ny, side = checks.integers("shape", shape, count=3)
-    path = tubes.points_of("path", path) + 0.5
+    (nx, ny, side), path = shape, path + 0.5
     gap = 0.75 * side
     apart = pulled_apart(path, side, gap)
     around = (*(apart.max(axis=0)[:2] + 0.5), side)

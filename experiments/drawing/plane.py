@@ -7,8 +7,6 @@ import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.ticker import MultipleLocator
 
-from sfc import checks
-
 MAP = "viridis"
 SHADES = 200
 _TICK_STEPS = (1, 2, 3, 4, 5, 8, 9, 10, 16, 20, 27, 32, 50, 64, 81, 100)
@@ -19,19 +17,12 @@ def draw_path(panel: plt.Axes, path: np.ndarray, shape: tuple[int, int], inches:
 
     Args:
         panel: axes to draw in.
-        path: (n, 2) cells in visiting order.
+        path: (n, 2) cells in visiting order, one or more.
         shape: cells along x and y.
         inches: width of the panel, from which the width of the lines follows.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a shape, dtype or number that is not allowed.
     """
-    path = checks.array("path", path, "fiu", "cells", ("n", 2))
-    if not len(path):
-        raise checks.refuse_value("path", path, "one cell or more")
-    nx, ny = checks.integers("shape", shape, count=2)
-    cell = 72 * checks.number("inches", inches, above=0) / max(nx, ny)  # points
+    nx, ny = shape
+    cell = 72 * inches / max(nx, ny)  # points
     _draw_grid(panel, nx, ny, cell)
     parts = max(1, SHADES // len(path))  # of a step, so that the colour runs smoothly along a short path
     place, number = np.arange((len(path) - 1) * parts + 1) / parts, np.arange(len(path))

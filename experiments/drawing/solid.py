@@ -12,7 +12,6 @@ from PIL import Image
 
 from experiments.drawing.plane import MAP
 from experiments.drawing.tubes import Mesh
-from sfc import checks
 from sfc.compile import kernel
 
 _LIGHT = np.array([-0.45, 0.65, 0.75]) / np.linalg.norm([-0.45, 0.65, 0.75])  # right, up, towards the eye
@@ -58,8 +57,6 @@ def draw_mesh(
         inches: width of the panel, from which the number of pixels follows.
         axes: whether to draw the box and name its axes.
     """
-    checks.instance("mesh", mesh, Mesh, "a Mesh")
-    inches = checks.number("inches", inches, above=0)
     view = view or View()
     corners = np.array(np.meshgrid(*([0, side] for side in shape))).reshape(3, -1).T
     flat = view.project(np.vstack([corners, mesh.vertices]))

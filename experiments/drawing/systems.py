@@ -6,8 +6,6 @@ import numpy as np
 from mpl_toolkits.mplot3d import Axes3D
 from mpl_toolkits.mplot3d.art3d import Line3DCollection
 
-from sfc import checks
-
 EDGE, SPHERE = "0.55", "#0072B2"
 
 
@@ -18,13 +16,8 @@ def draw_system(panel: Axes3D, shape: tuple[int, int, int], columns: bool = Fals
         panel: three-dimensional axes.
         shape: boxes along each axis; in d.
         columns: whether the boxes are as high as the block.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a shape, dtype or number that is not allowed.
     """
-    nx, ny, nz = checks.integers("shape", shape, count=3)
-    columns = checks.flag("columns", columns)
+    nx, ny, nz = shape
     levels = (0, nz) if columns else range(nz + 1)
     edges = [[(x, 0, 0), (x, 0, nz)] for x in range(nx + 1)]
     edges += [[(x, 0, nz), (x, ny, nz)] for x in range(nx + 1)]

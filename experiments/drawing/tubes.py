@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sfc import checks
 from sfc.compile import kernel
 
 
@@ -25,22 +24,6 @@ class Mesh(NamedTuple):
     triangles: np.ndarray
 
 
-def points_of(name: str, points: np.ndarray) -> np.ndarray:
-    """Return one or more points in space as contiguous (n, 3) float64.
-
-    Args:
-        name: of the argument, for the message.
-        points: (n, 3) numbers.
-
-    Raises:
-        ValueError: another shape or dtype, or none.
-    """
-    found = checks.array(name, points, "fiu", "numbers", ("n", 3))
-    if not len(found):
-        raise checks.refuse_value(name, points, "one point or more")
-    return np.ascontiguousarray(found, dtype=float)
-
-
 def path_mesh(
     path: np.ndarray,
     radius: float = 0.2,
@@ -52,24 +35,16 @@ def path_mesh(
     """Build tubes along the steps of a path, and thin tubes along its jumps.
 
     Args:
-        path: (n, 3) points.
+        path: (n, 3) floats, one point or more.
         radius: of a tube.
         sides: of its cross-section.
-        pieces: of a rounded corner.
+        pieces: of a rounded corner, 1 or more.
         jumps: radius of a jump; 0 leaves jumps out.
         longest: longest step; one that is longer, or not along an axis, is a jump.
 
     Returns:
         The mesh; its position runs over the whole path.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a shape, dtype or number that is not allowed.
     """
-    path = points_of("path", path)
-    checks.number("radius", radius, above=0)
-    checks.number("jumps", jumps, low=0)
-    checks.number("longest", longest, above=0)
     step = np.diff(path, axis=0)
     is_jump = (np.count_nonzero(step, axis=1) > 1) | (np.abs(step).max(axis=1) > longest + 1e-9)
     breaks, meshes = np.flatnonzero(is_jump), []
@@ -86,19 +61,13 @@ def rounded(path: np.ndarray, pieces: int, bend: float = 0.42) -> tuple[np.ndarr
     """Round the corners of a path by quarter circles.
 
     Args:
-        path: (n, 3) points, each step along one axis and at least 2 * bend long.
-        pieces: pieces of a quarter circle.
+        path: (n, 3) floats, each step along one axis and at least 2 * bend long.
+        pieces: pieces of a quarter circle, 1 or more.
         bend: its radius.
 
     Returns:
         (m,) places, a whole number at a point of the path, and (m, 3) points.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a shape, dtype or number that is not allowed.
     """
-    path, pieces = points_of("path", path), checks.integer("pieces", pieces)
-    checks.number("bend", bend, above=0)
     number = np.arange(len(path), dtype=float)
     if len(path) < 3:
         return number, path
@@ -116,22 +85,15 @@ def tube(line: np.ndarray, position: np.ndarray, radius: float, sides: int, caps
     """Build the surface at a distance from a line.
 
     Args:
-        line: (m, 3) points, no two in succession equal; a single one gives a ball.
+        line: (m, 3) floats, no two in succession equal; a single one gives a ball.
         position: (m,) place of each.
         radius: distance from the line.
         sides: of the cross-section, 3 or more.
-        caps: rings of each half ball at the ends.
+        caps: rings of each half ball at the ends, 1 or more.
 
     Returns:
         The mesh; every vertex is at `radius` from the line.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a shape, dtype or number that is not allowed.
     """
-    line = points_of("line", line)
-    position = checks.array("position", position, "fiu", "numbers", (len(line),))
-    sides, caps = checks.integer("sides", sides, 3), checks.integer("caps", caps)
     frames = _frames(line)
     turn = 2 * np.pi * np.arange(sides) / sides
     circle = np.cos(turn)[:, None] * frames[:, None, 1] + np.sin(turn)[:, None] * frames[:, None, 2]

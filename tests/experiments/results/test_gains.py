@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from experiments.drawing import figures
 from experiments.results import baselines, gains, reliability
 from experiments.results.baselines import again
 from experiments.results.selection import RUN
@@ -205,7 +204,6 @@ def test_a_column_that_is_missing_is_named(call, message):
         lambda: reliability.warned(TABLE, quick=1),
         lambda: reliability.lines({}),
         lambda: reliability.footer(None),
-        lambda: figures.lines(None, TABLE, "n", "time_ms", look=[]),
         lambda: baselines.aged(2.5),
         lambda: baselines.reordered_every("3"),
         lambda: baselines.again(None),
@@ -219,15 +217,10 @@ def test_arguments_of_a_wrong_class_are_refused(call):
 
 
 @pytest.mark.quick
-def test_names_and_looks_that_are_none_are_refused():
+def test_ages_that_are_none_are_refused():
     for steps, name in ((-1, baselines.aged), (0, baselines.reordered_every)):
         with pytest.raises(ValueError, match=rf"steps = {steps}; allowed: an integer of at least "):
             name(steps)
-    with pytest.raises(ValueError, match=r"look has no hue_order, palette, .*; allowed: a dict of "):
-        figures.lines(None, TABLE, "n", "time_ms", {"hue": "ordering"})
-    look = dict.fromkeys(figures.LOOK, "ordering")
-    with pytest.raises(ValueError, match="summary has no column 'x'; allowed: a table with x, ordering"):
-        figures.lines(None, TABLE, "x", "time_ms", look)
 
 
 def test_tables_of_before_have_their_samples_for_rounds():
