@@ -18,7 +18,6 @@ import pandas as pd
 
 from experiments.measurement.profiler_target import CycleJob, Job
 from experiments.processes.lifetime import run_program, temporary_folder
-from sfc import checks
 
 COUNTERS = ("nsight", "perf", "cachegrind")
 MORE = 4  # additional computations of the forces in the second run
@@ -38,11 +37,7 @@ _METRICS = {
 }
 NSIGHT = ["--profile-from-start", "off", "--clock-control", "none", "--cache-control", "none", "--csv"]
 NSIGHT += ["--page", "raw", "--print-units", "base"]
-_UNITS = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}  # of times, in us; below of counts, in ones
-_UNITS |= {"nsecond": 1e-3, "usecond": 1.0, "msecond": 1e3, "second": 1e6}
-_PREFIXES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-for _count in ("byte", "inst", "cycle", "sector"):
-    _UNITS |= {prefix + _count: factor for prefix, factor in _PREFIXES.items()}
+_UNITS = {"ns": 1e-3, "nsecond": 1e-3, "byte": 1.0, "inst": 1.0, "cycle": 1.0, "sector": 1.0}  # times in us
 _EVENTS = ("L1-dcache-loads", "L1-dcache-load-misses", "LLC-load-misses")
 _ALONE = {"NUMBA_NUM_THREADS": "1"}
 # valgrind supports no newer processor
@@ -60,13 +55,7 @@ def counter_for(backend: str, n: int) -> str | None:
     Args:
         backend: "cpu" or "cuda".
         n: number of particles; cachegrind takes few.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: another backend, or no particles.
     """
-    checks.word("backend", backend, ("cpu", "cuda"))
-    n = checks.integer("n", n, unit="particles")
     if backend == "cuda":
         return "nsight" if shutil.which("ncu") else None
     if shutil.which("perf") and _perf_counts():
@@ -88,15 +77,8 @@ def counted(counter: str, job: Job) -> Iterator[dict]:
         of the kernel alone.
 
     Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a counter that is not known.
         CannotCountError: the program is missing, fails, or prints unexpected counters.
     """
-    checks.instance("job", job, Job, "an experiments.measurement.profiler_target.Job")
-    return _counted(checks.word("counter", counter, COUNTERS), job)
-
-
-def _counted(counter: str, job: Job) -> Iterator[dict]:
     if counter == "nsight":
         yield from _by_nsight(job)
         return

@@ -14,7 +14,6 @@ import numpy as np
 
 import md
 from md.search.lists.list_search import ListSearch
-from sfc import checks
 
 INDEX = 4  # bytes of an index, a key or an id
 FOUR = 4  # partners that a list on a device reads at once
@@ -65,11 +64,7 @@ def sizes_of(simulation: md.Simulation) -> Sizes:
 
     Args:
         simulation: of any search.
-
-    Raises:
-        TypeError: no simulation.
     """
-    checks.instance("simulation", simulation, md.Simulation, "an md.Simulation")
     search, backend, config = simulation.search, simulation.backend, simulation.config
     n, dim = len(simulation), simulation.system.particles.box.dim
     number = np.dtype(config.precision).itemsize
@@ -153,13 +148,8 @@ def traffic(search: str, sizes: Sizes, runs_ahead: bool) -> dict[str, Traffic]:
     for name, moved in each_step.items():
         found[name] = Traffic("build" if name == "farthest" else "force", moved, True)
     if sizes.out != sizes.rows:
-        found["kick_drift"] = Traffic("integrate", moved_by_step(sizes), True)
+        found["kick_drift"] = Traffic("integrate", 2 * sizes.rows + sizes.out, True)
     return found
-
-
-def moved_by_step(sizes: Sizes) -> float:
-    """Return the bytes of a kick and drift that is not fused: rows read and written, forces read."""
-    return 2 * sizes.rows + sizes.out
 
 
 def of_phase(moved: dict[str, Traffic], phase: str, steps_per_build: float) -> float:

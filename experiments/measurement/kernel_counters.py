@@ -16,7 +16,6 @@ import pandas as pd
 from experiments.measurement.hardware_counters import NSIGHT, CannotCountError, read_launches, run_under
 from experiments.measurement.profiler_target import Cycle, CycleJob
 from experiments.results.limits import STALL
-from sfc import checks
 
 SECTOR = 32  # bytes of a sector of the L2
 NEEDED = {
@@ -60,10 +59,8 @@ def counted_cycle(job: CycleJob) -> tuple[Cycle, list[dict[str, Any]]]:
         The number of steps and builds, and the rows of `by_kernel`.
 
     Raises:
-        TypeError: no job.
         CannotCountError: Nsight Compute is missing or fails, or does not print the counters.
     """
-    checks.instance("job", job, CycleJob, "an experiments.measurement.profiler_target.CycleJob")
     sets = {"waits": MORE | _WAITS, "more": MORE, "needed": {}}
     refused: set[str] = set()
     for name in [name for name in sets if name not in _REFUSED]:

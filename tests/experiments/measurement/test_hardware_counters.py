@@ -30,8 +30,8 @@ NSIGHT = """==PROF== Connected
 "ID","Kernel Name","dram__bytes_read.sum","dram__bytes_write.sum","gpu__time_duration.sum",\
 "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum","l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum",\
 "lts__t_sectors_srcunit_tex_op_read.sum","lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum"
-"","","byte","Mbyte","us","sector","sector","sector","sector"
-"0","force","51,200,256","9.5","74.4","30,000,000","24,000,000","6,000,000","4,500,000"
+"","","byte","byte","ns","sector","sector","sector","sector"
+"0","force","51,200,256","9,500,000","74,400","30,000,000","24,000,000","6,000,000","4,500,000"
 "1","force","1","2","3","4","3","1","1"
 """
 
@@ -41,7 +41,7 @@ class TestCounted:
         first, second = read_launches(NSIGHT, counted._METRICS).to_dict("records")
         assert first == {
             "kernel": "force", "l1_loads": 3e7, "l1_hits": 2.4e7, "l2_reads": 6e6, "l2_hits": 4.5e6,
-            "dram_read": 51200256, "dram_written": 9.5e6, "time_us": 74.4,
+            "dram_read": 51200256, "dram_written": 9.5e6, "time_us": pytest.approx(74.4),
         }  # fmt: skip
         assert second["l1_hits"] == 3
         with pytest.raises(CannotCountError, match=r"ncu printed no .*: '==ERROR== no permission'"):
@@ -60,15 +60,6 @@ class TestCounted:
     @pytest.mark.parametrize(
         ("call", "error", "message"),
         [
-            (lambda: counted.counted("nsihgt", JOB), ValueError, "unknown counter 'nsihgt'; allowed: one of"),
-            (lambda: counted.counted(None, JOB), TypeError, "counter = None of class NoneType; allowed: one"),
-            (
-                lambda: counted.counted("perf", {}),
-                TypeError,
-                "job = {} of class dict; allowed: an experiment",
-            ),
-            (lambda: counted.counter_for("gpu", 8), ValueError, "unknown backend 'gpu'; allowed: one of cpu"),
-            (lambda: counted.counter_for("cpu", 2.5), TypeError, "n = 2.5 of class float; allowed: an integ"),
             (lambda: system_caches(3), TypeError, "folder = 3 of class int; allowed: a path"),
             (lambda: phases_of(None, 3), TypeError, "simulation = None of class NoneType; allowed: an md.Si"),
         ],

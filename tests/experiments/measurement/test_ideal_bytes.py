@@ -115,8 +115,6 @@ def test_sizes_without_lists_and_without_a_fused_step():
     assert sizes.out == sizes.pos == 300 * 4 * 8
     assert sizes.rows == 2 * sizes.pos
     assert sizes.ranked == (0 if sim.search.config.cell_order == "row" else 4 * sizes.cells)
-    with pytest.raises(TypeError, match="simulation = None"):
-        sizes_of(None)
 
 
 def test_steps_of_pruned_lists_read_these_and_one_that_prunes_reads_both():
