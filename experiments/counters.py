@@ -22,7 +22,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,7 +30,7 @@ import scipy  # its `stats` is loaded when first used
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, main, save_table
+from experiments.core import Axis, TimedSettings, main
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces
 from experiments.measurement.hardware_caches import Cache, caches
@@ -43,7 +42,7 @@ from experiments.prediction.cache_models import MODELS
 from experiments.results import gains
 from experiments.results.answers import Answer, headline, percent, rounded, rows_of
 from experiments.results.baselines import BASELINES, LATTICE, again, is_again, original
-from experiments.results.charts import DOTS, FIRST, GAINS, Chart, Points, Scale, Summary
+from experiments.results.charts import DOTS, FIRST, GAINS, Chart, Points, Scale, Summary, Table
 from md.simulation import PRECISIONS
 from sfc import cache
 
@@ -357,13 +356,8 @@ def _note(rows: pd.DataFrame) -> str:
     return "\n".join(filter(None, [gas.format(**rows.iloc[0]), rows["note"].iloc[0]]))
 
 
-def _save_tables(table: pd.DataFrame, out: Path) -> None:
-    save_table(correlations(_gases(table)), out, "correlations")
-    save_table(_ratios(table), out, "hit_ratios")
-
-
 VIEWS = (
-    _save_tables,
+    Table("correlations", lambda table: correlations(_gases(table))), Table("hit_ratios", _ratios),
     Summary(tuple(_KEYS), "ordering", BASELINES, ages=True,
             prepare=lambda table: table[table["what"] == "time"]),
     Chart(

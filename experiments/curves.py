@@ -311,15 +311,11 @@ def _signs(rows: pd.DataFrame, column: str) -> list[str]:
     return ["" if exact else heat.BOUND if kind == "worst" else "≈" for exact in rows[f"{stem}_exact"]]
 
 
-def _dilation(table: pd.DataFrame) -> pd.DataFrame:
-    """Return dilations of limits beside published ones; nothing for tables of earlier versions."""
-    return beside_published(table) if set(LIMITS.values()) <= set(table) else pd.DataFrame()
-
-
 _BOXES = ["ordering", "size", "nx", "ny", "nz", "nw", *COMPARED]
 VIEWS = (
     _draw_curves, _draw_boxes, _draw_heat_maps,
-    Table("measures", lambda table: table.loc[table["order"].isna(), _BOXES]), Table("dilation", _dilation),
+    Table("measures", lambda table: table.loc[table["order"].isna(), _BOXES]),
+    Table("dilation", beside_published),
 )  # fmt: skip
 
 

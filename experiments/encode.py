@@ -33,7 +33,7 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, main, save_table, values
+from experiments.core import Axis, TimedSettings, main, values
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_decoded, check_keys, check_same_curve
 from experiments.measurement.hardware_caches import working_set
@@ -52,7 +52,7 @@ from experiments.results.answers import (
     rounded,
 )
 from experiments.results.baselines import again, is_again
-from experiments.results.charts import DOTS, FIRST, Chart, Points, Scale
+from experiments.results.charts import DOTS, FIRST, Chart, Points, Scale, Table
 from md.backend import Backend
 from sfc.automaton import registers
 
@@ -332,7 +332,7 @@ _COPIES = Points(
     "copied", "", FIRST, scale="factor", each=("encoder", "bits"), label="copy of the same bytes"
 )
 VIEWS = (
-    lambda table, out: save_table(summary(table), out, "summary"),
+    Table("summary", summary),
     Chart(
         "{direction}", "{direction}, {dim}D, {bits} bits: {of_worst} {unit} by {worst}, {value} by {best}",
         DOTS, Points(RATE, scale="factor"), Scale("", "encoder"), Scale("{direction}d, {unit}", log=10),

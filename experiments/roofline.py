@@ -34,7 +34,7 @@ from typing import Any
 import pandas as pd
 
 import md
-from experiments.core import Axis, TimedSettings, main, save_table
+from experiments.core import Axis, TimedSettings, main
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces, check_states
 from experiments.measurement.hardware_caches import working_set
@@ -48,7 +48,7 @@ from experiments.measurement.step_times import benchmark_simulation, phases_of, 
 from experiments.processes.lifetime import temporary_folder
 from experiments.results import limits
 from experiments.results.answers import Answer, headline, listed, percent, rounded, rows_of
-from experiments.results.charts import BARS, DOTS, FILLED, FIRST, Chart, Points, Scale
+from experiments.results.charts import BARS, DOTS, FILLED, FIRST, Chart, Points, Scale, Table
 from md.backend import Backend
 from md.simulation import PRECISIONS
 
@@ -322,7 +322,7 @@ def _note(rows: pd.DataFrame) -> str:
 
 _PARTS: dict[str, Any] = {"panels": "filling_fraction", "heading": FILLED, "files": tuple(_FIGURE)}
 VIEWS = (
-    lambda table, out: save_table(summary(table), out, "summary"),
+    Table("summary", summary),
     Chart(
         "floors", "At {filling_fraction} filled {worst} takes the longest, {of_worst} us of a step",
         BARS, Points("step_us", statistic=FIRST), Scale("", "name"), Scale("time in a step (us)"), "limited",

@@ -252,9 +252,7 @@ def dots_by_name(panel: Axes, rows: pd.DataFrame, names: list[str], look: dict, 
     rows_of_names(panel, names)
 
 
-def dots_by_order(
-    panel: Axes, rows: pd.DataFrame, names: Sequence[str], value: str, label: str = "ordering"
-) -> None:
+def dots_by_order(panel: Axes, rows: pd.DataFrame, names: Sequence[str], value: str) -> None:
     """Draw a row with one dot and its interval for each memory order, the first at the top.
 
     Args:
@@ -262,11 +260,10 @@ def dots_by_order(
         rows: of `gains.over_runs` or `gains.gains`, at most one for each order.
         names: of the orders, from the top; one without a row has no dot.
         value: column along the horizontal axis.
-        label: column with the orders.
     """
     ends = gains.bounds(rows, value)
     for place, name in enumerate(names):
-        at = ends[(rows[label] == name).to_numpy()]
+        at = ends[(rows["ordering"] == name).to_numpy()]
         look = style.look(name)
         _dots(panel, at, [place] * len(at), color=look.colour, marker=look.marker, markersize=4.5)
     rows_of_names(panel, names)
