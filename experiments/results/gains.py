@@ -26,7 +26,7 @@ from experiments.results.estimate import Estimate, Spread, logarithms, reach
 from experiments.results.pooling import PARTS, pool_of, pooled, siblings
 from experiments.results.reductions import STATISTICS, Rows, Statistic
 from experiments.results.reliability import NAMES
-from experiments.results.selection import BROKEN, RUN, Runs
+from experiments.results.selection import BROKEN, RUN, Runs, Selection
 from experiments.results.selection import windows_averaged as windows_averaged
 from experiments.results.selection import with_rounds as with_rounds
 from experiments.results.tables import ALIKE, ONE_RUN, names_of, numbered, table_of
@@ -77,10 +77,11 @@ def estimates(
     runs = table if isinstance(table, Runs) else Runs({"the table": table})
     each, kind = tuple(each), STATISTICS[checks.word("statistic", statistic, STATISTICS)]
     labels = (checks.word("compared", compared, each),) if compared else ()
-    cases = _cases(runs, value, kind, where, over, each, labels, along, unit)
+    asked = Selection(value, where, over, along, each, labels, unit)
+    cases = _cases(runs, asked, kind)
     found, floors, pools = [], _floors_of(runs, value), {}
     if (unit or runs.unit) == RUN and max((len(own) for _, own, _ in cases), default=0) > 1:
-        pools = _pools(runs, value, statistic, *siblings(where, over, each, compared), along)
+        pools = _pools(runs, siblings(asked), statistic)
     for key, own, base in cases:
         case = _in_words(each, key)
         if kind.has_baseline and not base:
@@ -105,56 +106,36 @@ def estimates(
     return found
 
 
-def _cases(
-    runs: Runs,
-    value: str,
-    kind: Statistic,
-    where: str,
-    over: str,
-    each: tuple[str, ...],
-    labels: Sequence[str],
-    along: str,
-    unit: str = "",
-) -> list[tuple[tuple, Group, Group]]:
-    """Return the values of `each`, the rows and the rows of the baseline of every group.
+def _cases(runs: Runs, asked: Selection, kind: Statistic) -> list[tuple[tuple, Group, Group]]:
+    """Return the values of `asked.each`, the rows and the rows of the baseline of every group.
 
-    A baseline has no values of `labels`; it is empty for statistics without one, and where it is missing.
+    A baseline has no values of `asked.labels`; it is empty where it is missing, or the statistic has none.
     """
-    rows = _groups(runs.selected("where", where, value, along, each, unit), each)
-    common = [name for name in each if name not in labels]
-    bases: dict[tuple, Group] = {}
-    if kind.has_baseline:
-        bases = _groups(runs.selected("over", over, value, along, each, unit), common)
-    places = [each.index(name) for name in common]
+    rows = _groups(runs.selected(asked, "where"), asked.each)
+    common = [name for name in asked.each if name not in asked.labels]
+    bases: dict[tuple, Group] = _groups(runs.selected(asked, "over"), common) if kind.has_baseline else {}
+    places = [asked.each.index(name) for name in common]
     return [(key, own, bases.get(tuple(key[k] for k in places), {})) for key, own in rows.items()]
 
 
 @functools.lru_cache(maxsize=512)
-def _pools(
-    runs: Runs,
-    value: str,
-    statistic: str,
-    where: str,
-    over: str,
-    each: tuple[str, ...],
-    labels: tuple[str, ...],
-    along: str,
-) -> dict[tuple, Spread]:
+def _pools(runs: Runs, asked: Selection, statistic: str) -> dict[tuple, Spread]:
     """Return the spread of each pool of cases, see `pooling.siblings`; none where a row has no number."""
     kind, found = STATISTICS[statistic], []
     try:
-        cases = _cases(runs, value, kind, where, over, each, labels, along)
+        cases = _cases(runs, asked, kind)
     except ValueError:
         return {}
     for key, own, base in cases:
-        is_twin = any(is_again(name) for column, name in zip(each, key, strict=True) if column in labels)
+        named = zip(asked.each, key, strict=True)
+        is_twin = any(is_again(name) for column, name in named if column in asked.labels)
         if kind.has_baseline and (not base or is_twin or np.array_equal(_numbers(own), _numbers(base))):
             continue  # a baseline over itself among them
         try:
             medians = np.array([np.median(one) for one in reduced(own, base, kind)])
         except ValueError:  # no common rounds
             continue
-        found.append((_pool(runs.alike, each, key, own, base), logarithms(medians, kind.is_part)))
+        found.append((_pool(runs.alike, asked.each, key, own, base), logarithms(medians, kind.is_part)))
     return pooled(found)
 
 

@@ -9,13 +9,14 @@ of a method) keeps its own interval, and is no measure of the others.
 
 import ast
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy  # its `special` is loaded when first used
 
 from experiments.results.estimate import Spread
-from experiments.results.selection import parts_of
+from experiments.results.selection import Selection, parts_of
 from experiments.results.tables import SIZES
 
 PARTS = ("phase", "part", "what", "memory", "bytes_per_point")  # columns that tell rows of a case apart
@@ -23,47 +24,25 @@ OUTLYING = 0.01  # level of Cochran's test
 FIXED = (*SIZES, "size", "length", *PARTS)  # columns that have one value in a pool
 
 
-class Siblings(NamedTuple):
-    """Selection of the cases of a pool.
-
-    Attributes:
-        where: filter of the rows.
-        over: filter of their baselines.
-        each: columns that identify a case.
-        labels: those of them that a baseline does not share.
-    """
-
-    where: str
-    over: str
-    each: tuple[str, ...]
-    labels: tuple[str, ...]
-
-
-def siblings(where: str, over: str, each: Sequence[str], compared: str) -> Siblings:
-    """Leave out what a query says of its own case: values of columns that are not in `FIXED`.
+def siblings(asked: Selection) -> Selection:
+    """Select all cases of a pool: leave out the values of columns that are not in `FIXED`.
 
     Args:
-        where: filter of its rows.
-        over: filter of its baseline; empty for none.
-        each: columns of its groups.
-        compared: the one that the baseline does not share; empty for none.
+        asked: selection of one case, or of some.
     """
-    own, base = parts_of(where), parts_of(over)
-    common = [part for part in own if part in base or not over]
+    own, base = parts_of(asked.where), parts_of(asked.over)
+    common = [part for part in own if part in base or not asked.over]
     differ = {_chosen(part) for part in own if part not in base} & {_chosen(part) for part in base}
-    labels = (differ | {compared}) - {""}
+    labels = differ.union(asked.labels) - {""}
     free = [
         part
         for part in own
         if (name := _chosen(part)) and name not in FIXED and (part in common or name in labels)
     ]
-    columns = sorted({*each, *map(_chosen, free)})  # so that like queries have one pool
-    return Siblings(
-        _joined(part for part in own if part not in free),
-        _joined(part for part in base if part not in free),
-        tuple(columns),
-        tuple(name for name in columns if name in labels),
-    )
+    columns = sorted({*asked.each, *map(_chosen, free)})  # so that like queries have one pool
+    where, over = (_joined(part for part in parts if part not in free) for parts in (own, base))
+    labelled = tuple(name for name in columns if name in labels)
+    return replace(asked, where=where, over=over, each=tuple(columns), labels=labelled, unit="")
 
 
 def _joined(parts: Iterable[str]) -> str:

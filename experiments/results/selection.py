@@ -7,7 +7,8 @@ another column may hold values that are independent of each other, such as the s
 
 import ast
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,29 @@ from sfc import checks
 RUN, GAS = "run", "gas"
 BROKEN = (SyntaxError, ValueError, TypeError, LookupError, AttributeError, NotImplementedError, NameError)
 _ROUNDS = ("round", "sample", "block")  # columns that number rounds; older tables have the others
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Values of selected rows in groups, beside those of a baseline.
+
+    Args:
+        value: column, or a pandas expression of columns.
+        where: pandas query of the rows; empty for all.
+        over: pandas query of the baseline; empty for all, or none.
+        along: second column or expression; empty for none.
+        each: columns that identify a group.
+        labels: those of them that the baseline does not share.
+        unit: column whose values are independent of each other; empty for runs or gases.
+    """
+
+    value: str
+    where: str
+    over: str
+    along: str
+    each: tuple[str, ...]
+    labels: tuple[str, ...]
+    unit: str = ""
 
 
 class Runs:
@@ -62,18 +86,12 @@ class Runs:
         """Return the warnings of some rows, each once, in the order of the checks."""
         return warnings_in(self._texts.take(places)) if "warning" in self.rows else ()
 
-    def selected(
-        self, name: str, condition: str, value: str, along: str, each: Sequence[str], unit: str
-    ) -> pd.DataFrame:
+    def selected(self, asked: Selection, name: str) -> pd.DataFrame:
         """Return the rows of a filter.
 
         Args:
-            name: of the filter, for errors.
-            condition: pandas query; empty for all rows.
-            value: column, or a pandas expression of columns.
-            along: second one; empty for none.
-            each: columns that identify a group.
-            unit: column whose values are independent of each other; empty for runs or gases.
+            asked: with the filter.
+            name: of the filter: "where" or "over".
 
         Returns:
             Columns `_unit`, `round`, `value`, `along`, `_number` (of the row in the table) and `each`.
@@ -81,6 +99,7 @@ class Runs:
         Raises:
             ValueError: a column that is missing, a filter without rows, or a value that is no number.
         """
+        condition, each, unit = getattr(asked, name), asked.each, asked.unit
         where = f"{name} = {condition!r} on {self.name}"
         for field, given in (("each", each), ("unit", (unit,) if unit else ())):
             if missing := [column for column in given if column not in self.rows]:
@@ -91,7 +110,7 @@ class Runs:
             by = ["_unit", unit]
             found["_unit"] = self.rows[by].take(places).groupby(by, sort=False, dropna=False).ngroup()
         found["round"] = self.rounds(places, found[["_unit", *each]])
-        for column, expression in (("value", value), ("along", along)):
+        for column, expression in (("value", asked.value), ("along", asked.along)):
             if expression:
                 found[column] = self._numbers(expression, f"{column} = {expression!r} of {where}", places)
         return found.assign(_number=places)

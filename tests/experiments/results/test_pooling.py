@@ -8,6 +8,7 @@ from scipy import stats
 from experiments.results.estimate import Estimate, Spread, reach
 from experiments.results.gains import estimates, gains, over_runs
 from experiments.results.pooling import pooled, siblings
+from experiments.results.selection import Selection
 
 pytestmark = pytest.mark.quick
 NOISE = {"a": 0.001, "b": 0.02, "c": 0.03, "d": 0.025}  # of the logarithms of a case
@@ -113,10 +114,12 @@ def test_a_rule_of_alternatives_takes_the_wider_at_its_level():
 
 def test_a_query_is_pooled_over_what_it_says_of_its_own_case():
     where = "(n == 8 and search == 'linked' and not fused and (x == x or y)) and ordering == 'row'"
-    found = siblings(where, where.replace("row", "shuffled"), ("speed",), "")
+    over = where.replace("row", "shuffled")
+    found = siblings(Selection("time_ms", where, over, "", ("speed",), ()))
     assert found.where == "(n == 8) and (x == x or y)"
     assert found.over == "(n == 8) and (ordering == 'shuffled') and (x == x or y)"
     assert (found.each, found.labels) == (("fused", "ordering", "search", "speed"), ("ordering",))
-    best = siblings("what == 'x' and speed == 2 and interval == 500", "what == 'x' and speed == 2", (), "")
+    of_speed = "what == 'x' and speed == 2"
+    best = siblings(Selection("time_ms", f"{of_speed} and interval == 500", of_speed, "", (), ()))
     assert best.where == "(interval == 500) and (what == 'x')"
     assert (best.over, best.each) == ("(what == 'x')", ("speed",))
