@@ -28,6 +28,7 @@ WORDS = (CONFIRMED, REFUTED, DEPENDS, NOT_MEASURED)
 NUMBERS = ("value", "low", "high", "runs")  # of an answer, in rules and texts
 RULES = ("confirmed_if", "refuted_if", "sentence_if")
 MOST_WORDS = {"claim": 12, "short": 8, "sentence": 30}
+NEEDED = ("claim", "short", "there", "quote", "sentence")
 MOST_NUMBERS = 3  # of `sentence` and `here` together; the others are behind the id
 SUBJECTS = "experiments.results.claims.subjects"
 
@@ -111,13 +112,9 @@ class Claim:
         checks.word("letter of the id", self.id[:1], SOURCES, "add the source to SOURCES in claim.py")
         checks.word("verdict", self.verdict, WORDS)
         for name, most in MOST_WORDS.items():
-            if (count := len(getattr(self, name).split())) > most:
-                raise checks.refuse_value(
-                    name, getattr(self, name), f"at most {most} words", f"leave out {count - most}"
-                )
-        if empty := [
-            name for name in ("claim", "short", "there", "quote", "sentence") if not getattr(self, name)
-        ]:
+            if (over := len((text := getattr(self, name)).split()) - most) > 0:
+                raise checks.refuse_value(name, text, f"at most {most} words", f"leave out {over}")
+        if empty := [name for name in NEEDED if not getattr(self, name)]:
             raise checks.refuse_value("fields without a text", empty, "none")
         if len(given := placeholders(f"{self.sentence} {self.here}")) > MOST_NUMBERS:
             raise checks.refuse_value("numbers of sentence and here", given, f"at most {MOST_NUMBERS}")
@@ -127,9 +124,8 @@ class Claim:
             for shown in placeholders(getattr(self, name)):
                 query, _, number = shown.partition(".")
                 if query not in self.queries or number not in ("", *NUMBERS):
-                    allowed = (
-                        f"{', '.join(self.queries) or '(no queries)'}, with .value, .low, .high or .runs"
-                    )
+                    known = ", ".join(self.queries) or "(no queries)"
+                    allowed = f"{known}, with .value, .low, .high or .runs"
                     raise checks.refuse_value(name, "{" + shown + "}", allowed)
 
     def _check_rules(self) -> None:
@@ -142,9 +138,8 @@ class Claim:
         if len(judging) == 1:
             raise checks.refuse_value("rules", judging, " and ".join(RULES[:2]), "add the other")
         if self.parts and (self.rules or self.queries):
-            raise checks.refuse_value(
-                "rules", list(self.rules), "none in a claim with parts", "move them there"
-            )
+            allowed = "none in a claim with parts"
+            raise checks.refuse_value("rules", list(self.rules), allowed, "move them there")
         if not self.parts and bool(judging) == (self.verdict == NOT_MEASURED):
             allowed = f"{NOT_MEASURED!r} without rules, another verdict with them"
             raise checks.refuse_value("verdict", self.verdict, allowed)

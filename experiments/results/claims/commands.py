@@ -12,7 +12,6 @@ from experiments.core.command_line import parsed
 from experiments.core.settings import Settings, UsageError
 from experiments.results.claims.claim import Claim
 from experiments.results.claims.origins import COMMAND, origins
-from md import BackendUnavailableError
 from md import backend as backends
 from sfc import checks
 
@@ -49,29 +48,21 @@ def run_small(lines: Iterable[str], results: Path) -> Iterator[tuple[str, str]]:
         results: folder for their results.
 
     Yields:
-        Each line and its outcome: "done", "skipped: ..." for the CUDA backend where there is no device, or
+        Each line and its outcome: "done", "skipped: ..." for the CUDA backend where it cannot run, or
         "failed: ..." with the end of its output.
 
     Raises:
         UsageError: see `parse`.
     """
     for line in lines:
-        if parse(line).backend == CUDA and not _has_device():
-            yield line, "skipped: no CUDA device"
+        if parse(line).backend == CUDA and (reason := backends.why_not()):
+            yield line, f"skipped: {reason}"
             continue
         module, arguments = _split(line)
         whole = [sys.executable, "-m", module.__name__, *arguments, "--quick", "--results", str(results)]
         ended = subprocess.run(whole, capture_output=True, encoding="utf-8", errors="replace", check=False)
         end = " / ".join((ended.stderr or ended.stdout).strip().splitlines()[-LAST_LINES:])
         yield line, "done" if ended.returncode == 0 else f"failed: exit status {ended.returncode}: {end}"
-
-
-def _has_device() -> bool:
-    try:
-        backends.get(CUDA)
-    except BackendUnavailableError:
-        return False
-    return True
 
 
 def _split(line: str) -> tuple[ModuleType, list[str]]:

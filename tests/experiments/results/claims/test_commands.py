@@ -69,7 +69,7 @@ def test_commands_run_as_written_with_quick_in_another_folder_and_failures_are_t
         return subprocess.CompletedProcess(arguments, len(called) - 1, "", "warning\nerror: no room\n")
 
     monkeypatch.setattr(commands.subprocess, "run", run)
-    monkeypatch.setattr(commands, "_has_device", lambda: False)
+    monkeypatch.setattr(commands.backends, "why_not", lambda: "no CUDA device")
     sized = "python -m experiments.cooling --n 4096 16384 --restitution 0.8 --decades 3 --repeats 3"
     found = dict(commands.run_small([SMALL, ON_DEVICE, sized], tmp_path))
     assert list(found.values()) == [
