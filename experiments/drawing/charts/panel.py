@@ -6,7 +6,7 @@ dark to light, anything else in turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ORDERING = "ordering"  # the column of memory orders, which have fixed looks
-_BOUND: dict[str, Any] = {"color": "#6B4F3A", "linestyle": ":", "linewidth": 1}
+_BOUND: dict[str, Any] = {"color": "#6B4F3A", "linewidth": 1}
 _FITTED: dict[str, Any] = {"linestyle": ":", "linewidth": 2.2, "alpha": 0.7}
 IS_BOUND, IS_LAYER = "bound", "layer"  # of lines of markers, and of lines that set no limit
 DASHES = (":", "--", "-.")  # of bounds
@@ -111,7 +111,7 @@ def _dots(panel: Axes, chart: Chart, part: Part, common: Names) -> None:
     if part.points.pairs and not chart.series:
         same = part.found[is_same(part.found)]
         panel.plot(same[VALUE], [names.index(name) for name in same[column]], "o", **_SAME)
-    for points, of_bound in _bounds(chart):
+    for points, dashes in zip(chart.bounds, DASHES, strict=False):
         bound = rows_at(estimates(common.rows, points, [*part.at]), part.at)
         if points.each:
             rows, look = _look(chart, bound, common, common.series)
@@ -122,19 +122,13 @@ def _dots(panel: Axes, chart: Chart, part: Part, common: Names) -> None:
                 container[0].set_gid(IS_BOUND)
             panel.plot([], [], "|", color="0.3", label=points.label)
         for value in bound[VALUE] if not points.each else ():
-            panel.axvline(value, label=points.label, **of_bound)
+            panel.axvline(value, label=points.label, linestyle=dashes, **_BOUND)
     panel.set_yticks(range(len(names)), [worded(common, column, name) for name in names])
 
 
 def is_same(found: pd.DataFrame) -> pd.Series:
     """Return which gains are no difference by their verdict."""
     return found.get("difference", pd.Series("", index=found.index)) == gains.NO_DIFFERENCE
-
-
-def _bounds(chart: Chart) -> Iterator[tuple[Points, dict[str, Any]]]:
-    """Yield the bounds of a chart and their looks."""
-    for points, dashes in zip(chart.bounds, DASHES, strict=False):
-        yield points, _BOUND | {"linestyle": dashes}
 
 
 def _lines(panel: Axes, chart: Chart, part: Part, common: Names) -> None:
@@ -150,11 +144,11 @@ def _lines(panel: Axes, chart: Chart, part: Part, common: Names) -> None:
             _plain_lines(panel, found, x, look, chart.gaps)
         else:
             figures.lines(panel, found, x, VALUE, look, log=bool(chart.names.log))
-    for points, of_bound in _bounds(chart):
+    for points, dashes in zip(chart.bounds, DASHES, strict=False):
         series = [chart.series] if chart.series and not points.label else []
         bound = rows_at(estimates(common.rows, points, [*part.at, x, *series]), part.at).sort_values(x)
         if not series:
-            panel.plot(bound[x], bound[VALUE], label=points.label or None, **of_bound)
+            panel.plot(bound[x], bound[VALUE], label=points.label or None, linestyle=dashes, **_BOUND)
         for (name,), own in bound.groupby(series) if series else ():
             if str(name) in colours:  # of a series that is drawn
                 panel.plot(own[x], own[VALUE], **_FITTED, color=colours[str(name)])
