@@ -315,17 +315,6 @@ def _with_schedules(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(schedule=names, run=0, round=rounds).drop(columns=["repeat", "sample"])
 
 
-def schedules(table: pd.DataFrame) -> pd.DataFrame:
-    """List each trigger of each case: the time of a step, and the gain over the best interval."""
-    table, ratios = _with_schedules(table), []
-    times = gains.over_runs(table[table["what"].isin(_COMPARED)], [*_CASE, "schedule"], "time_ms")
-    for key, rows in table.groupby(_CASE, sort=False):
-        case: dict[str, Any] = dict(zip(_CASE, key, strict=True))
-        ratios.append(over_best(rows)[1].drop(columns=["runs", "rounds"]).assign(**case))
-    times = times[~times["schedule"].map(is_again)]
-    return times.merge(pd.concat(ratios, ignore_index=True), on=[*_CASE, "schedule"], how="left")
-
-
 def _with_models(table: pd.DataFrame) -> pd.DataFrame:
     """Add rows of the times that the model predicts for each run, and name second measurements so."""
     table, by = _with_schedules(table), [*_CASE, "run"]
@@ -381,7 +370,6 @@ VIEWS = (
     ),
     _draw_foreseen,
     Table("summary", optima),
-    Table("schedules", schedules),
 )  # fmt: skip
 
 

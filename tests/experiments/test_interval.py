@@ -105,9 +105,6 @@ class TestInterval:
         draw(interval.VIEWS, old.rename(columns={"run": "repeat", "round": "sample"}), tmp_path)
         found = pd.read_csv(tmp_path / "summary.csv").loc[0]
         assert (found["interval_best"], found["interval_foreseen"], found["runs"]) == (20, 20, 1)
-        schedules = pd.read_csv(tmp_path / "schedules.csv").set_index("schedule")
-        assert schedules.loc["reordered every 5", "over"] == "reordered every 20"
-        assert len(schedules) == 6 + 1
 
     def test_optima_are_compared_with_predictions_in_a_figure_if_there_are_four(self, tmp_path):
         cases = [invented(2.0, 0.01).assign(speed=speed) for speed in (0.001, 0.002, 0.004, 0.008)]
