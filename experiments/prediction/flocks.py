@@ -140,7 +140,9 @@ class Aging:
         return self._simulation.state.by_id()
 
 
-def places(state: md.State, ordering: str, cutoff: float, seed: int = 0) -> np.ndarray:
+def places(
+    state: md.State, ordering: str, cutoff: float, seed: int = 0, axes: int | None = None
+) -> np.ndarray:
     """Return the memory order along an ordering of the cells: (n,) rows of the state, first slot first.
 
     Args:
@@ -148,11 +150,12 @@ def places(state: md.State, ordering: str, cutoff: float, seed: int = 0) -> np.n
         ordering: one of `sfc.orderings`.
         cutoff: least side of a cell, in units of length.
         seed: of the ordering `random`.
+        axes: number of axes along which there are cells; None for all.
 
     Raises:
         ValueError: an unknown ordering.
     """
-    shape = cells_along(state.box, cutoff)
+    shape = cells_along(state.box, cutoff)[:axes]
     options = {"seed": seed} if ordering == "random" else {}
     ranks = sfc.covering(ordering, tuple(map(int, shape)), **options).rank(cells(state, shape))
     return np.argsort(ranks, kind="stable")
@@ -164,13 +167,14 @@ def cells_along(box: md.Box, cutoff: float) -> np.ndarray:
 
 
 def cells(state: md.State, shape: np.ndarray) -> np.ndarray:
-    """Return the cell of each particle: (n, dim) int64.
+    """Return the cell of each particle: (n, axes) int64.
 
     Args:
         state: the particles.
-        shape: (dim,) number of cells along each axis.
+        shape: (axes,) number of cells along each of the first axes.
     """
-    found = (state.pos * (shape / np.array(state.box.lengths))).astype(np.int64)
+    axes = len(shape)
+    found = (state.pos[:, :axes] * (shape / np.array(state.box.lengths[:axes]))).astype(np.int64)
     return np.clip(found, 0, shape - 1)
 
 

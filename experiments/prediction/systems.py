@@ -20,6 +20,7 @@ import numpy as np
 
 import md
 import sfc
+from experiments.prediction.flocks import places
 from experiments.results.baselines import BASELINES
 from md.particles.state import sphere_volume
 
@@ -105,11 +106,7 @@ class Geometry:
             return state
         if order == "lattice":
             return state.by_id()
-        shape = tuple(int(length) for length in state.box.lengths[: self.ordered])
-        cells = np.minimum(state.pos[:, : self.ordered].astype(np.int64), np.array(shape) - 1)
-        options = {"seed": seed} if order == "random" else {}
-        ranks = sfc.covering(order, shape, **options).rank(cells)
-        return state.take(np.argsort(ranks, kind="stable"))
+        return state.take(places(state, order, 1.0, seed, self.ordered))
 
     def seen(self, state: md.State) -> md.State:
         """Return the state that the search uses: where it reads columns, the projection on their plane."""
