@@ -19,7 +19,7 @@ unordered memory, rows and Hilbert's curve, for a CPU's cache of 33125 particles
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -263,9 +263,8 @@ def _of_few(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _same_gas(table: pd.DataFrame) -> pd.DataFrame:
-    """Select the rows of geometries that share their gas, at their largest size; add misses per particle."""
-    misses = table["reads_per_particle"] * (1 - table["hit_ratio"])
-    rows = table.assign(shape=table["geometry"].map(SHAPES), misses_per_particle=misses)[_shares_gas(table)]
+    """Select the rows of geometries that share their gas, at their largest size."""
+    rows = table.assign(shape=table["geometry"].map(SHAPES))[_shares_gas(table)]
     rows = rows[rows["size"] == rows.groupby("shape")["size"].transform("max")]
     return rows[rows["search"] == rows.groupby("shape")["search"].transform("first")]
 
@@ -291,19 +290,12 @@ def _box(rows: pd.DataFrame) -> str:
     )
 
 
-def _misses(shape: str, table: pd.DataFrame) -> pd.DataFrame:
-    """Summarise the misses of geometries that share the gas of a shape."""
-    if "tile_x" in table:
-        return table[:0]
-    rows, of = _same_gas(table), ["model", "cache_particles", "filling_fraction", "geometry", "ordering"]
-    return _spreads(rows[rows["shape"] == shape], of, "misses_per_particle")
-
-
 def _summary(table: pd.DataFrame) -> pd.DataFrame:
     if "tile_x" in table:
         return _spreads(mean_hits(table), MAP_OF, "hit_ratio")
-    # two sizes may give a curve the same grid
-    return _spreads(table.drop_duplicates([*_OWN, "particles", "repeat"]), _OWN, "hit_ratio", "speed_up")
+    rows = table.drop_duplicates([*_OWN, "particles", "repeat"])  # two sizes may give a curve the same grid
+    rows = rows.assign(misses_per_particle=rows["reads_per_particle"] * (1 - rows["hit_ratio"]))
+    return _spreads(rows, _OWN, "hit_ratio", "speed_up", "misses_per_particle")
 
 
 def _spreads(table: pd.DataFrame, keys: list[str], *columns: str) -> pd.DataFrame:
@@ -417,55 +409,42 @@ VIEWS: tuple[View, ...] = (
     ),
     _systems,
     _maps,
-    *(Table(f"misses_{shape}", partial(_misses, shape)) for shape in THESIS),
     Table("summary", _summary),
 )  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:
     """Say which share of the reads a cache should serve along each order, and what that is worth."""
+    over, fixed, system = "filling_fraction", "cache_particles", "squares"
+    heading: Callable = percent
     if "tile_x" in table:
-        return _of_maps(mean_hits(table))
-    rows = headline(table, "geometry", "search", "model", "size")
-    rows = rows[rows["cache_particles"] == SHOWN["cache_particles"](rows["cache_particles"])]
-    phi = SHOWN["filling_fraction"](rows["filling_fraction"])
-    at = rows[rows["filling_fraction"] == phi].groupby("ordering", sort=False)
-    middle = at[["hit_ratio", "speed_up"]].median().sort_values("hit_ratio", ascending=False)
-    curves = sorted(middle.index.difference(list(UNORDERED), sort=False), key=lambda name: name != "hilbert")
+        rows, over, fixed, heading = mean_hits(table), fixed, over, "cache of {:,}".format
+    else:
+        rows = headline(table, "geometry", "search", "model", "size")
+        system = f"{rows['geometry'].iloc[0]} of {rows['size'].iloc[0]} boxes a side"
+    rows = rows[rows[fixed] == SHOWN[fixed](rows[fixed])]
+    at = rows[rows[over] == SHOWN[over](rows[over])]
+    shown, orders = at.iloc[0], at.groupby("ordering", sort=False)
+    middle = orders["hit_ratio"].median().sort_values(ascending=False)
+    curves = sorted(middle.index.difference(list(UNORDERED), sort=False), key=lambda name: name != CURVE)
     second = ["row"] if "row" in curves[1:] else curves[1:][-1:]
     named = [*curves[:1], *second, *(name for name in UNORDERED[:1] if name in middle.index)]
-    keys = "ordering", "filling_fraction"
-    found = rows.groupby([*keys])["hit_ratio"].agg(list).reindex(named, level="ordering").reset_index()
-    shares = {name: spread(own, percent) for name, own in at["hit_ratio"]}
+    found = rows.groupby(["ordering", over])["hit_ratio"].agg(list).reindex(named, level="ordering")
+    hits = {name: spread(own, percent) for name, own in orders["hit_ratio"]}
     words = {name: f"along {name}" for name in named} | {SHUFFLED: "in shuffled memory"}
-    first = rows.iloc[0]
-    served = listed([f"{shares[name]} {words[name]}" for name in named] or ["none of a curve"])
+    served = listed([f"{hits[name]} {words[name]}" for name in named] or ["none of a curve"])
     sentence = (
-        f"Of the reads at {percent(phi)} filled, a cache of {first['cache_particles']:,} particles should "
-        f"serve {served} ({first['model']} model, {first['geometry']} of {first['size']} boxes a side)"
+        f"Of the reads at {percent(shown['filling_fraction'])} filled, a cache of "
+        f"{shown['cache_particles']:,} particles should serve {served} "
+        f"({table['model'].iloc[0]} model, {system})"
     )
-    if curves and SHUFFLED in named:
-        gain = middle.loc[curves[0], "speed_up"] / middle.loc[SHUFFLED, "speed_up"]
-        sentence += f"; by the formula of [thesis], which measured times refute (T4), {curves[0]} would make "
-        sentence += f"reads {rounded(gain)} times as fast"
-    return Answer(grid(found, *keys, _share, "reads that hit", percent), f"{sentence}.")
-
-
-def _of_maps(rows: pd.DataFrame) -> Answer:
-    """Say which share of the reads each cache should serve along each order."""
-    rows = rows[rows["filling_fraction"] == rows["filling_fraction"].iloc[0]]
-    found = rows.groupby(["ordering", "cache_particles"], sort=False)["hit_ratio"].agg(list).reset_index()
-    hits = grid(found, "ordering", "cache_particles", _share, "reads that hit", "cache of {:,}".format)
-    small, large = (
-        listed(f"{share} along {name}" for name, share in hits.iloc[:, place].items()) for place in (0, -1)
-    )
-    sentence = (
-        f"Of the reads at {percent(rows['filling_fraction'].iloc[0])} filled, a {hits.columns[0]} particles "
-        f"should serve {small} (block model)"
-    )
-    if hits.shape[1] > 1:
-        sentence += f", one of {max(found['cache_particles']):,} {large}"
-    return Answer(hits, f"{sentence}.")
+    if "speed_up" in rows and curves and SHUFFLED in named:
+        times = orders["speed_up"].median()
+        gain = rounded(times[curves[0]] / times[SHUFFLED])
+        sentence += "; by the formula of [thesis], which measured times refute (T4), "
+        sentence += f"{curves[0]} would make reads {gain} times as fast"
+    shares = grid(found.reset_index(), "ordering", over, _share, "reads that hit", heading)
+    return Answer(shares, f"{sentence}.")
 
 
 def _share(row: dict) -> str:

@@ -48,7 +48,7 @@ class TestCacheHit:
             "--filling-fraction", "0.2", "--model", "block",
         )  # fmt: skip
         assert {path.stem for path in folder.glob("misses*.png")} == {"misses_cuboids"}
-        found = pd.read_csv(folder / "misses_cuboids.csv").set_index(["geometry", "ordering"])
+        found = pd.read_csv(folder / "summary.csv").set_index(["geometry", "ordering"])
         misses = found["misses_per_particle_median"]
         assert ("cuboids", "pancake") not in misses
         table = pd.read_parquet(folder / "table.parquet").set_index(["geometry", "ordering"])
