@@ -404,9 +404,9 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     """Summarise the rows of each case of an array.
 
     Returns:
-        Of contacts, medians over repeats: additions per disc, and the share of lists that overflow at each
-        room. Of boxes: trees, those with a wrong box and the 95 % interval of their share, boxes, wrong boxes
-        and races. Of cells: the median over repeats of each count.
+        Of contacts, medians over repeats: additions per disc, and the partners in the longest list. Of boxes:
+        trees, those with a wrong box and the 95 % interval of their share, boxes, wrong boxes and races. Of
+        cells: the median over repeats of each count.
     """
     array = _array_of(table)
     case = CASES[array]
@@ -420,13 +420,12 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
         ends = np.array([*map(interval, found["wrong_trees"], found["trees"])]).T
         found = found.assign(share_low=ends[0], share_high=ends[1])
         return found[[*case, *counts[:2], "share_low", "share_high", *counts[2:]]]
-    table = table.assign(**{name: table[name] / table["n"] for name in _PER_DISC})
-    rows = table.groupby(case, sort=False)[[*_PER_DISC, "most_partners"]].median()
-    rows = rows.rename(columns={name: f"{name}_per_disc" for name in _PER_DISC})
+    counts = [f"{name}_per_disc" for name in _PER_DISC]
+    per_disc = table[_PER_DISC].div(table["n"], axis=0).set_axis(counts, axis=1)
+    found = table.join(per_disc).groupby(case, sort=False)[[*counts, "most_partners"]].median().reset_index()
     for kind in ("aggregated", "least"):
-        rows[f"{kind}_over_plain"] = rows[f"{kind}_per_disc"] / rows["plain_per_disc"]
-    shares = table.groupby([*case, "room"], sort=False)["overflow_share"].median().unstack("room")
-    return rows.join(shares.add_prefix("overflow_share_")).reset_index()
+        found[f"{kind}_over_plain"] = found[f"{kind}_per_disc"] / found["plain_per_disc"]
+    return found
 
 
 _FILLING = Scale("filling fraction", "filling_fraction", log=10)
@@ -481,7 +480,7 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 def _of_contacts(found: pd.DataFrame) -> Answer:
-    """Say which share of the atomic additions aggregation leaves, and which room is enough for all lists."""
+    """Say which share of the atomic additions aggregation leaves, and how long lists are."""
     found = headline(found, "curve")
     shown = {
         "contacts a disc": lambda row: rounded(row["contacts_per_disc"]),
@@ -489,13 +488,11 @@ def _of_contacts(found: pd.DataFrame) -> Answer:
         "least possible": lambda row: percent(row["least_over_plain"]),
     }
     row = headline(found, "step").iloc[0]
-    enough = next((room for room in row.filter(like="overflow_share_").index if row[room] == 0), "")
-    lists = f"no list overflows from room {enough.rpartition('_')[2]} on" if enough else ""
     sentence = (
         f"At step {row['step']} of {row['n']:,} discs along {row['curve']}, aggregation leaves "
         f"{percent(row['aggregated_over_plain'])} of {rounded(row['plain_per_disc'])} atomic additions a "
-        f"disc, where {percent(row['least_over_plain'])} is the least in a warp; "
-        f"{lists or 'lists overflow at every room'}."
+        f"disc, where {percent(row['least_over_plain'])} is the least in a warp; the longest list has "
+        f"{row['most_partners']:.0f} partners."
     )
     return Answer(rows_of(found, CASES["contacts"], shown), sentence)
 
@@ -520,7 +517,7 @@ def _of_boxes(found: pd.DataFrame) -> Answer:
 
 
 def _of_cells(found: pd.DataFrame) -> Answer:
-    """Say where a grid takes more memory than a tree, how long its lists are, and how far neighbours lie."""
+    """Say what memory a grid and a tree take, how long lists are, and how far neighbours lie in memory."""
     found = found.sort_values("filling_fraction", kind="stable")
     one = headline(found, "order")
     shown = {
@@ -528,16 +525,14 @@ def _of_cells(found: pd.DataFrame) -> Answer:
         "of a tree": lambda row: rounded(row["tree_bytes"]),
         "most in a cell": lambda row: f"{row['most_in_a_cell']:.0f}",
     }
-    larger = one.loc[one["grid_bytes"] > one["tree_bytes"], "filling_fraction"]
-    memory = f"more memory than a tree up to {percent(larger.max())} filled"
     sparse, dense = one.iloc[0], one.iloc[-1]
     apart = headline(found, "filling_fraction").set_index("order")["slots_apart_90"]
     far = listed(f"{slots:,.0f} along {name}" for name, slots in apart.items())
     sentence = (
-        f"With {dense['n']:,} particles a grid takes {memory if len(larger) else 'less than a tree'} "
-        f"({rounded(sparse['grid_bytes'])} bytes a particle against {rounded(sparse['tree_bytes'])} at "
-        f"{percent(sparse['filling_fraction'])}); at {percent(dense['filling_fraction'])} a cell holds up to "
-        f"{dense['most_in_a_cell']:.0f}, and one in ten partners is farther in memory than {far}."
+        f"With {dense['n']:,} particles a grid takes {rounded(sparse['grid_bytes'])} bytes a particle at "
+        f"{percent(sparse['filling_fraction'])}, {rounded(dense['grid_bytes'])} at "
+        f"{percent(dense['filling_fraction'])}, and a tree {rounded(dense['tree_bytes'])}; there a cell "
+        f"holds up to {dense['most_in_a_cell']:.0f}, and one in ten partners is farther in memory than {far}."
     )
     return Answer(rows_of(one, ["filling_fraction"], shown), sentence)
 
