@@ -111,7 +111,7 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     entries += [
         _entry(auto, "auto", partial(_self_tuned, auto, longest), DECAYED),
         _entry(fixed, "age", partial(_without_reorders, fixed, intervals[-1])),
-        _entry(unordered, SHUFFLED, partial(_in_shuffled_memory, unordered, case.least_steps)),
+        _entry(unordered, SHUFFLED, partial(_self_tuned, unordered, case.least_steps)),
     ]
     backend = md.backend.get(case.backend)
     # Decayed needs some reorders to find its interval: at least two rounds that are not timed.
@@ -154,7 +154,7 @@ def _at_interval(case: Config, sim: md.Simulation, interval: int) -> Iterator[di
 
 
 def _self_tuned(sim: md.Simulation, steps: int) -> Iterator[dict]:
-    """Time steps between which the trigger itself chooses when to reorder."""
+    """Time steps between which the trigger itself chooses when to reorder, if there is one."""
     times = sample_of_steps(sim, steps)
     found = np.diff(sim.timings.steps.get("reorder", []))
     last = float(np.median(found)) if len(found) else None  # no reorder or one in the whole sample
@@ -179,11 +179,6 @@ def _without_reorders(sim: md.Simulation, interval: int) -> Iterator[dict]:
         mean = float(sums[k] / taken[k])
         number = int(taken[k])
         yield {"age": float(middle[k] / number), "steps": number, "time_ms": mean, "sample_ms": number * mean}
-
-
-def _in_shuffled_memory(sim: md.Simulation, steps: int) -> Iterator[dict]:
-    """Time steps in memory that has never been in an order."""
-    yield {"steps": steps} | sample_of_steps(sim, steps)
 
 
 def _simulation(case: Config, trigger: Any, search: str = "") -> md.Simulation:

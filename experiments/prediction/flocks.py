@@ -45,10 +45,6 @@ class Flock:
         seed: of all random numbers.
         dim: 2 or 3.
         density: boids per unit of volume (area).
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: an unknown word, or a number out of range.
     """
 
     n: int
@@ -57,13 +53,6 @@ class Flock:
     seed: int = 0
     dim: int = 3
     density: float = SOURCE_DENSITY
-
-    def __post_init__(self) -> None:
-        checks.integer("n", self.n, 1, unit="boids")
-        checks.word("start", self.start, STARTS)
-        checks.word("rules", self.rules, RULES)
-        checks.integer("dim", self.dim, 2, 3)
-        checks.number("density", self.density, above=0, unit="boids per unit of volume")
 
     @property
     def law(self) -> Boids:
@@ -233,13 +222,7 @@ def structure(state: md.State, cutoff: float) -> Structure:
     Args:
         state: the boids.
         cutoff: radius within which boids are neighbours, and least side of a cell.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: a cutoff that is not positive.
     """
-    checks.instance("state", state, md.State, "an md.State")
-    cutoff = checks.number("cutoff", cutoff, above=0, unit="units of length")
     lengths = np.array(state.box.lengths)
     pos = state.box.wrap(state.pos)
     tree = cKDTree(pos, boxsize=np.where(state.box.periodic, lengths, 0))

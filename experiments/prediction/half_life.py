@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from experiments.results.answers import percent, rounded
-from sfc import checks
 
 FITTED = (0.02, 0.98)  # range of what is left in the fit
 SMALL_RESIDUAL = 0.02  # of the gain: largest distance of a fit from any observation
@@ -28,12 +27,7 @@ def crossing(steps: np.ndarray, left: np.ndarray, level: float = 0.5) -> float:
         steps: (m,) growing, at least 0.
         left: (m,) values, which may be NaN.
         level: to be reached.
-
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: steps and left of different lengths.
     """
-    steps, left = _curve(steps, left)
     below = np.flatnonzero(left < level)
     if not len(below) or below[0] == 0:
         return math.nan
@@ -75,13 +69,8 @@ def fit(steps: np.ndarray, left: np.ndarray) -> tuple[float, float, float]:
         exponent also if the residual is above `SMALL_RESIDUAL`. The scale is that of the fitted law, which
         need not reach one half within the observations.
 
-    Raises:
-        TypeError: an argument of a wrong class.
-        ValueError: steps and left of different lengths.
-
     Kohlrausch's stretched exponential, by least squares in log(-log(left)) over log(steps).
     """
-    steps, left = _curve(steps, left)
     use = (steps > 0) & (left > FITTED[0]) & (left < FITTED[1])
     if use.sum() < 3:
         return math.nan, math.nan, math.nan
@@ -102,13 +91,8 @@ def with_range(name: str, values: np.ndarray) -> dict[str, float]:
     Args:
         name: of the columns.
         values: (gases,) half-lives, of which those not reached are NaN.
-
-    Raises:
-        TypeError: values that form no array of numbers.
-        ValueError: another shape.
     """
-    found = checks.array("values", values, "fiu", "numbers", ("gases",)).astype(float)
-    found = np.where(np.isnan(found), np.inf, found)
+    found = np.where(np.isnan(values), np.inf, values)
     ends = (np.median(found), found.min(), found.max()) if len(found) else (math.nan,) * 3
     names = name, f"{name}_low", f"{name}_high"
     return {name: float(end) if np.isfinite(end) else math.nan for name, end in zip(names, ends, strict=True)}
@@ -139,11 +123,3 @@ def lasts(row: dict, half: str, last: str) -> str:
         return "there is none to lose"
     rest = f"{percent(row['left_last'])} is left after {row[last]:,.0f} steps"
     return f"half is left after {in_words(row, half)} steps, {rest}" if np.isfinite(row[half]) else rest
-
-
-def _curve(steps: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    steps = checks.array("steps", steps, "fiu", "numbers", ("m",)).astype(float)
-    left = checks.array("left", left, "fiu", "numbers", ("m",)).astype(float)
-    if len(steps) != len(left):
-        raise ValueError(f"{len(steps)} steps and {len(left)} values of left; allowed: one value for a step")
-    return steps, left

@@ -20,7 +20,6 @@ from experiments.prediction.half_life import crossing, in_words, with_range
 from experiments.results import gains
 from experiments.results.answers import Answer, rounded, rows_of, spread
 from experiments.results.charts import FILLED, LINES, Chart, Points, Scale, Table
-from experiments.results.tables import table_of
 
 CASE = ["n", "filling_fraction", "speed", "ordering", "search", "precision"]
 PREDICTION = ["model", "cache_particles"]
@@ -40,12 +39,10 @@ def measured_curves(table: pd.DataFrame) -> pd.DataFrame:
     """
     ages = gains.with_rounds(table[table["what"] == "age"], [*CASE, "age"])
     repeat, over = ("run", "runs") if ages["run"].nunique() > 1 else ("round", "rounds of one run")
-    keys, shuffled = [*CASE, repeat], table[table["what"] == "shuffled"]
+    keys, shuffled = [*CASE, repeat], table[table["what"] == "shuffled"].reindex(columns=ages.columns)
+    times = shuffled.groupby(keys)["time_ms"].median().rename("cost_shuffled")
     found = ages.groupby([*keys, "age"], sort=False)["time_ms"].median().rename("cost").reset_index()
-    found["cost_shuffled"] = np.nan
-    if len(shuffled):
-        times = shuffled.groupby(keys)["time_ms"].median().rename("cost_shuffled")
-        found = found.drop(columns="cost_shuffled").join(times, on=keys)
+    found = found.merge(times.reset_index(), on=keys, how="left")
     none = {"model": None, "cache_particles": np.nan, "contact_over_free": np.nan}
     numbers = repeat + " " + found[repeat].astype(str)
     found = found.drop(columns=repeat).assign(repeat=numbers, what="measured", spread_over=over, **none)
@@ -121,7 +118,6 @@ def compare(curves: pd.DataFrame) -> pd.DataFrame:
         `predicted_lost_at_end` is the part of the gain over shuffled memory that the prediction has lost at
         the oldest age; `are_spheres_hard`, whether a contact is short against the time between collisions.
     """
-    table_of("curves", curves, [*CASE, *PREDICTION, "what", "repeat", "age", "cost", "cost_shuffled"])
     measured, guesses = (curves[curves["what"] == what] for what in ("measured", "predicted"))
     rows = []
     for key, own in measured.groupby(CASE, sort=False):

@@ -42,21 +42,6 @@ def test_an_aging_flock_takes_the_steps_of_one_that_is_not_looked_at():
         looked.at(4)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"n": 0}, "n = 0; allowed: .*at least 1"),
-        ({"start": "line"}, "unknown start 'line'; allowed: one of uniform, clusters"),
-        ({"rules": "mine"}, "unknown rules 'mine'; allowed: one of source, weak_separation"),
-        ({"dim": 4}, "dim = 4; allowed"),
-        ({"density": 0.0}, "density = 0.0; allowed: .*above 0"),
-    ],
-)
-def test_a_flock_that_is_none_is_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        Flock(**{"n": 10} | change)
-
-
 def test_memory_order_follows_the_cells():
     state = Flock(1000, seed=1).state()
     shape = cells_along(state.box, 5.0)

@@ -30,10 +30,6 @@ class TestCrossing:
     def test_without_a_crossing_there_is_no_step(self, left):
         assert math.isnan(half_life.crossing(np.array([1, 2, 3]), np.array(left)))
 
-    def test_a_curve_of_two_lengths_is_refused(self):
-        with pytest.raises(ValueError, match="2 steps and 1 values of left; allowed: one value for a step"):
-            half_life.crossing(np.array([1, 2]), np.array([1.0]))
-
 
 class TestFit:
     @given(half=st.floats(5, 500), b=st.floats(0.5, 2.0))
