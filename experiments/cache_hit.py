@@ -34,7 +34,7 @@ from experiments.core.settings import UsageError
 from experiments.core.terminal import SMALL_SYSTEM
 from experiments.drawing.systems import draw_system
 from experiments.prediction.cache_models import MODELS, check_models, predicted
-from experiments.prediction.systems import GASES, GEOMETRIES, UNORDERED, own_side
+from experiments.prediction.systems import GASES, GEOMETRIES, UNORDERED, check_systems, own_side
 from experiments.results.answers import Answer, grid, headline, listed, percent, rounded, spread
 from experiments.results.baselines import SHUFFLED
 from experiments.results.charts import (
@@ -109,12 +109,7 @@ class Config(Settings):
         check_models(self.model, self.cache)
         self.check_least({"size": 2, "height": 2, "tiles": 1})
         self.check("miss_cost", above=0)
-        for kind in values(self.geometry):
-            most = GEOMETRIES[kind].densest if self.gas == "granular" else 1.0
-            self.check("filling_fraction", above=0, high=most, remedy=f"this is {self.gas} {kind}")
-            for size in values(self.size):
-                particles = GEOMETRIES[kind].particles(size, self.height, self.highest("filling_fraction"))
-                self.check_memory(f"--size {size} of {kind}", particles, "particles")
+        check_systems(self, self.height, is_packed=self.gas == "granular")
         if self.average == TILES:
             for name, allowed in {"geometry": "squares", "search": "linked", "model": "block"}.items():
                 if {*values(getattr(self, name))} != {allowed}:

@@ -54,7 +54,7 @@ from experiments.measurement.step_times import benchmark_simulation, whole_steps
 from experiments.prediction import order_in_flock, order_in_gas, wear
 from experiments.prediction.cache_models import check_models, predicted
 from experiments.prediction.flocks import RULES, Aging, Flock, places, structure
-from experiments.prediction.systems import GEOMETRIES, own_side
+from experiments.prediction.systems import GEOMETRIES, check_systems, own_side
 from experiments.results.answers import Answer
 from experiments.results.charts import View
 from md.backend import Backend
@@ -206,11 +206,7 @@ class Config(Settings):
         self.check("path", low=0, unit="d")
         self.check("contact_steps", low=0, high=1e6, unit="steps")
         self.check_memory(f"--observations {self.observations}", self.observations, "observations")
-        for kind in values(self.geometry):
-            self.check("filling_fraction", above=0, high=GEOMETRIES[kind].densest, remedy=f"these are {kind}")
-            for size in values(self.size):
-                particles = GEOMETRIES[kind].particles(size, 1, self.highest("filling_fraction"))
-                self.check_memory(f"--size {size} of {kind}", particles, "particles")
+        check_systems(self, 1, is_packed=True)
         if len(self.precision) > 1:
             raise UsageError(f"--precision {' '.join(self.precision)} beside --scene gas; allowed: one")
 

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 import md
 import sfc
+from experiments.core import Settings, values
 from experiments.prediction.flocks import places
 from experiments.results.baselines import BASELINES
 from md.particles.state import sphere_volume
@@ -125,6 +127,27 @@ GEOMETRIES = {  # by their names in columns and flags
     "cubes_columns": Geometry(dim=3, ordered=2, densest=0.6, read=2, shape="cubes"),
     "cubes_boxes": Geometry(dim=3, ordered=2, densest=0.6, read=3, shape="cubes"),
 }
+
+
+def check_systems(config: Settings, height: int, is_packed: bool) -> None:
+    """Check filling fractions and sizes of the geometries of a Config.
+
+    Args:
+        config: with the axes `geometry`, `size` and `filling_fraction`.
+        height: of cuboids, in d.
+        is_packed: whether spheres must not overlap.
+
+    Raises:
+        ValueError: spheres that cannot be packed, or more than fit the memory of this machine.
+    """
+    axes: Any = config
+    for kind in values(axes.geometry):
+        geometry = GEOMETRIES[kind]
+        most, gas = (geometry.densest, "without overlaps") if is_packed else (1.0, "of an ideal gas")
+        config.check("filling_fraction", above=0, high=most, remedy=f"these are {kind} {gas}")
+        for size in values(axes.size):
+            particles = geometry.particles(size, height, config.highest("filling_fraction"))
+            config.check_memory(f"--size {size} of {kind}", particles, "particles")
 
 
 def own_side(order: str, side: int, dim: int) -> int:

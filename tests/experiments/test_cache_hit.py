@@ -156,7 +156,7 @@ class TestCacheHit:
             ({"size": (1,)}, "--size = 1"),
             (
                 {"filling_fraction": (0.55,)},
-                "--filling-fraction = 0.55; .*; this is granular squares",
+                "--filling-fraction = 0.55; .*; these are squares without overlaps",
             ),
             ({"miss_cost": 0.0}, "--miss-cost = 0.0"),
             ({"average": "box"}, "unknown average 'box'; allowed: one of system, tiles"),
