@@ -17,7 +17,7 @@ import numpy as np
 
 from md import checks
 from md.cavity.base import Order, Strategy
-from md.cavity.sides import from_plain
+from md.cavity.sides import Sides, from_plain
 from md.cavity.strategies import STRATEGIES
 from md.errors import CheckpointError
 from md.io.archive import read_arrays, require
@@ -126,7 +126,7 @@ def _plain(value: Any) -> Any:
         return {"name": value.name, "with": {name: getattr(value, name) for name in parameters}}
     if isinstance(value, Curve):
         return {"curve": {name: np.asarray(getattr(value, name)).tolist() for name in CURVE}}
-    return value.to_plain() if hasattr(value, "to_plain") else value
+    return value.to_plain() if isinstance(value, Sides) else value
 
 
 def _made(name: str, plain: Any) -> Any:

@@ -34,8 +34,8 @@ import math
 import typing
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import Any, Protocol
+from functools import cache, cached_property
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -114,19 +114,51 @@ def pair_size(radius, i, j):
 
 
 class PairLaw(Protocol):
-    """Interface of a pair law for a simulation.
+    """Interface of a pair law for a simulation, and of its class one of two.
 
-    A conservative or dissipative law may have two more attributes, for `md.simulation.energy_monitor`:
-    `potential(distance)`, the energy of a pair, and `closest_start`, the least distance in d of two centres
-    at the start. A law with the method also passes the function `potential` to `pair_function`, and defines
-    it in its `.cuh`: `md.observe` sums the energy on the device that holds the particles.
-
-    All of these are for two particles of radius 0.5; see `md.laws.polydisperse` for others.
+    Either the class has a pair function (`pair_function`), or it is a `KernelLaw`. A law with an energy is an
+    `EnergyLaw` too. Lengths are for two particles of radius 0.5; see `md.laws.polydisperse` for others.
     """
 
     @property
     def cutoff(self) -> float:
         """Distance in d from which on there is no interaction."""
+
+
+@runtime_checkable
+class KernelLaw(Protocol):
+    """Law that makes its kernel parameters itself, as one that wraps another law.
+
+    The class of the parameters has the pair function. In a search that computes each pair once the law also
+    has an attribute `reciprocal`, as the argument of `pair_function`.
+    """
+
+    def kernel_law(self, precision: np.dtype) -> Any:
+        """Return the kernel parameters of the law, a NamedTuple, in a precision."""
+
+
+@runtime_checkable
+class EnergyLaw(Protocol):
+    """Law with an energy of pairs, for `md.simulation.energy_monitor` and `md.observe`.
+
+    Such a law also has an attribute `closest_start`, the least distance in d of two centres at the start. It
+    passes the function `potential` to `pair_function`, and defines it in its `.cuh`: `md.observe` sums the
+    energy on the device that holds the particles.
+    """
+
+    def potential(self, distance: np.ndarray) -> np.ndarray:
+        """Compute the energies of pairs, in m d^2 / time^2, at distances in d, each less than the cutoff."""
+
+
+@runtime_checkable
+class NamedTupleClass(Protocol):
+    """Class made by `typing.NamedTuple` or `namedtuple`; such classes have no base class besides tuple."""
+
+    _fields: tuple[str, ...]
+
+
+# Whether the laws of a class are `KernelLaw`s; `isinstance` of a protocol would take as long as a small step.
+_makes_parameters: Callable[[Any], bool] = cache(lambda law_class: issubclass(law_class, KernelLaw))
 
 
 @dataclasses.dataclass
@@ -258,7 +290,8 @@ def _require_parameters(name: str, function: Callable, law_class: type) -> None:
 
 def _fields(law_class: type, fields: Sequence[str] | None) -> tuple[str, ...]:
     """Return the names of a law's numbers that are passed to kernels, checked."""
-    if isinstance(law_class, type) and issubclass(law_class, tuple) and hasattr(law_class, "_fields"):
+    is_tuple = isinstance(law_class, type) and issubclass(law_class, tuple)
+    if is_tuple and isinstance(law_class, NamedTupleClass):
         tuples = [kind for kind in _registered if issubclass(kind, tuple)]
         same = [kind for kind in tuples if kind.__name__ == law_class.__name__]
         if same and law_class not in same:  # Numba distinguishes the types of their objects by this name only
@@ -324,7 +357,7 @@ def kernel_law(law: Any, precision: np.dtype) -> Any:
     """Make the kernel parameters of a law: a NamedTuple of numbers, or of numbers and arrays.
 
     Args:
-        law: of a class with a `pair_function`; or an object with a method `kernel_law(precision)`.
+        law: of a class with a `pair_function`, or a `KernelLaw`.
         precision: of the numbers, float32 or float64.
 
     Returns:
@@ -334,7 +367,7 @@ def kernel_law(law: Any, precision: np.dtype) -> Any:
         TypeError: a class without a pair function, or a field that is not a number.
         ValueError: a number that overflows in the precision.
     """
-    if hasattr(law, "kernel_law"):
+    if _makes_parameters(type(law)):
         return flat(law.kernel_law(precision))
     if isinstance(law, tuple):
         return law
@@ -373,7 +406,7 @@ def flat(law: Any) -> Any:
     nested again before any of its functions is called; for a device the launcher does so.
     """
     pair = law[-1] if isinstance(law, tuple) and law else None
-    if not (isinstance(pair, tuple) and hasattr(pair, "_fields")):
+    if type(pair) is tuple or not isinstance(pair, tuple):
         return law
     kinds = type(law), type(pair)
     if kinds not in _flat_classes:
@@ -384,9 +417,9 @@ def flat(law: Any) -> Any:
 _flat_classes: dict[tuple[type, type], type] = {}
 
 
-def _flat_class(kind: type, pair_kind: type) -> type:
+def _flat_class(kind: Any, pair_kind: Any) -> type:
     """Make the class of flat laws; its attribute `parts` has the classes of the law and the wrapped law."""
-    names, pair_names = kind._fields, pair_kind._fields  # type: ignore[attr-defined]  # NamedTuple classes
+    names, pair_names = kind._fields, pair_kind._fields
     own = len(names) - 1
     fields = (*names[:-1], *(f"pair_{name}" for name in pair_names))
     made = _named_tuple(f"{kind.__name__}_{pair_kind.__name__}", fields)
@@ -417,7 +450,7 @@ def is_reciprocal(law: Any) -> bool:
     Raises:
         TypeError: a law of a class without a pair function.
     """
-    return bool(law.reciprocal) if hasattr(law, "kernel_law") else _entry_of(law).reciprocal
+    return bool(law.reciprocal) if _makes_parameters(type(law)) else _entry_of(law).reciprocal
 
 
 def gives_increments(law: Any) -> bool:
@@ -426,7 +459,7 @@ def gives_increments(law: Any) -> bool:
     Raises:
         TypeError: a law of a class without a pair function.
     """
-    if not hasattr(law, "kernel_law"):
+    if not _makes_parameters(type(law)):
         return _entry_of(law).increments
     parameters = type(law.kernel_law(np.dtype(np.float64)))
     used = [entry for entry in _registered.values() if "kernel_class" in vars(entry)]
@@ -444,7 +477,7 @@ def require_force_sum(law: Any, purpose: str) -> None:
         ValueError: the law has an `initial` or a `result` of its own, or gives increments of velocity.
         TypeError: a law of a class without a pair function.
     """
-    own = not hasattr(law, "kernel_law") and {"initial", "result"} & set(_entry_of(law).functions)
+    own = not _makes_parameters(type(law)) and {"initial", "result"} & set(_entry_of(law).functions)
     if own or gives_increments(law):
         raise ValueError(
             f"{purpose} under {law}, which sums other things than the forces of its partners; allowed: a law "
@@ -458,7 +491,7 @@ def require_pair_function(kind: str, name: str, law_class: type) -> None:
     Raises:
         TypeError: the class has neither a pair function nor `kernel_law`.
     """
-    if law_class not in _registered and not hasattr(law_class, "kernel_law"):
+    if law_class not in _registered and not _makes_parameters(law_class):
         raise TypeError(
             f"{kind} {name!r}: class {law_class.__qualname__} has no pair function; allowed: a class that "
             "was given to md.laws.pair_function"
@@ -474,7 +507,7 @@ def require_law(law: Any) -> None:
         ValueError: a cutoff that is not positive and finite, or a constant that is read by the law's
             functions and has changed since they were compiled.
     """
-    if not hasattr(law, "kernel_law"):
+    if not _makes_parameters(type(law)):
         entry = _entry_of(law)
         _hash_of(entry)  # raises if a constant has changed
         names = {"potential", "closest_start"}

@@ -10,7 +10,7 @@ import numpy as np
 
 from md import checks
 from md.laws import PairLaw
-from md.laws.pair import gives_increments
+from md.laws.pair import EnergyLaw, gives_increments
 from md.observe.pair_tally import PairTally
 from md.observe.profile import Profile, Profiled, profiled, profiles_of, thermal_energy
 from md.observe.sums import MOST_BINS, binned, cells_along, summed, total
@@ -115,7 +115,7 @@ def look(
         step=view.step,
         time=view.time,
         kinetic_energy_per_particle=mean_square / 2,
-        contact_energy_per_particle=_ratio(energy, n) if hasattr(view.law, "potential") else math.nan,
+        contact_energy_per_particle=_ratio(energy, n) if isinstance(view.law, EnergyLaw) else math.nan,
         temperature=mean_square / box.dim,
         temperature_about_local_mean=_ratio(thermal * 2 / box.dim, held[:, 0].sum()),
         momentum=np.array(momentum),

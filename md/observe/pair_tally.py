@@ -20,7 +20,7 @@ from numba import types
 
 from md.backend.base import Array, Backend
 from md.backend.prelude import load, sub
-from md.laws.pair import PairLaw, by_types, kernel_law, pair_function, pair_size, potential
+from md.laws.pair import EnergyLaw, PairLaw, by_types, kernel_law, pair_function, pair_size, potential
 from sfc.compile import inlined
 
 
@@ -65,7 +65,7 @@ class PairTally:
     reciprocal = False
 
     def __init__(self, law: PairLaw, dt: float, n: int, backend: Backend):
-        self.cutoff, self.pair, self._dt = law.cutoff, law if hasattr(law, "potential") else None, dt
+        self.cutoff, self.pair, self._dt = law.cutoff, law if isinstance(law, EnergyLaw) else None, dt
         self._backend = backend
         self._radius: Array | None = None
         self.energy = backend.zeros(n, np.float64)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from md import checks
-from md.laws import SpringDashpot
+from md.laws.pair import EnergyLaw
 from md.particles.state import State, pair_distances, pair_sizes
 
 
@@ -39,7 +39,7 @@ def momentum(state: State) -> np.ndarray:
     return _checked(state).vel.astype(np.float64).sum(axis=0)
 
 
-def contact_energy(state: State, pairs: np.ndarray, law: SpringDashpot) -> float:
+def contact_energy(state: State, pairs: np.ndarray, law: EnergyLaw) -> float:
     """Compute the energy in the springs of touching pairs, per particle; NaN for no particles.
 
     Args:
@@ -56,7 +56,7 @@ def contact_energy(state: State, pairs: np.ndarray, law: SpringDashpot) -> float
     """
     _checked(state)
     pairs = checks.array("pairs", pairs, "iu", "integers, ids of particles", ("p", 2))
-    if isinstance(law, type) or not hasattr(law, "potential"):
+    if isinstance(law, type) or not isinstance(law, EnergyLaw):
         raise checks.refuse_class("law", law, "a law with a `potential`", "such as md.laws.SpringDashpot")
     unknown = pairs[~np.isin(pairs, state.id)]
     if len(unknown):

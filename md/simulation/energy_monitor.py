@@ -19,6 +19,7 @@ from md.boundaries.external_field import ExternalField
 from md.errors import EnergyExploded, FrozenPrecision, OverlappingStart
 from md.integrate.base import Stepper
 from md.laws import PairLaw
+from md.laws.pair import EnergyLaw
 from md.particles.box import Box
 from md.particles.state import pair_distances, pair_sizes
 from md.particles.system import StatusCopy, System
@@ -111,7 +112,7 @@ class EnergyMonitor:
             step: steps taken; a fault is returned at step 0 only, and not with `allow_overlap`.
         """
         system, reach = self._system, self._law.cutoff
-        is_needed = hasattr(self._law, "potential") and not (self._allow_overlap and self._field.drives)
+        is_needed = isinstance(self._law, EnergyLaw) and not (self._allow_overlap and self._field.drives)
         if not is_needed:
             pairs = np.empty((0, 2), np.int32)  # there may be many
         else:
@@ -135,7 +136,7 @@ class EnergyMonitor:
             distance is relative to the sum of two radii, and the depth to the diameter.
         """
         self._next, self.is_started = 1, True
-        if not hasattr(self._law, "potential"):
+        if not isinstance(self._law, EnergyLaw):
             return None
         p, down = self._system.particles, self._system.backend.download
         has_walls, radius = self._field.has_walls, p.radii()

@@ -21,7 +21,8 @@ import md
 from md.backend import BackendUnavailableError
 from md.backend.kernels.launcher import Launcher, functor_of
 from md.laws import add_scaled, pair_function
-from md.laws.pair import is_reciprocal, kernel_law
+from md.laws.pair import EnergyLaw, KernelLaw, flat, is_reciprocal, kernel_law
+from md.laws.polydisperse import PolydisperseLaw
 from md.search import Reflexive
 from tests import tiers
 from tests.md.laws.alignment import Alignment
@@ -471,3 +472,24 @@ def test_a_potential_of_narrow_distances_is_computed_in_double_precision():
     law, narrow = md.laws.SpringDashpot(1000.0, 1.0), np.array([0.5, 0.9], np.float16)
     assert np.array_equal(law.potential(narrow), law.potential(narrow.astype(float)))
     assert law.potential(np.array([0, 1], np.uint8)).tolist() == [500.0, 0.0]
+
+
+@pytest.mark.quick
+def test_the_protocols_of_a_law_tell_its_parameters_and_its_energy():
+    spring = md.laws.SpringDashpot(1e4, 5.0)
+    laws = {spring: (False, True), md.laws.Boids(): (False, False)}
+    laws[PolydisperseLaw(spring, np.ones(2))] = True, False
+    assert {law: (isinstance(law, KernelLaw), isinstance(law, EnergyLaw)) for law in laws} == laws
+
+
+@pytest.mark.quick
+def test_only_a_named_tuple_at_the_end_of_a_law_is_flattened():
+    outer, inner = namedtuple("Outer", "a b"), namedtuple("Inner", "x y")
+    kept = outer(1.0, (2.0, 3.0))
+    assert flat(kept) is kept
+    assert flat(outer(1.0, inner(2.0, 3.0)))._asdict() == {"a": 1.0, "pair_x": 2.0, "pair_y": 3.0}
+
+
+def test_a_class_of_tuples_without_fields_is_no_law():
+    with pytest.raises(TypeError, match="or a NamedTuple class"):
+        pair_function(type("Bare", (tuple,), {}))
