@@ -93,7 +93,7 @@ class Backend(ABC):
 
     @property
     def resident_blocks(self) -> int:
-        """Number of blocks of a kernel marked RESIDENT that the device can run at once; 1 on the CPU."""
+        """Number of blocks of a resident kernel (`OnDevice`) that a device runs at once; 1 on the CPU."""
         return 1
 
     @abstractmethod
