@@ -137,7 +137,7 @@ def test_each_kernel_of_a_device_has_its_floors(monkeypatch):
     monkeypatch.setattr(roofline, "_checked", lambda *args: timed.append(checked(*args)) or timed[-1])
     monkeypatch.setattr(roofline, "counted_cycle", counted)
     monkeypatch.setattr(roofline, "counter_for", lambda backend, n: "nsight")
-    monkeypatch.setattr(type(md.backend.get("cpu")), "resident_blocks", MULTIPROCESSORS, raising=False)
+    monkeypatch.setattr(type(md.backend.get("cpu")), "resident_blocks", MULTIPROCESSORS)
     table = pd.DataFrame(all_rows(roofline.measure(small())))
     sim = timed[0]
     assert sim.step > roofline.COMPARED  # after the rounds
