@@ -24,7 +24,8 @@ class Flow:
     def __init__(self, panel: plt.Axes, length: float, height: float, outline: np.ndarray, most: float):
         self._panel, self._extent = panel, (0, length, 0, height)
         self._image: AxesImage | None = None
-        self.scale = plt.cm.ScalarMappable(plt.Normalize(0, most), MAP)
+        self._norm = plt.Normalize(0, most)
+        self.scale = plt.cm.ScalarMappable(self._norm, MAP)
         panel.set(xlim=(0, length), ylim=(0, height), aspect="equal", xlabel="x (d)", ylabel="y (d)")
         panel.fill(*outline.T, facecolor="white", edgecolor="black", linewidth=0.8, zorder=2)
 
@@ -36,7 +37,7 @@ class Flow:
         """
         if self._image is None:
             self._image = self._panel.imshow(
-                field, origin="lower", extent=self._extent, cmap=MAP, norm=self.scale.norm,
+                field, origin="lower", extent=self._extent, cmap=MAP, norm=self._norm,
                 interpolation="nearest", zorder=1,
             )  # fmt: skip
         self._image.set_data(field)

@@ -95,16 +95,6 @@ def look(name: str) -> Look:
     return Look(OWN_COLOURS[number // len(_MARKERS) % 2], _MARKERS[number % len(_MARKERS)], _OWN_DASH)
 
 
-def colour(name: str) -> str:
-    """Return the colour of a memory order, the same in every figure."""
-    return look(name).colour
-
-
-def marker(name: str) -> str:
-    """Return the marker of a memory order, the same in every figure, for colour is not enough."""
-    return look(name).marker
-
-
 def few(names: Sequence[str], most: int = MOST_LINES) -> list[str]:
     """Choose the memory orders that are drawn: one of each family, as `FAMILIES` lists them, then others.
 

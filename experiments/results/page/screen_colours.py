@@ -69,8 +69,8 @@ def shape(marker: str) -> str:
 
 def of_orders(names: list[str]) -> tuple[list[str], list[str]]:
     """Return the colours and the shapes of orders, those that they have in the figures."""
-    colours = [on_both_pages(style.colour(name)) for name in names]
-    return colours, [shape(style.marker(name)) for name in names]
+    colours = [on_both_pages(style.look(name).colour) for name in names]
+    return colours, [shape(style.look(name).marker) for name in names]
 
 
 def in_turn(count: int) -> tuple[list[str], list[str]]:

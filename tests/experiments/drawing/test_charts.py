@@ -267,7 +267,7 @@ def test_layers_lie_over_the_lines_in_the_colours_of_their_series(table, drawn, 
     (panel,) = drawn["cost"].axes
     dashed = [line for line in panel.lines if line.get_linestyle() == "--" and line.get_marker() == "None"]
     assert [list(line.get_xdata()) for line in dashed] == [[1, 4], [1, 4]]  # of both runs
-    assert {line.get_color() for line in dashed} == {style.colour("row")}
+    assert {line.get_color() for line in dashed} == {style.look("row").colour}
     assert [line.get_ydata()[0] for line in dashed] == pytest.approx([4.0, 4.4])
     (marked,) = (one for one in panel.containers if one[0].get_marker() == "*")  # the other has no place
     assert list(marked[0].get_xdata()) == [3.0]

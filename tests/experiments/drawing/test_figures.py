@@ -122,7 +122,7 @@ def test_dots_by_order_have_the_looks_and_the_places_of_their_orders(panel):
     hilbert, _, row = (container[0] for container in panel.containers)
     assert (hilbert.get_xdata()[0], hilbert.get_ydata()[0]) == (2.0, 0)
     assert (row.get_xdata()[0], row.get_ydata()[0]) == (1.0, 2)
-    assert hilbert.get_color() == style.colour("hilbert")
+    assert hilbert.get_color() == style.look("hilbert").colour
     assert [label.get_text() for label in panel.get_yticklabels()] == ["hilbert", "peano", "row"]
     low, high = panel.get_ylim()
     assert low > high  # the first at the top
