@@ -123,6 +123,8 @@ def test_dots_by_order_have_the_looks_and_the_places_of_their_orders(panel):
     assert (hilbert.get_xdata()[0], hilbert.get_ydata()[0]) == (2.0, 0)
     assert (row.get_xdata()[0], row.get_ydata()[0]) == (1.0, 2)
     assert hilbert.get_color() == style.look("hilbert").colour
+    (interval,) = panel.containers[0].lines[2][0].get_segments()
+    assert interval[:, 0] == pytest.approx([1.8, 2.2])
     assert [label.get_text() for label in panel.get_yticklabels()] == ["hilbert", "peano", "row"]
     low, high = panel.get_ylim()
     assert low > high  # the first at the top
