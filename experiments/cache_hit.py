@@ -438,12 +438,9 @@ def answer(table: pd.DataFrame) -> Answer:
         gain = rounded(times[curves[0]] / times[SHUFFLED])
         sentence += "; by the formula of [thesis], which measured times refute (T4), "
         sentence += f"{curves[0]} would make reads {gain} times as fast"
-    shares = grid(found.reset_index(), "ordering", over, _share, "reads that hit", heading)
+    found = found.map(lambda ratios: spread(ratios, percent)).reset_index()
+    shares = grid(found, "ordering", over, lambda row: row["hit_ratio"], "reads that hit", heading)
     return Answer(shares, f"{sentence}.")
-
-
-def _share(row: dict) -> str:
-    return spread(row["hit_ratio"], percent)
 
 
 if __name__ == "__main__":
