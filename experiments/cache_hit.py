@@ -434,8 +434,8 @@ def answer(table: pd.DataFrame) -> Answer:
         f"({table['model'].iloc[0]} model, {system})"
     )
     if "speed_up" in rows and curves and SHUFFLED in named:
-        times = orders["speed_up"].median()
-        gain = rounded(times[curves[0]] / times[SHUFFLED])
+        faster = orders["speed_up"].median()
+        gain = rounded(faster[curves[0]] / faster[SHUFFLED])
         sentence += "; by the formula of [thesis], which measured times refute (T4), "
         sentence += f"{curves[0]} would make reads {gain} times as fast"
     found = found.map(lambda ratios: spread(ratios, percent)).reset_index()

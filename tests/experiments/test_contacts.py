@@ -166,8 +166,7 @@ def test_the_kernel_without_the_fence_compiles_to_other_code(dim):
     arguments = contacts.KERNELS, "fit_spanning", dim, np.dtype(np.float32), "aos4", {}
     whole, without = assemble(*arguments), assemble(*arguments, constants={"NO_FENCE": 1})
     assert whole.count("VISIT_FENCE();") == 2  # one on each side of the visit
-    before, block, after = whole.partition("#define BLOCK_THREADS 256\n")
-    defined = f"{before}{block}#define NO_FENCE 1\n{after}"
+    defined = whole.replace("#define LAYOUT_AOS4\n", "#define LAYOUT_AOS4\n#define NO_FENCE 1\n", 1)
     assert without == defined
     assert compile_cubin(whole) != compile_cubin(without)
     fenceless = whole.replace("VISIT_FENCE() __threadfence()", "VISIT_FENCE()")

@@ -124,6 +124,12 @@ def cache_below_a_file(tmp_path, monkeypatch):
     sfc.compile.kernel(abs_of)(1.0)
 
 
+def numba_without_a_place_for_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(sfc.compile.numba_internals, "missing", ImportError("no _Cache"))
+    monkeypatch.setattr(sfc.compile.decorators, "_stores", True)
+    sfc.compile.kernel(abs_of)(1.0)
+
+
 def abs_of(x):
     return abs(x)
 
@@ -136,6 +142,7 @@ RUNS = {  # class and module of the calls that warn -> a run for each of the cal
     "UnstableTimeStep in md/cavity/cavity.py": [long_step_of_a_cavity, flow_faster_than_its_sides],
     "RuntimeWarning in md/backend/__init__.py": [no_device],
     "RuntimeWarning in md/io/trajectory.py": [another_run_in_a_trajectory],
+    "RuntimeWarning in sfc/compile/decorators.py": [numba_without_a_place_for_the_cache],
     "RuntimeWarning in sfc/compile/kernel_cache.py": [kernel_called_with_a_function, cache_below_a_file],
     "UserWarning in sfc/point_keys.py": [point_outside_a_grid],
 }
