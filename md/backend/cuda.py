@@ -125,7 +125,7 @@ class Cuda(Backend):
 
     @property
     def resident_blocks(self) -> int:
-        """Number of multiprocessors of the device: each runs one block of a kernel marked RESIDENT."""
+        """Number of multiprocessors of the device: each runs one block of a resident kernel (`OnDevice`)."""
         return int(self._cupy.cuda.Device().attributes["MultiProcessorCount"])
 
     def upload(self, array: np.ndarray) -> Array:
