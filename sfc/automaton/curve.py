@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from sfc import checks
 from sfc.any_curve import AnyCurve, Grammar
 from sfc.automaton import walk
-from sfc.automaton.tables import tables
+from sfc.automaton.tables import reached, tables
 from sfc.compile import LazyModule
 from sfc.points import as_words, first_outside
 
@@ -152,7 +152,7 @@ class Curve(AnyCurve):
             None for a continuous curve, else (state, position): the step from that position to the next is
             not a unit step.
         """
-        states = np.array(self._reachable())
+        states = np.sort(reached(self.start, lambda state: self.next[state].tolist()))
         digits = np.arange(self.base**self.dim)[:, None] // self.base ** np.arange(self.dim) % self.base
         steps = np.diff(digits.astype(np.int8)[self.cell[states]], axis=1)
         jumps = np.argwhere(np.abs(steps).sum(axis=2) != 1)
@@ -189,11 +189,3 @@ class Curve(AnyCurve):
     def _corner(self, state: int, position: int) -> np.ndarray:
         digit = int(self.cell[state, position])
         return np.array([digit // self.base**k % self.base for k in range(self.dim)])
-
-    def _reachable(self) -> list[int]:
-        seen, pending = {self.start}, [self.start]
-        while pending:
-            for state in set(self.next[pending.pop()].tolist()) - seen:
-                seen.add(state)
-                pending.append(state)
-        return sorted(seen)

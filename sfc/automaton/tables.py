@@ -1,6 +1,7 @@
-"""Tables of an automaton: checks, the inverse tables for decoding, and the merging of equivalent states."""
+"""Tables of an automaton: checks, the inverse tables for decoding, states reached, and equivalent states."""
 
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterable
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,6 +10,7 @@ from sfc import checks
 
 MOST = 2**16  # states, and cells of a state: entries are uint16
 MOST_BASE = 2**6  # for which the walk of `sfc.automaton.walk` is compiled
+State = TypeVar("State", bound=Hashable)
 
 
 class Tables(NamedTuple):
@@ -79,6 +81,22 @@ def tables(where: str, dim: int, base: int, rank: ArrayLike, next: ArrayLike, st
     for table in made:
         table.setflags(write=False)
     return made
+
+
+def reached(start: State, after: Callable[[State], Iterable[State]]) -> list[State]:
+    """List the states that follow from a start, directly or not, in the order in which they are found.
+
+    Args:
+        start: the first state.
+        after: state -> the states that follow from it; repeated ones count once.
+    """
+    known = {start: None}
+    states = [start]
+    for state in states:  # grows during the loop
+        new = [other for other in dict.fromkeys(after(state)) if other not in known]
+        known.update(dict.fromkeys(new))
+        states += new
+    return states
 
 
 def minimised(rank: np.ndarray, next: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

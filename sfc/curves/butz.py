@@ -9,6 +9,7 @@ import numpy as np
 from sfc import checks
 from sfc.any_curve import KEY_BITS, AnyCurve
 from sfc.automaton.curve import Curve
+from sfc.automaton.tables import reached
 from sfc.bitwise import BitwiseCurve
 from sfc.bitwise.bits import gray_code, gray_number, interleaved, is_inside, last_key, ones, separate
 from sfc.compile import kernel
@@ -58,7 +59,7 @@ def automaton(dim: int, name: str = "butz") -> Curve:
             state = axis * cells + corner
             rank[state, digits ^ corner] = number
             next[state, digits ^ corner] = inner_axes * cells + (inner_corners ^ corner)
-    states = _reached(next, start=0)
+    states = reached(0, lambda state: next[state].tolist())
     place = np.empty(len(next), np.int64)
     place[states] = np.arange(len(states))
     return Curve(name, dim, 2, rank[states], place[next[states]])
@@ -72,17 +73,6 @@ def _rotated(bits: np.ndarray, by: int, dim: int) -> np.ndarray:
 
 def _trailing_ones(number: int) -> int:
     return (~number & (number + 1)).bit_length() - 1
-
-
-def _reached(next: np.ndarray, start: int) -> list[int]:
-    """List the states that follow from a start, in the order in which they are found."""
-    reached = {start: None}
-    pending = [start]
-    for state in pending:  # grows during the loop
-        new = [other for other in dict.fromkeys(next[state].tolist()) if other not in reached]
-        reached.update(dict.fromkeys(new))
-        pending += new
-    return pending
 
 
 def bitwise(dim: int, name: str = "butz") -> BitwiseCurve:

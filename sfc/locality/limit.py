@@ -7,6 +7,7 @@ import numpy as np
 
 from sfc import checks
 from sfc.automaton.curve import Curve
+from sfc.automaton.tables import reached
 
 BYTES = 2**27  # of the pairs that are refined at once
 
@@ -109,9 +110,7 @@ def _first_pairs(automaton: _Automaton, start: int) -> np.ndarray | None:
         between them along the curve. None if successive cells do not touch.
     """
     cells, succ = automaton.cells, automaton.succ
-    states, n = [start], succ.shape[1]
-    for state in states:  # grows during the loop
-        states += [other for other in dict.fromkeys(succ[state].tolist()) if other not in states]
+    states, n = reached(start, lambda state: succ[state].tolist()), succ.shape[1]
     found = [
         (succ[s, i], succ[s, j], *(cells[s, j] - cells[s, i]), j - i - 1)
         for s in states

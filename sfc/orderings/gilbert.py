@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sfc.automaton.tables import reached
 from sfc.compile import in_parts, kernel
 from sfc.registry import Scan
 
@@ -197,24 +198,12 @@ def _path(sides: Sides) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def _boxes(whole: Sides) -> tuple[list[Sides], list[Sides]]:
-    """Find the sides of every box that occurs: of those that are cut, and of the leaves."""
-    cut, leaves, pending, seen = [], [], [whole], {whole}
-    while pending:
-        box = pending.pop()
-        if math.prod(box) <= LEAF:
-            leaves.append(box)
-            continue
-        cut.append(box)
-        for piece in _pieces(*box):
-            if piece.sides not in seen:
-                seen.add(piece.sides)
-                pending.append(piece.sides)
-    return cut, leaves
-
-
 def _tables(whole: Sides) -> Tables:
-    boxes, leaves = _boxes(whole)
+    def is_cut(box: Sides) -> bool:
+        return math.prod(box) > LEAF
+
+    found = reached(whole, lambda box: [piece.sides for piece in _pieces(*box)] if is_cut(box) else [])
+    boxes, leaves = [box for box in found if is_cut(box)], [box for box in found if not is_cut(box)]
     number = {box: k for k, box in enumerate([*boxes, *leaves])}
     cut = np.array(boxes, np.int64).reshape(-1, 3)
     octant = np.zeros((len(boxes), 8), np.uint8)
