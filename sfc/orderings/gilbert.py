@@ -25,7 +25,7 @@ LEAF = 512  # cells; the path through a box of up to so many is tabulated
 _FIELD = 10  # bits of a coordinate in such a box
 _PIECES = 5
 _DEEPEST = 160  # cuts around a cell, at most: of 2**63 cells, each leaves no more than three quarters
-Sides = tuple[int, int, int]
+Sides = tuple[int, ...]  # one for each of three axes
 
 
 class Piece(NamedTuple):
@@ -50,6 +50,12 @@ class Piece(NamedTuple):
             low[k] = self.start[k] if axis > 0 else self.start[k] - side + 1
             high[k] = low[k] + side
         return low, high
+
+    def exchanged(self) -> "Piece":
+        """Exchange the second and the third axis of the outer box."""
+        x, y, z = self.start
+        other = {2: 3, 3: 2, -2: -3, -3: -2}
+        return self._replace(start=(x, z, y), axes=tuple(other.get(axis, axis) for axis in self.axes))
 
     def turn(self) -> int:
         """Encode the axes for `_turned`: those of the piece in the low bits, the inverse above them."""
@@ -140,47 +146,38 @@ def _pieces(a: int, b: int, c: int) -> list[Piece]:
             Piece((a1, 0, 0), (2, 1, 3), (b, a - a1, c)),
         ]
     if 2 * a > 3 * b and 2 * a > 3 * c and a > 3:
-        a1 = _even_near(a // 2) if a % 2 == 0 else _even_near(a // 2 - 1)
-        if a1 >= a:
-            a1 = a - 2
+        a1 = _even_near(a // 2 - a % 2)
         return [
             Piece((0, 0, 0), (1, 2, 3), (a1, b, c)),
             Piece((a1, 0, 0), (1, 2, 3), (a - a1, b, c)),
         ]
-    a2 = a // 2
-    if c >= b and (3 * c > 4 * b or a % 2 == 1):  # three pieces in the plane of a and c
-        c2 = min(_even_near(c // 2), c - 1)
-        return [
-            Piece((0, 0, 0), (3, 1, 2), (c2, a2, b)),
-            Piece((0, 0, c2), (1, 3, 2), (a, c - c2, b)),
-            Piece((a - 1, 0, c2 - 1), (-3, -1, 2), (c2, a - a2, b)),
-        ]
-    if 3 * b > 4 * c or a % 2 == 1:  # the same in the plane of a and b
-        b2 = min(_even_near(b // 2), b - 1)
-        return [
-            Piece((0, 0, 0), (2, 1, 3), (b2, a2, c)),
-            Piece((0, b2, 0), (1, 2, 3), (a, b - b2, c)),
-            Piece((a - 1, b2 - 1, 0), (-2, -1, 3), (b2, a - a2, c)),
-        ]
-    if c % 2 == 0 or b % 2 == 1:
-        if c % 2 == 1 and a2 % 2 == 0:
-            a2 -= 1
-        b2, c2 = min(_even_near(b // 2), b - 1), c // 2
-        return [
-            Piece((0, 0, 0), (2, 3, 1), (b2, c2, a2)),
-            Piece((0, b2, 0), (3, 1, 2), (c, a2, b - b2)),
-            Piece((0, b2 - 1, c - 1), (1, -2, -3), (a, b2, c - c2)),
-            Piece((a - 1, b2, c - 1), (-3, -1, 2), (c, a - a2, b - b2)),
-            Piece((a - 1, b2 - 1, 0), (-2, 3, -1), (b2, c2, a - a2)),
-        ]
-    # b even, c odd: the same with b and c exchanged
-    c2, b2 = min(_even_near(c // 2), c - 1), b // 2
+    is_three = 3 * max(b, c) > 4 * min(b, c) or a % 2 == 1
+    pieces = _three_pieces if is_three else _five_pieces
+    is_exchanged = c >= b if is_three else b % 2 == 0 and c % 2 == 1
+    return [piece.exchanged() for piece in pieces(a, c, b)] if is_exchanged else pieces(a, b, c)
+
+
+def _three_pieces(a: int, b: int, c: int) -> list[Piece]:
+    """Cut a box in the plane of a and b."""
+    a2, b2 = a // 2, min(_even_near(b // 2), b - 1)
     return [
-        Piece((0, 0, 0), (3, 2, 1), (c2, b2, a2)),
-        Piece((0, 0, c2), (2, 1, 3), (b, a2, c - c2)),
-        Piece((0, b - 1, c2 - 1), (1, -3, -2), (a, c2, b - b2)),
-        Piece((a - 1, b - 1, c2), (-2, -1, 3), (b, a - a2, c - c2)),
-        Piece((a - 1, 0, c2 - 1), (-3, 2, -1), (c2, b2, a - a2)),
+        Piece((0, 0, 0), (2, 1, 3), (b2, a2, c)),
+        Piece((0, b2, 0), (1, 2, 3), (a, b - b2, c)),
+        Piece((a - 1, b2 - 1, 0), (-2, -1, 3), (b2, a - a2, c)),
+    ]
+
+
+def _five_pieces(a: int, b: int, c: int) -> list[Piece]:
+    """Cut a box along all axes; c is even, or b is odd."""
+    a2, b2, c2 = a // 2, min(_even_near(b // 2), b - 1), c // 2
+    if c % 2 == 1 and a2 % 2 == 0:
+        a2 -= 1
+    return [
+        Piece((0, 0, 0), (2, 3, 1), (b2, c2, a2)),
+        Piece((0, b2, 0), (3, 1, 2), (c, a2, b - b2)),
+        Piece((0, b2 - 1, c - 1), (1, -2, -3), (a, b2, c - c2)),
+        Piece((a - 1, b2, c - 1), (-3, -1, 2), (c, a - a2, b - b2)),
+        Piece((a - 1, b2 - 1, 0), (-2, 3, -1), (b2, c2, a - a2)),
     ]
 
 
