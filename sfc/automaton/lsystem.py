@@ -149,22 +149,17 @@ def curve_from_grammar(name: str, dim: int, axiom: str, rules: Mapping[str, str]
     if axiom not in rules:
         start = f"axiom {axiom}"
         rules[start] = axiom
-    symbols = {symbol for symbol in rules if symbol != start or symbol == axiom}
+    symbols = set(grammar.rules)
     base = _base(name, dim, start, rules[start], symbols)
-    patterns = {
-        symbol: _Pattern(
-            name, symbol, text, dim, base, symbols, turns_back=symbol != start or symbol == axiom
-        )
-        for symbol, text in rules.items()
-    }
+    patterns = {symbol: _Pattern(name, symbol, text, dim, base, symbols) for symbol, text in rules.items()}
     identity = np.eye(dim, dtype=np.int64)
     entry = patterns[start].placed(identity)[0]
     mirror = np.diag(np.where(entry > 0, -1, 1))
     states, rank, next = _automaton(patterns, start, mirror, base, dim)
-    rank, next, group = minimised(rank, next)
+    fewest_rank, fewest_next, group = minimised(rank, next)
     try:
-        curve = Curve(name, dim, base, rank, next, start=group[0], grammar=grammar)
-        jump = Curve(name, dim, base, *_tables(patterns, states, base, dim)).first_jump()
+        curve = Curve(name, dim, base, fewest_rank, fewest_next, start=group[0], grammar=grammar)
+        jump = Curve(name, dim, base, rank, next).first_jump()
     except ValueError as error:  # too many states
         raise GrammarError(f"grammar of {name!r}: {error}") from error
     if jump is not None:
@@ -244,9 +239,7 @@ class _Pattern:
         parts: (symbol, frame) of each sub-cube.
     """
 
-    def __init__(
-        self, name: str, symbol: str, text: str, dim: int, base: int, symbols: set[str], turns_back: bool
-    ):
+    def __init__(self, name: str, symbol: str, text: str, dim: int, base: int, symbols: set[str]):
         where = f"grammar of {name!r}, rule {symbol!r} -> {text!r}"
         frame, position = np.eye(dim, dtype=np.int64), np.zeros(dim, np.int64)
         cells: list[np.ndarray] = []
@@ -273,7 +266,7 @@ class _Pattern:
             raise GrammarError(f"{where}: {len(parts)} symbols; allowed: {base**dim}, one per sub-cube")
         if steps:
             raise GrammarError(f"{where}: {steps} steps after the last symbol; allowed: none")
-        if turns_back and not np.array_equal(frame, np.eye(dim)):
+        if symbol in symbols and not np.array_equal(frame, np.eye(dim)):
             raise GrammarError(
                 f"{where}: its turns do not cancel, so refining it would turn the sub-cubes that follow"
             )
@@ -296,24 +289,16 @@ def _automaton(
     patterns: Mapping[str, _Pattern], start: str, frame: np.ndarray, base: int, dim: int
 ) -> tuple[list[State], np.ndarray, np.ndarray]:
     """Find all states that follow from the start, as (symbol, frame); return them and their tables."""
-    states, seen = [(start, frame)], {(start, frame.tobytes()): 0}
+    states, number = [(start, frame)], {(start, frame.tobytes()): 0}
+    rank, next = [], []
     for symbol, frame in states:  # grows during the loop
+        rank.append(np.argsort(patterns[symbol].placed(frame) @ base ** np.arange(dim)))
+        inner = []
         for part, turn in patterns[symbol].parts:
             key = (part, (frame @ turn).tobytes())
-            if key not in seen:
-                seen[key] = len(states)
+            if key not in number:
+                number[key] = len(states)
                 states.append((part, frame @ turn))
-    return states, *_tables(patterns, states, base, dim)
-
-
-def _tables(
-    patterns: Mapping[str, _Pattern], states: list[State], base: int, dim: int
-) -> tuple[np.ndarray, np.ndarray]:
-    number = {(symbol, frame.tobytes()): i for i, (symbol, frame) in enumerate(states)}
-    rank = np.empty((len(states), base**dim), np.int64)
-    next = np.empty_like(rank)
-    for i, (symbol, frame) in enumerate(states):
-        digits = patterns[symbol].placed(frame) @ base ** np.arange(dim)
-        rank[i, digits] = np.arange(len(digits))
-        next[i, digits] = [number[part, (frame @ turn).tobytes()] for part, turn in patterns[symbol].parts]
-    return rank, next
+            inner.append(number[key])
+        next.append(np.array(inner)[rank[-1]])
+    return states, np.array(rank), np.array(next)
