@@ -31,7 +31,6 @@ else:
     registers = LazyModule("sfc.automaton.registers")  # it extends Numba, so it imports Numba
 
 Pair = tuple[int, int, tuple[int, ...]]  # two successive states, and the step between them
-MergedTables = tuple[np.ndarray, np.ndarray]  # for encoding, for decoding
 
 
 class Curve(AnyCurve):
@@ -77,7 +76,7 @@ class Curve(AnyCurve):
         made = tables(f"curve {self.name!r}", dim, base, rank, next, start)
         self.dim, self.base, self.start = int(dim), int(base), int(start)
         self.rank, self.next, self.cell, self.succ = made
-        self._merged_tables: dict[int, MergedTables] = {}
+        self._merged_tables: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._register_tables: dict[int, registers.RegisterTables | None] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -95,8 +94,7 @@ class Curve(AnyCurve):
         return first_outside(as_words(cells), (self.base**order,) * self.dim)
 
     def _encode_words(self, cells: np.ndarray, order: int, index: np.ndarray) -> int:
-        levels, first, table = self._merged(order)
-        return walk.encode(cells, order, self.base, levels, first[0], table[0], self.start, index)
+        return walk.encode(cells, self._merged(order), index)
 
     def _decode_into(self, index: np.ndarray, order: int, cells: np.ndarray) -> int:
         tables = self._in_registers(order, len(index))
@@ -107,8 +105,7 @@ class Curve(AnyCurve):
         return int(((index < 0) | (index >= self.base ** (self.dim * order))).argmax())
 
     def _decode_words(self, index: np.ndarray, order: int, cells: np.ndarray) -> int:
-        levels, first, table = self._merged(order)
-        return walk.decode(index, order, self.base, levels, first[1], table[1], self.start, cells)
+        return walk.decode(index, self._merged(order), cells)
 
     def _in_registers(self, order: int, n: int) -> registers.RegisterTables | None:
         """Return the tables in registers for an order; None for few points, or if host or curve has none."""
@@ -118,13 +115,14 @@ class Curve(AnyCurve):
             self._register_tables[order] = registers.tables(self.cell, self.succ, self.dim, self.start, order)
         return self._register_tables[order]
 
-    def _merged(self, order: int) -> tuple[int, MergedTables, MergedTables]:
-        """Return the levels per look-up, and the (encode, decode) tables of the top levels and of blocks."""
+    def _merged(self, order: int) -> walk.MergedTables:
+        """Return the tables in memory for an order."""
         levels = walk.levels_at_once(self.dim, self.base, len(self.rank))
         for count in (order % levels, levels):
             if count not in self._merged_tables:
                 self._merged_tables[count] = walk.merged(self.cell, self.succ, self.dim, self.base, count)
-        return levels, self._merged_tables[order % levels], self._merged_tables[levels]
+        made = self._merged_tables[order % levels], self._merged_tables[levels]
+        return walk.MergedTables(self.dim, self.base, order, self.start, levels, *made)
 
     @cached_property
     def is_continuous(self) -> bool:

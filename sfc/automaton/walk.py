@@ -10,6 +10,8 @@ then whole blocks. A loop is compiled once for each dim, or for each dim, base a
 depend on them: `axes`, `base` and `levels` are tuples of those lengths, which are constants for the compiler.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from sfc.compile import first_in_parts, kernel
@@ -61,66 +63,80 @@ def merged(
     return encode, decode
 
 
-def encode(
-    cells: np.ndarray,
-    order: int,
-    base: int,
-    levels: int,
-    first: np.ndarray,
-    table: np.ndarray,
-    start: int,
-    index: np.ndarray,
-) -> int:
+class MergedTables(NamedTuple):
+    """Merged tables of a curve for one order.
+
+    Attributes:
+        dim: dimensions.
+        base: of a digit.
+        order: of the curve.
+        start: state of the whole cube.
+        levels: per look-up.
+        first: tables of the top `order % levels` levels, for encoding and for decoding.
+        table: tables of `levels` levels, for encoding and for decoding.
+    """
+
+    dim: int
+    base: int
+    order: int
+    start: int
+    levels: int
+    first: tuple[np.ndarray, np.ndarray]
+    table: tuple[np.ndarray, np.ndarray]
+
+
+def encode(cells: np.ndarray, curve: MergedTables, index: np.ndarray) -> int:
     """Compute the index of each cell along the curve, with merged tables.
 
     Args:
         cells: (n, dim) uint64.
-        order: of the curve.
-        base: of a digit.
-        levels: per look-up.
-        first: encoding table of the top `order % levels` levels.
-        table: encoding table of `levels` levels.
-        start: state of the whole cube.
+        curve: its tables.
         index: (n,) uint64, filled.
 
     Returns:
         The first row outside the grid, or n if there is none.
     """
-    axes = (0,) * cells.shape[1]
-    bits = base.bit_length() - 1
-    if base == 1 << bits:
-        walk = order * bits, levels * bits, first, table, axes, start
-        return first_in_parts(lambda part: _encode_bits(cells[part], *walk, index[part]), len(cells))
-    given = order // levels, _top(len(axes), order, base, levels), (0,) * base, (0,) * levels
-    digits = np.uint64(base**order), *given, first, table, axes, start
-    return first_in_parts(lambda part: _encode_digits(cells[part], *digits, index[part]), len(cells))
+    side = curve.base**curve.order
+    return _walk((_encode_bits, _encode_digits), cells, side, curve, 0, index)
 
 
-def decode(
-    index: np.ndarray,
-    order: int,
-    base: int,
-    levels: int,
-    first: np.ndarray,
-    table: np.ndarray,
-    start: int,
-    cells: np.ndarray,
-) -> int:
-    """Compute the cell at each index along the curve, with merged tables; arguments as those of `encode`.
+def decode(index: np.ndarray, curve: MergedTables, cells: np.ndarray) -> int:
+    """Compute the cell at each index along the curve, with merged tables.
 
-    `index` is (n,) uint64, `first` and `table` are decoding tables, and `cells`, (n, dim) int64, is filled.
+    Args:
+        index: (n,) uint64.
+        curve: its tables.
+        cells: (n, dim) int64, filled.
 
     Returns:
         The first row past the end of the curve, or n if there is none.
     """
-    axes = (0,) * cells.shape[1]
-    bits, last = base.bit_length() - 1, np.uint64(base ** (len(axes) * order) - 1)
-    if base == 1 << bits:
-        walk = order * bits, levels * bits, last, first, table, axes, start
-        return first_in_parts(lambda part: _decode_bits(index[part], *walk, cells[part]), len(index))
-    given = order // levels, _top(len(axes), order, base, levels), (0,) * base, (0,) * levels
-    digits = *given, last, first, table, axes, start
-    return first_in_parts(lambda part: _decode_digits(index[part], *digits, cells[part]), len(index))
+    last = curve.base ** (curve.dim * curve.order) - 1
+    return _walk((_decode_bits, _decode_digits), index, last, curve, 1, cells)
+
+
+def _walk(
+    loops: tuple[Any, Any], given: np.ndarray, bound: int, curve: MergedTables, which: int, out: np.ndarray
+) -> int:
+    """Run the first loop for a base that is a power of two, the second one for another base.
+
+    Args:
+        loops: kernels.
+        given: cells or indices.
+        bound: side of the grid, or last index of the curve.
+        curve: its tables.
+        which: 0 for those to encode, 1 for those to decode.
+        out: indices or cells, filled.
+    """
+    dim, base, order, start, levels = curve[:5]
+    bits = base.bit_length() - 1
+    numbers: tuple[Any, ...] = order * bits, levels * bits
+    loop = loops[0]
+    if base != 1 << bits:
+        loop = loops[1]
+        numbers = order // levels, _top(dim, order, base, levels), (0,) * base, (0,) * levels
+    walk = np.uint64(bound), *numbers, curve.first[which], curve.table[which], (0,) * dim, start
+    return first_in_parts(lambda part: loop(given[part], *walk, out[part]), len(given))
 
 
 def _top(dim: int, order: int, base: int, levels: int) -> tuple[np.uint64, ...]:
@@ -130,7 +146,7 @@ def _top(dim: int, order: int, base: int, levels: int) -> tuple[np.uint64, ...]:
 
 
 @kernel
-def _encode_bits(cells, order, levels, first, table, axes, start, index):
+def _encode_bits(cells, side, order, levels, first, table, axes, start, index):
     """Compute indices in a base that is a power of two; `order` and `levels` in bits of a coordinate."""
     n, dim = len(cells), len(axes)
     bad = n
@@ -139,7 +155,7 @@ def _encode_bits(cells, order, levels, first, table, axes, start, index):
         any_bits = np.uint64(0)
         for k in range(dim):
             any_bits |= cells[i, k]
-        if any_bits < np.uint64(1) << np.uint64(order):
+        if any_bits < side:
             row = np.uint64(i)
             state, code, shift = np.uint64(start), np.uint64(0), np.uint64(order)
             for _ in range(rest > 0):
@@ -168,7 +184,7 @@ def _gather(cells, i, axes, shift, levels, table, state, code):
 
 
 @kernel
-def _decode_bits(index, order, levels, last, first, table, axes, start, cells):
+def _decode_bits(index, last, order, levels, first, table, axes, start, cells):
     n, dim = len(index), len(axes)
     bad = n
     rest = order % levels
@@ -260,7 +276,7 @@ def _position(cells, i, steps, top, base, levels, first, table, axes, start):
 
 
 @kernel
-def _decode_digits(index, steps, top, base, levels, last, first, table, axes, start, cells):
+def _decode_digits(index, last, steps, top, base, levels, first, table, axes, start, cells):
     n = len(index)
     bad = n
     for i in range(n):
