@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,10 +83,6 @@ class Layout(NamedTuple):
     registers: int
     checked: int
     window: int
-
-    def as_tuples(self) -> tuple[tuple[int, ...], ...]:
-        """Return, for each number, a tuple of that length."""
-        return tuple((0,) * number for number in self)
 
 
 class RegisterTables(NamedTuple):
@@ -154,8 +150,8 @@ def encode(cells: np.ndarray, order: int, curve: RegisterTables, index: np.ndarr
     Returns:
         Whether all cells are in the grid.
     """
-    layout = _layout(cells, order, cells, order, curve, index)
-    return _in_blocks(encode_blocks, cells, index, layout, curve.encode, curve.start)
+    sizes = cells.shape[1], cells.itemsize, index.itemsize, order
+    return _in_blocks(encode_blocks, cells, order, index, sizes, curve, curve.encode)
 
 
 def decode(index: np.ndarray, order: int, curve: RegisterTables, cells: np.ndarray) -> bool:
@@ -170,33 +166,37 @@ def decode(index: np.ndarray, order: int, curve: RegisterTables, cells: np.ndarr
     Returns:
         Whether all indices are below the length of the curve.
     """
-    layout = _layout(index, cells.shape[1] * order, cells, order, curve, index)
-    return _in_blocks(decode_blocks, index, cells, layout, curve.decode, curve.start)
-
-
-def _layout(
-    given: np.ndarray,
-    bits: int,
-    cells: np.ndarray,
-    order: int,
-    curve: RegisterTables,
-    index: np.ndarray,
-) -> Layout:
-    """Make the layout; of `given` numbers the lowest `bits` bits may be set, and no sign."""
-    checked = min(bits, 8 * given.itemsize - (given.dtype.kind == "i"))
-    sizes = cells.shape[1], cells.itemsize, index.itemsize
-    window = SLICE if instructions() == AVX2 else POINTS
-    return Layout(*sizes, order, curve.levels, curve.registers, checked, window)
+    sizes = cells.shape[1], cells.itemsize, index.itemsize, order
+    return _in_blocks(decode_blocks, index, cells.shape[1] * order, cells, sizes, curve, curve.decode)
 
 
 def _in_blocks(
-    blocks: Any, given: np.ndarray, out: np.ndarray, layout: Layout, table: np.ndarray, start: int
+    blocks: Any,
+    given: np.ndarray,
+    bits: int,
+    out: np.ndarray,
+    sizes: tuple[int, int, int, int],
+    curve: RegisterTables,
+    table: np.ndarray,
 ) -> bool:
-    """Run a kernel over whole blocks, and over the rest in a block of its own."""
+    """Run a kernel over whole blocks, and over the rest in a block of its own.
+
+    Args:
+        blocks: the kernel.
+        given: cells or indices.
+        bits: of a number given that may be set; its sign may not.
+        out: indices or cells, filled.
+        sizes: the first four numbers of a `Layout`.
+        curve: its tables.
+        table: the one for this kernel.
+    """
     n = len(given)
     if n == 0:
         return True
-    whole, numbers = n // POINTS, layout.as_tuples()
+    checked = min(bits, 8 * given.itemsize - (given.dtype.kind == "i"))
+    window = SLICE if instructions() == AVX2 else POINTS
+    layout = Layout(*sizes, curve.levels, curve.registers, checked, window)
+    whole, start, lengths = n // POINTS, np.uint8(curve.start), tuple((0,) * number for number in layout)
     if not given.flags.writeable:
         given = given.copy()  # Numba compiles a second version for read-only arrays
     given, out = (values.view(np.uint8).reshape(n, -1) for values in (given, out))
@@ -205,13 +205,13 @@ def _in_blocks(
 
     def run(part: int) -> int:
         first, last = part * whole // parts, (part + 1) * whole // parts
-        return blocks(*flat, table, np.uint8(start), first, last, numbers)
+        return blocks(*flat, table, start, first, last, lengths)
 
     is_good = not any(in_threads(run, range(parts if whole else 0)))
     if n % POINTS:
         last = [np.zeros((POINTS, values.shape[1]), np.uint8) for values in (given, out)]
         last[0][: n % POINTS] = given[POINTS * whole :]
-        seen = blocks(*(values.reshape(-1) for values in last), table, np.uint8(start), 0, 1, numbers)
+        seen = blocks(*(values.reshape(-1) for values in last), table, start, 0, 1, lengths)
         out[POINTS * whole :] = last[1][: n % POINTS]
         is_good = is_good and not seen
     return is_good
@@ -228,7 +228,7 @@ def encode_blocks(cells, index, table, start, first, last, layout):
         start: uint8, `RegisterTables.start`.
         first: first block.
         last: the block after the last one.
-        layout: `Layout.as_tuples`.
+        layout: for each number of a `Layout`, a tuple of that length.
 
     Returns:
         int64, not 0 if a cell of the range is outside the grid.
@@ -278,6 +278,11 @@ def _over_blocks(work: Any, *kinds: Any) -> tuple[Any, Any]:
     return types.int64(*kinds), generate
 
 
+def _steps(n: Layout) -> list[tuple[int, int]]:
+    """List the look-ups from the top: the levels below each, and those in it."""
+    return [(level, min(n.levels, n.order - level)) for level in reversed(range(0, n.order, n.levels))]
+
+
 def _encode_block(
     builder: Any, n: Layout, given: Any, out: Any, block: Any, tables: list[Any], state: Any
 ) -> Any:
@@ -288,14 +293,10 @@ def _encode_block(
         [gathered(builder, n, rows, n.dim * n.size, n.size * axis + byte) for byte in bytes_of_axis]
         for axis in range(n.dim)
     ]
-    codes, level = [], n.order
-    while level > 0:
-        count = (n.order % n.levels or n.levels) if level == n.order else n.levels
-        level -= count
-        number = None
-        for axis in range(n.dim):
-            digit = shifted(builder, field(builder, planes[axis], level, count), count * axis)
-            number = digit if number is None else builder.or_(number, digit)
+    codes = []
+    for level, count in _steps(n):
+        digits = [shifted(builder, field(builder, planes[k], level, count), count * k) for k in range(n.dim)]
+        number = reduce(builder.or_, digits)
         code, state = stepped(builder, n, tables, None if count < n.levels else state, number)
         codes.append((n.dim * level, n.dim * count, code))
     places = [gathered_bits(builder, codes, 8 * byte) for byte in range(n.width)]
@@ -311,10 +312,7 @@ def _decode_block(
     bits = n.dim * n.order
     planes = [gathered(builder, n, rows, n.width, byte) for byte in range(min(-(-bits // 8), n.width))]
     codes: list[list[Any]] = [[] for _ in range(n.dim)]
-    level = n.order
-    while level > 0:
-        count = (n.order % n.levels or n.levels) if level == n.order else n.levels
-        level -= count
+    for level, count in _steps(n):
         number = field(builder, planes, n.dim * level, n.dim * count)
         code, state = stepped(builder, n, tables, None if count < n.levels else state, number)
         for axis in range(n.dim):
@@ -417,13 +415,12 @@ def field(builder: Any, planes: list[Any], low: int, count: int) -> Any:
 
 def gathered_bits(builder: Any, codes: list[Any], low: int) -> Any | None:
     """Return bits low .. low + 7 of numbers made of (lowest bit, bits, plane); None if all are 0."""
-    found = None
-    for first, count, plane in codes:
-        if first >= low + 8 or first + count <= low:
-            continue
-        part = shifted(builder, masked(builder, plane, (1 << count) - 1), first - low)
-        found = part if found is None else builder.or_(found, part)
-    return found
+    parts = [
+        shifted(builder, masked(builder, plane, (1 << count) - 1), first - low)
+        for first, count, plane in codes
+        if first < low + 8 and first + count > low
+    ]
+    return reduce(builder.or_, parts) if parts else None
 
 
 def looked_up(builder: Any, n: Layout, table: list[Any], number: Any) -> Any:
@@ -547,7 +544,4 @@ def beyond(builder: Any, rows: list[Any], size: int, checked: int) -> Any:
     mask = ((1 << 8 * size) - (1 << checked)).to_bytes(size, "little")
     if not any(mask):
         return constant([0] * POINTS)
-    found = rows[0]
-    for row in rows[1:]:
-        found = builder.or_(found, row)
-    return builder.and_(found, constant(list(mask) * (POINTS // size)))
+    return builder.and_(reduce(builder.or_, rows), constant(list(mask) * (POINTS // size)))
