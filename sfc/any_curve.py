@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sfc import checks
-from sfc.points import as_words, cells_of, numbers_of, output
+from sfc.points import as_words, cells_of, numbers_of, output, refuse_cell, refuse_index
 
 KEY_BITS = 64  # of an index, at most
 CHUNK = 2**18  # cells per `decode` call of a traversal
@@ -112,10 +112,7 @@ class AnyCurve(ABC):
         index = output(out, (len(cells),), side**self.dim - 1, np.uint64)
         bad = self.encode_to(cells, int(order), index)
         if bad < len(cells):
-            raise ValueError(
-                f"cell {cells[bad].tolist()} in row {bad} is outside the grid of order {order}; "
-                f"allowed: 0 <= cell < {side}; raise the order or check the cells"
-            )
+            raise refuse_cell(cells, bad, f"the grid of order {order}", side, "raise the order")
         return index
 
     def encode_to(self, cells: np.ndarray, order: int, index: np.ndarray) -> int:
@@ -169,8 +166,7 @@ class AnyCurve(ABC):
         cells = output(out, (len(index), self.dim), self.base**order - 1, np.int64)
         bad = self._decode_to(index, order, cells)
         if bad < len(index):
-            where = "is negative" if index[bad] < 0 else f"is past the end of the curve of order {order}"
-            raise ValueError(f"index {int(index[bad])} in row {bad} {where}; allowed: 0 <= index < {length}")
+            raise refuse_index(index, bad, order, length)
         return cells
 
     def _decode_to(self, index: np.ndarray, order: int, cells: np.ndarray) -> int:

@@ -15,6 +15,7 @@ from sfc.automaton.curve import Curve
 from sfc.automaton.device import decode, encode, require_cells, source
 from sfc.integer_grid import cell_dtype
 from sfc.orderings.ordering import Ordering
+from sfc.points import refuse_cell
 
 __all__ = ["decode", "encode", "rank", "source"]
 
@@ -51,11 +52,7 @@ def rank(ordering: Ordering, cells: Any) -> Any:
     for axis, side in enumerate(ordering.shape):
         outside |= (cells[:, axis] < 0) | (cells[:, axis] >= side)
     if outside.any():
-        bad = int(outside.argmax())
-        raise ValueError(
-            f"cell {cells[bad].tolist()} in row {bad} is outside the box; allowed: 0 <= cell < "
-            f"{ordering.shape}"
-        )
+        raise refuse_cell(cells, int(outside.argmax()), "the box", ordering.shape, "take a larger box")
     if ordering.curve is not None and isinstance(ordering.curve[0], Curve):
         return encode(ordering.curve[0], cells, ordering.curve[1])
     if ordering.size > TABLE_CELLS:

@@ -6,6 +6,7 @@ floats, as numpy's default ones are. A negative number as a word is above every 
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -78,6 +79,27 @@ def require_room(kind: np.dtype, most: int) -> None:
         kinds = [np.dtype(one).name for one in "BHIQ" if np.iinfo(one).max >= most]
         allowed = f"an integer dtype that holds {most}, such as {kinds[0]}"
         raise checks.refuse_value("dtype of out", kind.name, allowed)
+
+
+def refuse_cell(cells: Any, row: int, where: str, sides: object, remedy: str) -> ValueError:
+    """Return the error for a cell outside a grid or box.
+
+    Args:
+        cells: (n, dim) array of numpy or cupy.
+        row: of the cell.
+        where: the grid or box in words.
+        sides: number of cells along each axis.
+        remedy: what to do instead of checking the cells.
+    """
+    found, allowed = f"cell {cells[row].tolist()} in row {row} is outside {where}", f"0 <= cell < {sides}"
+    return ValueError(f"{found}; allowed: {allowed}; {remedy} or check the cells")
+
+
+def refuse_index(index: Any, row: int, order: int, length: int) -> ValueError:
+    """Return the error for an index that a curve of some order and length does not have."""
+    wrong = int(index[row])
+    where = "is negative" if wrong < 0 else f"is past the end of the curve of order {order}"
+    return ValueError(f"index {wrong} in row {row} {where}; allowed: 0 <= index < {length}")
 
 
 @lru_cache(maxsize=256)

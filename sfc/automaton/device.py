@@ -16,7 +16,7 @@ from sfc.any_curve import AnyCurve
 from sfc.automaton.curve import Curve
 from sfc.automaton.shared_tables import SharedTables, shared_tables
 from sfc.automaton.tables import cells_of_a_state
-from sfc.points import along, flooring_hint, require_room
+from sfc.points import along, flooring_hint, refuse_cell, refuse_index, require_room
 
 THREADS, THREADS_OF_TABLE = 256, 1024  # of a block; of one that fills a table in shared memory first
 FEWEST = 2**18  # points for a table in shared memory
@@ -57,10 +57,7 @@ def encode(curve: AnyCurve, cells: Any, order: int, out: Any = None) -> Any:
     index = _output(out, (len(cells),), side**curve.dim - 1, np.uint64)
     bad = _run("encode", curve, cells, int(order), index)
     if bad < len(cells):
-        raise ValueError(
-            f"cell {cells[bad].tolist()} in row {bad} is outside the grid of order {order}; "
-            f"allowed: 0 <= cell < {side}; raise the order or check the cells"
-        )
+        raise refuse_cell(cells, bad, f"the grid of order {order}", side, "raise the order")
     return index
 
 
@@ -89,9 +86,7 @@ def decode(curve: AnyCurve, index: Any, order: int, out: Any = None) -> Any:
     cells = _output(out, (len(index), curve.dim), side - 1, np.int64)
     bad = _run("decode", curve, index, int(order), cells)
     if bad < len(index):
-        wrong = int(index[bad])
-        where = "negative" if wrong < 0 else f"past the end of the curve of order {order}"
-        raise ValueError(f"index {wrong} in row {bad} is {where}; allowed: 0 <= index < {length}")
+        raise refuse_index(index, bad, order, length)
     return cells
 
 

@@ -16,7 +16,7 @@ from sfc import checks
 from sfc.any_curve import AnyCurve
 from sfc.automaton.curve import Curve
 from sfc.automaton.descent import cells_in_box
-from sfc.points import as_words, cells_of, first_outside, numbers_of
+from sfc.points import as_words, cells_of, first_outside, numbers_of, refuse_cell
 from sfc.registry import Cells, Rank
 
 CHUNK = 2**20
@@ -105,10 +105,7 @@ class Ordering:
             bad = first_outside(words, self._sides)
             ranks = self._key(words.view(np.int64)) if bad == len(words) else np.empty(0, np.uint64)
         if bad < len(cells):
-            raise ValueError(
-                f"cell {cells[bad].tolist()} in row {bad} is outside the box; allowed: 0 <= cell < "
-                f"{self.shape}; take a larger box or check the cells"
-            )
+            raise refuse_cell(cells, bad, "the box", self.shape, "take a larger box")
         return ranks
 
     def cells(self, ranks: ArrayLike) -> np.ndarray:
