@@ -22,14 +22,9 @@ THREADS, THREADS_OF_TABLE = 256, 1024  # of a block; of one that fills a table i
 FEWEST = 2**18  # points for a table in shared memory
 CHUNK_BYTES = 8  # of each coordinate of a chunk in shared_tables.cu
 _C_INTEGERS = {
-    "i1": "signed char",
-    "u1": "unsigned char",
-    "i2": "short",
-    "u2": "unsigned short",
-    "i4": "int",
-    "u4": "unsigned int",
-    "i8": "long long",
-    "u8": "unsigned long long",
+    f"{kind}{size}": f"{sign} {name}"
+    for kind, sign in (("i", "signed"), ("u", "unsigned"))
+    for size, name in ((1, "char"), (2, "short"), (4, "int"), (8, "long long"))
 }
 
 
@@ -98,13 +93,15 @@ def source(dim: int, base: int, dtype: np.dtype) -> str:
         ValueError: a dim or base that no curve has, or a dtype that is no integer.
     """
     cells_of_a_state("source", dim, base)
-    folder, kind = Path(__file__).parent, np.dtype(dtype).str[1:]
-    integer = _C_INTEGERS[checks.word("dtype", kind, _C_INTEGERS)]
+    integer = _C_INTEGERS[checks.word("dtype", np.dtype(dtype).str[1:], _C_INTEGERS)]
     head = f"#define DIM {dim}\n#define BASE {base}\n#define CELLS {base**dim}\ntypedef {integer} integer;\n"
-    return head + "".join(
-        f'#line 1 "sfc/automaton/{name}"\n{(folder / name).read_text()}'
-        for name in ("curve.cuh", "device.cu")
-    )
+    return head + _text_of("curve.cuh", "device.cu")
+
+
+def _text_of(*names: str) -> str:
+    """Return the text of files of this folder, with their names for the compiler's messages."""
+    texts = [(Path(__file__).parent / name).read_text() for name in names]
+    return "".join(f'#line 1 "sfc/automaton/{name}"\n{text}' for name, text in zip(names, texts, strict=True))
 
 
 def require_cells(cells: Any, shape: tuple[int, ...]) -> None:
@@ -201,26 +198,20 @@ def _no_bad_row() -> Any:
 def _run_level_by_level(kernel: str, curve: Curve, given: Any, order: int, out: Any) -> int:
     import cupy
 
-    n, side = len(given), curve.base**order
-    bad = _no_bad_row()
-    bound, tables = (
-        (side, (curve.rank, curve.next))
-        if kernel == "encode"
-        else (side**curve.dim - 1, (curve.cell, curve.succ))
-    )
-    arguments = (
-        np.int64(n),
-        given,
-        np.int32(order),
-        np.uint64(bound),
-        *(_on_device(table.tobytes(), table.shape, cupy.cuda.runtime.getDevice()) for table in tables),
-        np.uint32(curve.start),
-        out,
-        bad,
-    )
-    module = _module(curve.dim, curve.base, given.dtype.str)
-    module.get_function(kernel)(((n + THREADS - 1) // THREADS,), (THREADS,), arguments)
+    n, bad, device = len(given), _no_bad_row(), cupy.cuda.runtime.getDevice()
+    tables = (curve.rank, curve.next) if kernel == "encode" else (curve.cell, curve.succ)
+    uploaded = [_on_device(table.tobytes(), table.shape, device) for table in tables]
+    bound, start = _bound(kernel, curve, order), np.uint32(curve.start)
+    function = _module(curve.dim, curve.base, given.dtype.str).get_function(kernel)
+    arguments = np.int64(n), given, np.int32(order), bound, *uploaded, start, out, bad
+    function((-(-n // THREADS),), (THREADS,), arguments)
     return min(bad.item(), n)
+
+
+def _bound(kernel: str, curve: Curve, order: int) -> np.uint64:
+    """Return the first coordinate outside the grid, to encode; the last index of the curve, to decode."""
+    side = curve.base**order
+    return np.uint64(side if kernel == "encode" else side**curve.dim - 1)
 
 
 def _run_in_shared_memory(
@@ -238,13 +229,12 @@ def _run_in_shared_memory(
             out[...] = aligned
         return bad
     bad = _no_bad_row()
-    side = curve.base**order
-    bound = np.uint64(side if kernel == "encode" else side**curve.dim - 1)
     size = tables.size + (_chunks_in_shared_memory(curve.dim) if kernel == "decode" else 0)
     variant = tables.header, tables.constants, cells.dtype.str, index.dtype.str
     function, blocks = _shared_kernel(kernel, variant, size, device)
     chunks = -(-n * cells.itemsize // CHUNK_BYTES)
     table = _shared_table(curve, order, tables.size, kernel, device)
+    bound = _bound(kernel, curve, order)
     arguments = (np.int64(n), given, bound, table, np.uint32(tables.start), out, bad)
     grid = min(blocks, -(-chunks // THREADS_OF_TABLE))  # a second block a multiprocessor gains nothing
     function((grid,), (THREADS_OF_TABLE,), arguments, shared_mem=size)
@@ -253,18 +243,14 @@ def _run_in_shared_memory(
 
 def _room(dim: int) -> int:
     """Return the bytes of shared memory that a table may take on the present device."""
-    return _shared_memory() - _chunks_in_shared_memory(dim)
+    import cupy
+
+    return cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"] - _chunks_in_shared_memory(dim)
 
 
 def _chunks_in_shared_memory(dim: int) -> int:
     """Return the bytes through which the kernel `decode` passes the chunks of a block."""
     return CHUNK_BYTES * dim * THREADS_OF_TABLE if dim > 2 else 0
-
-
-def _shared_memory() -> int:
-    import cupy
-
-    return cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
 
 
 @lru_cache(maxsize=64)
@@ -304,9 +290,7 @@ def shared_source(header: str, constants: tuple[tuple[str, int], ...], cell: str
         head += f"#define {name} {value}\n"
     for name, kind in (("cell_t", cell), ("index_t", index)):
         head += f"typedef {_C_INTEGERS[np.dtype(kind).str[1:]]} {name};\n"
-    folder = Path(__file__).parent
-    files = (header, "shared_tables.cu")
-    return head + "".join(f'#line 1 "sfc/automaton/{name}"\n{(folder / name).read_text()}' for name in files)
+    return head + _text_of(header, "shared_tables.cu")
 
 
 @cache
