@@ -7,7 +7,7 @@ words, and the cells of (n,) words.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from sfc.points import as_words, cells_of, numbers_of, output, refuse_cell, refu
 
 KEY_BITS = 64  # of an index, at most
 CHUNK = 2**18  # cells per `decode` call of a traversal
+Compute = Callable[[np.ndarray, int, np.ndarray], int]  # (given, order, filled) -> first row out of range
 
 
 class Grammar(NamedTuple):
@@ -128,13 +129,7 @@ class AnyCurve(ABC):
         Returns:
             The first row outside the grid; n if there is none. Then the contents of `index` mean nothing.
         """
-        if index.flags.c_contiguous and index.dtype.isnative and not np.may_share_memory(cells, index):
-            return self._encode_into(cells, order, index)
-        own = np.empty(len(index), np.uint64)
-        bad = self._encode_into(cells, order, own)
-        if bad == len(cells):  # or else the caller's message reads the cells, which may be in `index`
-            index[:] = own
-        return bad
+        return _apart(self._encode_into, cells, order, index, np.uint64)
 
     def _encode_into(self, cells: np.ndarray, order: int, index: np.ndarray) -> int:
         """Compute indices into a contiguous array of any integer dtype, apart from the cells."""
@@ -164,20 +159,10 @@ class AnyCurve(ABC):
         length = self.side(order) ** self.dim
         order, index = int(order), numbers_of("index", index, length)
         cells = output(out, (len(index), self.dim), self.base**order - 1, np.int64)
-        bad = self._decode_to(index, order, cells)
+        bad = _apart(self._decode_into, index, order, cells, np.int64)
         if bad < len(index):
             raise refuse_index(index, bad, order, length)
         return cells
-
-    def _decode_to(self, index: np.ndarray, order: int, cells: np.ndarray) -> int:
-        """Compute cells; return the first row past the end, or negative."""
-        if cells.flags.c_contiguous and cells.dtype.isnative and not np.may_share_memory(cells, index):
-            return self._decode_into(index, order, cells)
-        own = np.empty(cells.shape, np.int64)
-        bad = self._decode_into(index, order, own)
-        if bad == len(index):
-            cells[:] = own
-        return bad
 
     def _decode_into(self, index: np.ndarray, order: int, cells: np.ndarray) -> int:
         """Compute cells into a contiguous array of any integer dtype, apart from the indices."""
@@ -212,3 +197,22 @@ class AnyCurve(ABC):
             stop = min(start + CHUNK, length)
             cells[start:stop] = self.decode(np.arange(start, stop, dtype=np.uint64), order)
         return cells
+
+
+def _apart(compute: Compute, given: np.ndarray, order: int, out: np.ndarray, kind: type) -> int:
+    """Encode or decode into a contiguous array apart from the one given; return the first row out of range.
+
+    Args:
+        compute: `AnyCurve._encode_into` or `AnyCurve._decode_into`.
+        given: cells or indices.
+        order: recursion depth.
+        out: indices or cells, filled; by a copy if it is not contiguous or may overlap with `given`.
+        kind: dtype of the copy.
+    """
+    if out.flags.c_contiguous and out.dtype.isnative and not np.may_share_memory(given, out):
+        return compute(given, order, out)
+    own: np.ndarray = np.empty(out.shape, kind)
+    bad = compute(given, order, own)
+    if bad == len(given):  # or else the caller's message reads what was given, which may be in `out`
+        out[:] = own
+    return bad
