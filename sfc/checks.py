@@ -101,8 +101,7 @@ def integers(
     high: float = math.inf,
     *,
     count: int | None = None,
-    unit: str = "",
-    remedy: str = "",
+    **words: str,
 ) -> tuple[int, ...]:
     """Check a short sequence of integers, such as cells along each axis; return a tuple of Python integers.
 
@@ -112,17 +111,14 @@ def integers(
         low: lowest allowed.
         high: highest allowed.
         count: how many there must be; None for any number.
-        unit: what is counted.
-        remedy: what to do instead.
+        words: `unit` and `remedy` of `integer`.
 
     Raises:
         TypeError: no sequence, or an entry that is no integer.
         ValueError: another number of entries, or one out of range.
     """
-    return tuple(
-        integer(f"{name}[{k}]", value, low, high, unit=unit, remedy=remedy)
-        for k, value in enumerate(sequence(name, values, "integers", count, remedy))
-    )
+    entries = sequence(name, values, "integers", count, words.get("remedy", ""))
+    return tuple(integer(f"{name}[{k}]", value, low, high, **words) for k, value in enumerate(entries))
 
 
 def per_axis(
@@ -235,10 +231,8 @@ def numbers(
         TypeError: no sequence, or an entry that is no number.
         ValueError: another number of entries, or one out of range.
     """
-    return tuple(
-        number(f"{name}[{k}]", value, remedy=remedy, **bounds)
-        for k, value in enumerate(sequence(name, values, "numbers", count, remedy))
-    )
+    entries = sequence(name, values, "numbers", count, remedy)
+    return tuple(number(f"{name}[{k}]", value, remedy=remedy, **bounds) for k, value in enumerate(entries))
 
 
 def flag(name: str, value: object, remedy: str = "") -> bool:
@@ -252,9 +246,7 @@ def flag(name: str, value: object, remedy: str = "") -> bool:
     Raises:
         TypeError: any other value, also 0, 1, None and words.
     """
-    if not isinstance(value, (bool, np.bool_)):
-        raise refuse_class(name, value, "True or False", remedy)
-    return bool(value)
+    return bool(instance(name, value, (bool, np.bool_), "True or False", remedy))
 
 
 def word(name: str, value: object, known: Iterable[str], remedy: str = "") -> str:
@@ -271,10 +263,9 @@ def word(name: str, value: object, known: Iterable[str], remedy: str = "") -> st
         ValueError: another word.
     """
     known = tuple(known)
-    if not isinstance(value, str):
-        raise refuse_class(name, value, f"one of {', '.join(known)}", remedy)
-    if value not in known:
-        raise ValueError(_message(f"unknown {name} {shown(value)}", f"one of {', '.join(known)}", remedy))
+    allowed = f"one of {', '.join(known)}"
+    if instance(name, value, str, allowed, remedy) not in known:
+        raise ValueError(_message(f"unknown {name} {shown(value)}", allowed, remedy))
     return str(value)
 
 
@@ -285,9 +276,7 @@ def text(name: str, value: object, remedy: str = "") -> str:
         TypeError: no str.
         ValueError: an empty str.
     """
-    if not isinstance(value, str):
-        raise refuse_class(name, value, "a str", remedy)
-    if not value:
+    if not instance(name, value, str, "a str", remedy):
         raise refuse_value(name, value, "a str of at least one character", remedy)
     return str(value)
 
@@ -413,26 +402,20 @@ def array(
     if truths and "b" not in kinds and listed - truths - {list, tuple}:
         raise ValueError(_message(f"{name} = {shown(values)} holds truth values", allowed, remedy))
     if isinstance(values, range) or range in listed:
-        ranges = [
-            one
-            for one in (values if isinstance(values, (list, tuple)) else (values,))
-            if isinstance(one, range)
-        ]
-        require_allocatable(name, 8 * sum(map(_length, ranges)), "take a part of the range")
+        given: Any = values if listed else (values,)
+        entries = sum(_length(one) for one in given if isinstance(one, range))
+        require_allocatable(name, 8 * entries, "take a part of the range")
+    makes_one = f"an array of {allowed}, shape {_shape(shape)}"
     try:
         found = np.asarray(values)
     except TypeError as error:
-        raise refuse_class(name, values, f"an array of {allowed}, shape {_shape(shape)}", remedy) from error
-    except (
-        ValueError,
-        OverflowError,
-        MemoryError,
-        RuntimeError,
-    ) as error:  # such as ragged lists, a list of long ranges, or a tensor that requires grad
+        raise refuse_class(name, values, makes_one, remedy) from error
+    except (ValueError, OverflowError, MemoryError, RuntimeError) as error:
+        # such as ragged lists, a list of long ranges, or a tensor that requires grad
         makes = f"{name} = {shown(values)} makes no array: {error}"
         raise ValueError(_message(makes, f"{allowed} of shape {_shape(shape)}", remedy)) from error
     if found.ndim == 0 and found.dtype.kind in "OUS":
-        raise refuse_class(name, values, f"an array of {allowed}, shape {_shape(shape)}", remedy)
+        raise refuse_class(name, values, makes_one, remedy)
     if ("i" in kinds or "f" in kinds) and not hasattr(values, "dtype"):
         found = kept(name, values, found)
     fits(name, found, kinds, allowed, shape, remedy)
@@ -552,10 +535,8 @@ def fits(
     kind, found = values.dtype.kind, values.shape
     if kind not in kinds and (kind != "f" or values.size):
         raise ValueError(_message(f"{name} of dtype {values.dtype}", allowed, remedy))
-    same = len(found) == len(shape)
-    for side, have in zip(shape, found, strict=False):
-        same = same and (have == side or isinstance(side, str))
-    if not same:
+    sides = zip(shape, found, strict=False)
+    if len(found) != len(shape) or any(side != have and not isinstance(side, str) for side, have in sides):
         flat = "flatten with .ravel()" if len(shape) == 1 else ""
         raise ValueError(_message(f"{name} of shape {tuple(found)}", _shape(shape), flat))
 
@@ -600,28 +581,25 @@ def host_memory() -> int:
     or the memory of its container is limited.
     """
     page = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**12
-    try:
-        space, resident = (page * int(pages) for pages in PROCESS.read_text().split()[:2])
-    except OSError:  # not Linux
-        space = resident = 0
-    try:
-        found = re.search(r"^MemAvailable: *(\d+) kB", HOST.read_text(), re.MULTILINE)
-        free = 2**10 * int(found[1]) if found else None
-    except OSError:
-        free = None
-    if free is None:
+    pages = _content(PROCESS).split() or (0, 0)
+    space, resident = (page * int(count) for count in pages[:2])
+    if found := re.search(r"^MemAvailable: *(\d+) kB", _content(HOST), re.MULTILINE):
+        free = 2**10 * int(found[1])
+    else:
         free = page * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 2**40
-    if (
-        resource is not None
-        and (limit := resource.getrlimit(resource.RLIMIT_AS)[0]) != resource.RLIM_INFINITY
-    ):
-        free = min(free, limit - space)
-    for path in CONTAINERS:
-        try:
-            free = min(free, int(path.read_text()) - resident)
-        except (OSError, ValueError):  # no container, or "max"
-            continue
-    return max(free, 0)
+    # a container without a limit has "max" in place of a number
+    limits = [int(text) - resident for text in map(_content, CONTAINERS) if text.strip().isdecimal()]
+    if resource and (most := resource.getrlimit(resource.RLIMIT_AS)[0]) != resource.RLIM_INFINITY:
+        limits.append(most - space)
+    return max(0, min([free, *limits]))
+
+
+def _content(path: Path) -> str:
+    """Read a file of the system; return an empty text if there is none, as on other systems than Linux."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
 
 
 def bytes_shown(count: int) -> str:
