@@ -125,13 +125,6 @@ def argsort(keys: Any, bits: int) -> Any:
     return order
 
 
-def is_finite(points: Any) -> Any:
-    """Return which of (n, dim) points of cupy are finite, (n, dim) bool of cupy."""
-    import cupy
-
-    return cupy.isfinite(points)
-
-
 def extent(points: Any) -> tuple[np.ndarray, np.ndarray]:
     """Compute the corners of the bounding box, (dim,) float64 each; not finite if a point is not.
 

@@ -6,6 +6,7 @@ integer points without a box, of the cell with its coordinates.
 
 import warnings
 from collections.abc import Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +40,9 @@ class Grid(NamedTuple):
     high: np.ndarray
     width: np.ndarray
     side: int
+
+
+AnyGrid = Grid | IntegerGrid | None  # None for integers that are cells themselves
 
 
 def keys(
@@ -220,7 +224,7 @@ def _keys(
     checks.require_allocatable(f"keys of {n} points", 8 * n, "give fewer at a time", free)
     if box is None and points.dtype.kind in "iu":
         order = _fewest_levels(points, of) if bits is None else bits
-        made = _keys_of_cells(_cells_inside(points, of.base**order, clip), of, order)
+        made = _keys_in_grid(_cells_inside(points, of.base**order, clip), of, order, None, clip)
     else:
         order = of.max_order if bits is None else bits
         made = _keys_in_grid(points, of, order, _grid(points, of, order, box, stretch), clip)
@@ -248,14 +252,11 @@ def _points_of(points: Any) -> Any:
 
 def _fewest_levels(points: Any, of: AnyCurve) -> int:
     """Return the fewest levels of a curve for a grid with the largest coordinate."""
-    largest, order = int(points.max()) if points.size else 0, 0
-    while of.base**order <= largest:
-        order += 1
-        if order > of.max_order:
-            remedy = "so that a key fits 64 bits; give a box, for wider cells"
-            raise checks.refuse_value(
-                "largest coordinate", largest, f"up to {of.base**of.max_order - 1}", remedy
-            )
+    largest = int(points.max()) if points.size else 0
+    order = next(levels for levels in count() if of.base**levels > largest)
+    if order > of.max_order:
+        remedy = "so that a key fits 64 bits; give a box, for wider cells"
+        raise checks.refuse_value("largest coordinate", largest, f"up to {of.base**of.max_order - 1}", remedy)
     return order
 
 
@@ -276,18 +277,6 @@ def _cells_inside(points: Any, side: int, clip: bool) -> Any:
         raise checks.refuse_value(f"points[{row}]", points[row].tolist(), f"a cell in {where}", remedy)
     _warn_of_clipped(int(outside.sum()), len(points), where)
     return points.clip(0, min(side - 1, np.iinfo(points.dtype).max))
-
-
-def _keys_of_cells(cells: Any, of: AnyCurve, order: int) -> Any:
-    if not isinstance(cells, np.ndarray):
-        return device.encode(of, cells, order)
-    made = np.empty(len(cells), np.uint64)
-
-    def fill(begin: int) -> None:
-        of.encode_to(cells[begin : begin + CHUNK], order, made[begin : begin + CHUNK])
-
-    in_threads(fill, range(0, len(cells), CHUNK))
-    return made
 
 
 def _grid(points: Any, of: AnyCurve, order: int, box: Any, stretch: bool) -> Grid | IntegerGrid:
@@ -313,8 +302,7 @@ def _grid(points: Any, of: AnyCurve, order: int, box: Any, stretch: bool) -> Gri
     elif len(points):
         low, high = _extent(points)
         if not (np.isfinite(low) & np.isfinite(high)).all():
-            finite = device.is_finite(points) if device.holds(points) else np.isfinite(points)
-            row = int((~finite.all(axis=1)).argmax())
+            row = int((~np.isfinite(points).all(axis=1)).argmax())  # of cupy too, by its own function
             remedy = "leave such points out, or give a box and clip=True for infinite ones"
             raise checks.refuse_value(f"points[{row}]", points[row].tolist(), "finite numbers", remedy)
     else:
@@ -407,8 +395,8 @@ def _corners(box: Any, dim: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return corners[0], corners[1]
 
 
-def _keys_in_grid(points: Any, of: AnyCurve, order: int, grid: Grid | IntegerGrid, clip: bool) -> Any:
-    """Compute the keys of points in a grid; clip those outside, if allowed.
+def _keys_in_grid(points: Any, of: AnyCurve, order: int, grid: AnyGrid, clip: bool) -> Any:
+    """Compute the keys of points in a grid, or of cells without one; clip points outside, if allowed.
 
     Raises:
         ValueError: a point outside, without `clip`; or one that is not a number.
@@ -435,21 +423,24 @@ def _keys_in_grid(points: Any, of: AnyCurve, order: int, grid: Grid | IntegerGri
     return made
 
 
-def _cells_of(points: Any, grid: Grid | IntegerGrid, clip: bool) -> tuple[Any, int, int]:
+def _cells_of(points: Any, grid: AnyGrid, clip: bool) -> tuple[Any, int, int]:
     """Compute cells, the first row that has none (or n), and the number of rows outside the box."""
+    if grid is None:
+        return points, len(points), 0
     if isinstance(grid, IntegerGrid):
         cells, outside = cells_of_integers(points, grid)
-        count = int(outside.sum())
-        return cells, int(outside.argmax()) if count and not clip else len(points), count
+        clipped = int(outside.sum())
+        return cells, int(outside.argmax()) if clipped and not clip else len(points), clipped
     if not isinstance(points, np.ndarray):
         return device.cells_in_grid(points, *grid, clip)
     cells = np.empty(points.shape, cell_dtype(grid.side))
-    bad, count = cells_in_grid(_as_floats(points), *grid[:3], np.uint64(grid.side), clip, cells)
-    return cells, int(bad), int(count)
+    bad, clipped = cells_in_grid(_as_floats(points), *grid[:3], np.uint64(grid.side), clip, cells)
+    return cells, int(bad), int(clipped)
 
 
-def _named(grid: Grid | IntegerGrid) -> str:
+def _named(grid: AnyGrid) -> str:
     """Return the box of a grid in words, with corners of Python numbers."""
+    assert grid is not None  # cells are checked before
     low, high = (list(end) if isinstance(end, tuple) else end.tolist() for end in grid[:2])
     return f"the box from {low} to {high}"
 
@@ -487,7 +478,7 @@ def cells_in_grid(points, low, high, width, side, clip, cells):
     return bad, count
 
 
-def _refused(points: Any, row: int, grid: Grid | IntegerGrid) -> ValueError:
+def _refused(points: Any, row: int, grid: AnyGrid) -> ValueError:
     """Return the error for a point that has no cell."""
     values = points[row].tolist()
     if any(value != value for value in values):
