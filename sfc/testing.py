@@ -7,6 +7,9 @@ from sfc.any_curve import AnyCurve
 from sfc.automaton.curve import Curve
 from sfc.orderings.ordering import Ordering
 
+JUMPS = "a step is not one cell although the tables are continuous"
+NOT_UNDONE = "encode does not undo decode"
+
 
 def check_curve(
     curve: AnyCurve,
@@ -39,20 +42,19 @@ def check_curve(
     checks.instance("curve", curve, AnyCurve, "an sfc.AnyCurve", "make one with sfc.curve or sfc.Curve(...)")
     cells, samples = checks.integer("cells", cells, 0), checks.integer("samples", samples, 0)
     seed = checks.integer("seed", seed, 0)
-    continuous = continuous if continuous is None else checks.flag("continuous", continuous, "or None")
-    closed = closed if closed is None else checks.flag("closed", closed, "or None")
+    promises = {"continuous": continuous, "closed": closed}
+    for name, promise in promises.items():
+        if promise is not None:
+            checks.flag(name, promise, "or None")
     checks.require_allocatable(f"{samples} samples", 8 * (curve.dim + 1) * samples, "take fewer")
     where = f"{curve.name} in {curve.dim}D"
-    for promise, found, name in (
-        (continuous, curve.is_continuous, "continuous"),
-        (closed, curve.is_closed, "closed"),
-    ):
+    for name, promise in promises.items():
+        found = getattr(curve, f"is_{name}")
         _require(promise in (None, found), where, f"{'' if found else 'not '}{name} by its tables")
     if isinstance(curve, Curve):
         _check_tables(curve)
     generator = np.random.default_rng(seed)
-    order = 1
-    while order <= curve.max_order:
+    for order in range(1, curve.max_order + 1):
         where = f"{curve.name} in {curve.dim}D, order {order}"
         length = curve.base ** (curve.dim * order)
         if length <= cells or (order == 1 and isinstance(curve, Curve)):
@@ -61,16 +63,13 @@ def check_curve(
             index = generator.integers(0, length - 1, samples, dtype=np.uint64, endpoint=True)
             index = np.append(index, np.array([0, length - 1], np.uint64))
             path = curve.decode(index, order)
-            _require(np.array_equal(curve.encode(path, order), index), where, "encode does not undo decode")
+            _require(np.array_equal(curve.encode(path, order), index), where, NOT_UNDONE)
             side = curve.base**order
             _require(((path >= 0) & (path < side)).all(), where, "decode leaves the grid")
             if curve.is_continuous:
-                step = curve.decode(np.minimum(index, length - 2) + np.uint64(1), order)
-                step = np.abs(step - curve.decode(np.minimum(index, length - 2), order)).sum(axis=1)
-                _require(
-                    (step == 1).all(), where, "a step is not one cell although the tables are continuous"
-                )
-        order += 1
+                before = np.minimum(index, length - 2)
+                step = curve.decode(before + np.uint64(1), order) - curve.decode(before, order)
+                _require((np.abs(step).sum(axis=1) == 1).all(), where, JUMPS)
 
 
 def _check_tables(curve: Curve) -> None:
@@ -90,23 +89,15 @@ def _check_all(curve: AnyCurve, order: int, where: str) -> None:
     _require(((path >= 0) & (path < side)).all(), where, "the traversal leaves the grid")
     visits = np.bincount(path @ side ** np.arange(curve.dim), minlength=length)
     _require((visits == 1).all(), where, "the traversal does not visit every cell once")
-    _require(
-        np.array_equal(curve.encode(path, order), np.arange(length)), where, "encode does not undo decode"
-    )
-    unit = (np.abs(np.diff(path, axis=0)).sum(axis=1) == 1).all()
+    _require(np.array_equal(curve.encode(path, order), np.arange(length)), where, NOT_UNDONE)
     if curve.is_continuous:
-        _require(unit, where, "a step is not one cell although the tables are continuous")
+        _require((np.abs(np.diff(path, axis=0)).sum(axis=1) == 1).all(), where, JUMPS)
     if curve.is_closed:
-        _require(
-            np.abs(path[0] - path[-1]).sum() == 1,
-            where,
-            "the ends do not meet although the tables are closed",
-        )
+        is_met = np.abs(path[0] - path[-1]).sum() == 1
+        _require(is_met, where, "the ends do not meet although the tables are closed")
     if order > 1 and curve.refines:
-        coarse = path[:: curve.base**curve.dim] // curve.base
-        _require(
-            np.array_equal(coarse, curve.traversal(order - 1)), where, "it does not refine the order below"
-        )
+        refines = np.array_equal(path[:: curve.base**curve.dim] // curve.base, curve.traversal(order - 1))
+        _require(refines, where, "it does not refine the order below")
 
 
 def check_ordering(ordering: Ordering) -> None:
@@ -126,16 +117,12 @@ def check_ordering(ordering: Ordering) -> None:
     _require(path.shape == (ordering.size, ordering.dim), where, f"a traversal of shape {path.shape}")
     _require(((path >= 0) & (path < np.array(ordering.shape))).all(), where, "the traversal leaves the box")
     number = np.ravel_multi_index(tuple(path.T), ordering.shape, order="F")
-    _require(
-        (np.bincount(number, minlength=ordering.size) == 1).all(), where, "a cell is missed or visited twice"
-    )
+    visits = np.bincount(number, minlength=ordering.size)
+    _require((visits == 1).all(), where, "a cell is missed or visited twice")
     rank = ordering.rank(path)
     _require((rank[1:] > rank[:-1]).all(), where, "the rank does not increase along the traversal")
-    _require(
-        np.array_equal(ordering.dense_ranks()[number], np.arange(ordering.size)),
-        where,
-        "dense ranks disagree",
-    )
+    is_dense = np.array_equal(ordering.dense_ranks()[number], np.arange(ordering.size))
+    _require(is_dense, where, "dense ranks disagree")
 
 
 def _require(holds: object, where: str, what: str) -> None:
