@@ -108,16 +108,12 @@ def register_ordering(
         TypeError: an argument of another class.
         ValueError: a name that a curve or an ordering has, or that could not be part of a file's name.
     """
-    _check_name("ordering", checks.text("name", name))
+    checks.text("name", name)
     checks.function("build", build, "a function of a shape that returns an sfc.registry.Scan")
     known = frozenset(checks.integer("dims", dim) for dim in dims)
     if covering is not None:
         checks.function("covering", covering, "None, or a function of a shape that returns a shape")
-    taken = {*ORDERINGS, *CURVES, *ALIASES, *(one for one, _ in _registered)}
-    if name in taken:
-        raise ValueError(
-            f"ordering {name!r}: the name is taken; choose another than {', '.join(sorted(taken))}"
-        )
+    _check_name("ordering", name, "", (one for one, _ in _registered))
     ORDERINGS[name] = OrderingEntry(build, known, covering)
 
 
@@ -134,16 +130,11 @@ def register(curve: Curve) -> None:
     """
     remedy = "make one with sfc.read_curve or sfc.curve_from_grammar; built-in ones are known already"
     checks.instance("curve", curve, Curve, "an sfc.Curve", remedy)
-    _check_name("curve", curve.name)
     known = _registered.get((curve.name, curve.dim))
-    if known is not None and _same(known, curve):
+    tables = ("base", "start", "rank", "next")
+    if known and all(np.array_equal(getattr(known, table), getattr(curve, table)) for table in tables):
         return
-    taken = {*ORDERINGS, *CURVES, *ALIASES, *orderings(curve.dim)}
-    if curve.name in taken:
-        raise ValueError(
-            f"curve {curve.name!r} in {curve.dim}D: the name is taken; choose another than "
-            f"{', '.join(sorted(taken))}"
-        )
+    _check_name("curve", curve.name, f" in {curve.dim}D", orderings(curve.dim))
     _registered[curve.name, curve.dim] = curve
 
 
@@ -237,16 +228,16 @@ def _own_name(name: str, dim: int) -> str:
     return name if dim in CURVES.get(name, {}) else ALIASES.get(name, name)
 
 
-def _check_name(what: str, name: str) -> None:
+def _check_name(what: str, name: str, where: str, registered: Iterable[str]) -> None:
+    """Check that a name can be part of a file's name, and that no curve or ordering has it."""
     if not re.fullmatch(r"\w[\w-]*", name):
         raise ValueError(
             f"{what} name {name!r}; allowed: letters, digits, _ and -, for it becomes part of file names"
         )
-
-
-def _same(one: Curve, other: Curve) -> bool:
-    tables = [(c.base, c.start, c.rank.tobytes(), c.next.tobytes()) for c in (one, other)]
-    return tables[0] == tables[1]
+    taken = {*ORDERINGS, *CURVES, *ALIASES, *registered}
+    if name in taken:
+        known = ", ".join(sorted(taken))
+        raise ValueError(f"{what} {name!r}{where}: the name is taken; choose another than {known}")
 
 
 def _curves_with_axioms() -> str:
@@ -258,14 +249,8 @@ def _curves_with_axioms() -> str:
 
 def _shown(dims: list[int]) -> str:
     """Format sorted dims for a message: three or more successive ones as a range."""
-    runs: list[list[int]] = []
-    for dim in dims:
-        if runs and dim == runs[-1][-1] + 1:
-            runs[-1].append(dim)
-        else:
-            runs.append([dim])
     words: list[str] = []
-    for run in runs:
+    for run in np.split(np.array(dims), np.flatnonzero(np.diff(dims) > 1) + 1):
         words += [f"{run[0]}D to {run[-1]}D"] if len(run) > 2 else [f"{dim}D" for dim in run]
     return " and ".join(words)
 

@@ -34,26 +34,21 @@ def show_config() -> None:
     print("numpy {}, numba {}, llvmlite {}".format(*versions))
     print(f"processor {llvmlite.binding.get_host_cpu_name()}, {thread_count()} threads")
     if instructions := registers.instructions():
-        print(
-            f"tables in registers ({instructions}), for {registers.FEWEST} points or more: {_in_registers()}"
-        )
+        fitting = _in_registers()
+        print(f"tables in registers ({instructions}), for {registers.FEWEST} points or more: {fitting}")
         print("tables in memory: all other curves, and fewer points")
     else:
-        off = (
-            f"{registers.SWITCH}=0"
-            if os.environ.get(registers.SWITCH) == "0"
-            else f"no {' or '.join(registers.FEATURES)} here"
-        )
-        print(f"tables in memory: all curves ({off})")
+        is_off = os.environ.get(registers.SWITCH) == "0"
+        why = f"{registers.SWITCH}=0" if is_off else f"no {' or '.join(registers.FEATURES)} here"
+        print(f"tables in memory: all curves ({why})")
 
 
 def _in_registers() -> str:
     fitting: dict[str, list[str]] = {}
-    for name in curves():
-        for dim in (2, 3, 4):
-            if name in curves(dim):
-                one = curve(name, dim)
-                states = len(one.rank) if isinstance(one, Curve) and one.base == 2 else 0
-                if states and registers.levels_in_registers(dim, states):
-                    fitting.setdefault(name, []).append(f"{dim}D")
-    return ", ".join(f"{name} {' '.join(dims)}" for name, dims in fitting.items())
+    for dim in (2, 3, 4):
+        for name in curves(dim):
+            one = curve(name, dim)
+            states = len(one.rank) if isinstance(one, Curve) and one.base == 2 else 0
+            if states and registers.levels_in_registers(dim, states):
+                fitting.setdefault(name, []).append(f"{dim}D")
+    return ", ".join(f"{name} {' '.join(dims)}" for name, dims in sorted(fitting.items()))
