@@ -11,8 +11,6 @@ import numpy as np
 from sfc import checks
 from sfc.locality.measure import Measure, exact_measure
 
-EDGES = "(m, 2) numbers of vertices, or a sparse matrix with tocoo()"
-
 
 def bandwidth(order: Any, edges: Any) -> int:
     """Compute the largest distance along an order of the two vertices of an edge; 0 without edges.

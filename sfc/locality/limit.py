@@ -8,6 +8,7 @@ import numpy as np
 from sfc import checks
 from sfc.automaton.curve import Curve
 from sfc.automaton.tables import reached
+from sfc.locality.measure import checked_norm
 
 BYTES = 2**27  # of the pairs that are refined at once
 
@@ -57,16 +58,11 @@ def limit_dilation(curve: Curve, norm: float = 2, tolerance: float = 1e-6) -> fl
     Shchepin, Discrete Comput. Geom. 70 (2023) 189, on times of corners.
     """
     checks.instance("curve", curve, Curve, "an sfc.Curve", "make one with sfc.curve or sfc.Curve(...)")
-    if not checks.is_number(norm):
-        raise checks.refuse_class("norm", norm, "1, 2 or math.inf")
-    if norm not in (1, 2, math.inf):
-        raise checks.refuse_value("norm", norm, "1, 2 or math.inf")
+    norm = checked_norm(norm)
     factor = 1 + checks.number("tolerance", tolerance, 1e-9, 1)
     pairs_at_once = len(curve.rank) * curve.base ** (2 * curve.dim) // 2
-    where = f"pairs of cells of {curve!r}"
-    checks.require_allocatable(
-        where, 500 * pairs_at_once, "take fewer dims, or sfc.locality.dilation of an order"
-    )
+    remedy = "take fewer dims, or sfc.locality.dilation of an order"
+    checks.require_allocatable(f"pairs of cells of {curve!r}", 500 * pairs_at_once, remedy)
     automaton = _geometry(curve)
     pairs = _first_pairs(automaton, curve.start)
     if pairs is None:

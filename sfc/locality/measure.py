@@ -36,6 +36,20 @@ class Measure:
     samples: int
 
 
+def checked_norm(norm: float) -> float:
+    """Check the norm of a dilation; return it.
+
+    Raises:
+        TypeError: no number.
+        ValueError: another norm than 1, 2 and math.inf.
+    """
+    if not checks.is_number(norm):
+        raise checks.refuse_class("norm", norm, "1, 2 or math.inf")
+    if norm not in (1, 2, math.inf):
+        raise checks.refuse_value("norm", norm, "1, 2 or math.inf")
+    return norm
+
+
 def draws_for(
     ordering: Ordering, samples: int | None, seed: int, limit: int
 ) -> tuple[int, np.random.Generator]:

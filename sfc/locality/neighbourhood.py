@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import starmap
 
 import numpy as np
 
@@ -133,8 +134,9 @@ def edge_stretch(ordering: Ordering, *, samples: int | None = None, seed: int = 
         found = _stretches(*next(pairs))
         mean, error = estimate(found)
         return Measure(mean, float(found.max()), error, False, draws)
-    totals, largest = zip(*(_total_and_largest(_stretches(a, b)) for a, b in pairs), strict=True)
-    return exact_measure(np.array(totals), np.array(largest), sum(_edges(ordering.shape)))
+    along_axes = [(found.sum(), found.max(initial=0)) for found in starmap(_stretches, pairs)]
+    totals, largest = np.array(along_axes).T
+    return exact_measure(totals, largest, sum(_edges(ordering.shape)))
 
 
 def partition_cut(ordering: Ordering, pieces: int, *, samples: int | None = None, seed: int = 0) -> Partition:
@@ -184,10 +186,6 @@ def partition_cut(ordering: Ordering, pieces: int, *, samples: int | None = None
 def _stretches(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     apart = other - one
     return np.abs(apart, out=apart)
-
-
-def _total_and_largest(values: np.ndarray) -> tuple[int, int]:
-    return values.sum(), values.max(initial=0)
 
 
 def _checked_window(window: object, shape: tuple[int, ...]) -> np.ndarray:

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sfc import checks
 from sfc.compile import in_parts, kernel
 from sfc.locality.measure import (
     LISTED_CELLS,
     PAIR_CELLS,
     Measure,
     cells_at,
+    checked_norm,
     draws_for,
     estimate,
     exact_measure,
@@ -48,11 +48,7 @@ def dilation(ordering: Ordering, norm: float = 2, *, samples: int | None = None,
     (2010) 131.
     """
     draws, rng = draws_for(ordering, samples, seed, PAIR_CELLS)
-    if not checks.is_number(norm):
-        raise checks.refuse_class("norm", norm, "1, 2 or math.inf")
-    if norm not in (1, 2, math.inf):
-        raise checks.refuse_value("norm", norm, "1, 2 or math.inf")
-    code = 0 if norm == math.inf else int(norm)
+    code = 0 if checked_norm(norm) == math.inf else int(norm)
     if not draws:
         order = ordering.traversal()
         totals, largest = _from_each(lambda *rows: _all_dilations(order, code, *rows), len(order))
@@ -167,17 +163,12 @@ def _all_dilations(cells, norm, begin, end, totals, largest):
     """Compute the sum and the largest value over the later positions, for the positions of `_from_each`."""
     for i in range(begin, end):
         for at in (i, len(cells) - 1 - i):
-            totals[at], largest[at] = _dilations_from(cells, at, norm)
-
-
-@kernel
-def _dilations_from(cells, i, norm):
-    total = worst = 0.0
-    for j in range(i + 1, len(cells)):
-        value = _dilation(cells, i, cells, j, j - i, norm)
-        total += value
-        worst = max(worst, value)
-    return total, worst
+            total = worst = 0.0
+            for j in range(at + 1, len(cells)):
+                value = _dilation(cells, at, cells, j, j - at, norm)
+                total += value
+                worst = max(worst, value)
+            totals[at], largest[at] = total, worst
 
 
 @kernel
@@ -207,21 +198,16 @@ def _boxes_from(cells, i):
 def _boxes(cells, low, high, width, first, last, values):
     """Compute box over section for sections first .. last, from the extremes of each `width` positions."""
     for i in range(len(first)):
-        values[i] = _box(cells, low, high, width, first[i], last[i])
-
-
-@kernel
-def _box(cells, low, high, width, first, last):
-    volume = 1
-    for k in range(cells.shape[1]):
-        least = most = cells[first, k]
-        at = first
-        while at <= last:
-            if at % width == 0 and at + width <= last + 1:
-                least, most = min(least, low[at // width, k]), max(most, high[at // width, k])
-                at += width
-            else:
-                least, most = min(least, cells[at, k]), max(most, cells[at, k])
-                at += 1
-        volume *= most - least + 1
-    return volume / (last - first + 1)
+        volume = 1
+        for k in range(cells.shape[1]):
+            least = most = cells[first[i], k]
+            at = first[i]
+            while at <= last[i]:
+                if at % width == 0 and at + width <= last[i] + 1:
+                    least, most = min(least, low[at // width, k]), max(most, high[at // width, k])
+                    at += width
+                else:
+                    least, most = min(least, cells[at, k]), max(most, cells[at, k])
+                    at += 1
+            volume *= most - least + 1
+        values[i] = volume / (last[i] - first[i] + 1)
