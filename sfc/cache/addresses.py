@@ -28,10 +28,8 @@ def addresses(slots: AccessStream | np.ndarray, layout: str, dim: int, itemsize:
             more addresses than fit in memory.
     """
     layout = checks.word("layout", layout, LAYOUTS)
-    dim, itemsize = (
-        checks.integer("dim", dim, 1, MOST, unit="items of a row"),
-        checks.integer("itemsize", itemsize, 1, MOST, unit="bytes"),
-    )
+    dim = checks.integer("dim", dim, 1, MOST, unit="items of a row")
+    itemsize = checks.integer("itemsize", itemsize, 1, MOST, unit="bytes")
     if layout == "aos4" and (dim > 4 or itemsize not in (4, 8, 16)):
         raise ValueError(f"rows of {dim} x {itemsize} bytes; aos4 allows 1 to 4 x 4, 8 or 16; else take aos")
     width = itemsize * (4 if layout == "aos4" else dim)

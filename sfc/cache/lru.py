@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfc import checks
+from sfc.bitwise.bits import ones
 from sfc.cache.stream import AccessStream, HitRatio, whole_numbers, words
 from sfc.compile import kernel
 
@@ -112,15 +113,6 @@ def lru(items: AccessStream | np.ndarray) -> StackDistances:
 
 
 @kernel
-def _popcount(word):
-    # Warren, Hacker's Delight (2012), figure 5-2: sums of 2, 4 and 8 bits side by side, added by one product.
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
-@kernel
 def _add(tree, word, amount):
     # Fenwick (1994): tree[k] counts the marks of the k & -k words that end before word k.
     k = word + 1
@@ -142,7 +134,7 @@ def _count_distances(items, low, last, marks, tree, histogram):
             distinct += 1
         else:
             k = before >> 6
-            not_later = _popcount(marks[k] & (~np.uint64(0) >> np.uint64(63 - (before & 63))))
+            not_later = np.int64(ones(marks[k] & (~np.uint64(0) >> np.uint64(63 - (before & 63)))))
             marks[k] &= ~(np.uint64(1) << np.uint64(before & 63))
             if k < word:
                 _add(tree, k, np.int64(-1))
@@ -153,5 +145,5 @@ def _count_distances(items, low, last, marks, tree, histogram):
         marks[word] |= np.uint64(1) << np.uint64(now & 63)
         last[line] = now
         if now & 63 == 63:
-            _add(tree, word, _popcount(marks[word]))
+            _add(tree, word, np.int64(ones(marks[word])))
     return distinct

@@ -38,15 +38,11 @@ def set_associative(addresses: np.ndarray, size: int, line: int, ways: int) -> H
         raise ValueError(f"line = {line} bytes; allowed: a power of two, as {1 << line.bit_length()}")
     if size % (line * ways):
         raise ValueError(f"size = {size} bytes; allowed: a multiple of line * ways = {line * ways} bytes")
-    checks.require_allocatable(
-        f"a cache of {size // line} lines",
-        8 * (size // line + 2 * (size // (line * ways))),
-        "take longer lines or a smaller cache",
-    )
-    stored = np.zeros((size // (line * ways), ways), np.uint64)
-    hits = _set_hits(
-        words(addresses), np.uint64(line.bit_length() - 1), stored, np.zeros(len(stored), np.int64)
-    )
+    lines, sets = size // line, size // (line * ways)
+    needed, remedy = 8 * (lines + 2 * sets), "take longer lines or a smaller cache"
+    checks.require_allocatable(f"a cache of {lines} lines", needed, remedy)
+    stored, filled = np.zeros((sets, ways), np.uint64), np.zeros(sets, np.int64)
+    hits = _set_hits(words(addresses), np.uint64(line.bit_length() - 1), stored, filled)
     return HitRatio(int(hits), len(addresses))
 
 

@@ -2,10 +2,10 @@
 
 ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("sfc.checks", "sfc.compile"),
-    ("sfc.points", "sfc.integer_grid", "sfc.radix_sort", "sfc.cache"),
+    ("sfc.points", "sfc.integer_grid", "sfc.radix_sort"),
     ("sfc.any_curve",),
     ("sfc.automaton", "sfc.bitwise"),
-    ("sfc.registry",),
+    ("sfc.registry", "sfc.cache"),
     ("sfc.curves", "sfc.orderings"),
     ("sfc.device", "sfc.locality", "sfc.testing", "sfc.show_config"),
     ("sfc.point_keys",),
