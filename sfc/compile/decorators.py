@@ -231,16 +231,11 @@ def implementations(kind: type) -> list[tuple[str, Callable]]:
     Returns:
         (name of the function, chooser of its code), sorted by name for each class.
     """
-    own = sorted(
-        (
-            (f"{stub.__module__}.{stub.__qualname__}", given)
-            for stub, given in _by_class.items()
-            if kind in given
-        ),
-        key=lambda named: named[0],
-    )
+    own = [
+        (f"{s.__module__}.{s.__qualname__}", given[kind]) for s, given in _by_class.items() if kind in given
+    ]
     parts = [one for part in getattr(kind, "parts", ()) for one in implementations(part)]
-    return [(name, given[kind]) for name, given in own] + parts
+    return sorted(own, key=lambda named: named[0]) + parts
 
 
 def _without_collection(work: Function) -> Function:

@@ -177,9 +177,7 @@ def _token(value: Any, attributes: frozenset[str], found: list[Callable], above:
     Raises:
         UnhashableCodeError: a value of no known kind.
     """
-    if isinstance(value, (FunctionType, Dispatcher)) or isinstance(
-        getattr(value, "py_func", None), FunctionType
-    ):
+    if isinstance(getattr(value, "py_func", value), FunctionType):  # or a kernel, or a dispatcher
         found.append(value)
         return "function"
     if isinstance(defined := getattr(value, "_defn", None), FunctionType):  # an intrinsic of Numba
@@ -204,9 +202,7 @@ def _token(value: Any, attributes: frozenset[str], found: list[Callable], above:
         fields = getattr(value, "_fields", "") if isinstance(value, tuple) else ""
         return f"{_name(type(value))} {fields} {parts}"
     if above and isinstance(above[-1], type) and hasattr(value, "__get__"):
-        return _name(
-            type(value)
-        )  # a property, or a field of a NamedTuple class: compiled code depends on its type only
+        return _name(type(value))  # compiled code depends only on the type of a property or field
     if type(value).__name__ == "JitClassType":
         raise UnhashableCodeError(f"the jitclass {value.__name__}, with methods that are not hashed")
     if isinstance(value, (ModuleType, type)):

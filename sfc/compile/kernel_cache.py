@@ -27,7 +27,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import llvmlite
 import numba
@@ -60,7 +60,7 @@ name_records_by_content()
 hold_across_forks(global_compiler_lock)
 
 
-class Counts:
+class Counts(NamedTuple):
     """Kernels that this process has compiled, and those that it loaded from disk.
 
     Attributes:
@@ -68,22 +68,18 @@ class Counts:
         found: names of loaded kernels.
     """
 
-    def __init__(self) -> None:
-        self.compiled: list[str] = []
-        self.found: list[str] = []
+    compiled: list[str]
+    found: list[str]
 
 
-counts = Counts()
+counts = Counts([], [])
 
 
 def cache_folder() -> Path:
     """Return the folder of the entries: in `NUMBA_CACHE_DIR` if that is set, else in the user's cache."""
-    configured = os.environ.get("NUMBA_CACHE_DIR")
-    return (
-        Path(configured) / "spatial-locality"
-        if configured
-        else Path(user_cache_dir("spatial-locality")) / "kernels"
-    )
+    if configured := os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(configured) / "spatial-locality"
+    return Path(user_cache_dir("spatial-locality")) / "kernels"
 
 
 class KernelCache(Cache):
@@ -174,24 +170,11 @@ class KernelCache(Cache):
                     stacklevel=2,
                 )
             settings = [getattr(numba.config, name, None) for name in CONFIGURED]
-            versions = (
-                sys.version,
-                platform.machine(),
-                numba.__version__,
-                llvmlite.__version__,
-                np.__version__,
-            )
+            packages = numba.__version__, llvmlite.__version__, np.__version__
+            versions = sys.version, platform.machine(), *packages
             named = [f"{kind.__module__}.{kind.__qualname__}{kind._fields}" for kind in classes]
-            parts = (
-                self._name,
-                self._options,
-                code,
-                str(sig),
-                named,
-                settings,
-                versions,
-                codegen.magic_tuple(),
-            )
+            of_kernel = self._name, self._options, code, str(sig), named
+            parts = *of_kernel, settings, versions, codegen.magic_tuple()
             digest = hashlib.sha256(repr(parts).encode()).hexdigest()
             self._names[sig] = None if code is None else f"{digest[:40]}{SUFFIX}"
         name = self._names[sig]
@@ -248,10 +231,9 @@ def _write(path: Path, data: bytes) -> None:
         try:
             temporary.write_bytes(data)
             os.replace(temporary, path)
-        except BaseException:
+        finally:  # also if Ctrl-C ended the writing
             with contextlib.suppress(OSError):
                 temporary.unlink()
-            raise
         if not _has_written:
             _has_written = True
             remove_old(cache_folder())
