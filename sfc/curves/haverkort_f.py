@@ -6,14 +6,8 @@ from sfc.automaton.patterns import curve_from_patterns
 
 PATTERNS = {
     "f": (
-        "000 f xZY",
-        "010 f YxZ",
-        "011 f Yxz~",
-        "001 f ZXy",
-        "101 f zXy~",
-        "111 f yxz",
-        "110 f yxZ~",
-        "100 f yZx~",
+        *("000 f xZY", "010 f YxZ", "011 f Yxz~", "001 f ZXy"),
+        *("101 f zXy~", "111 f yxz", "110 f yxZ~", "100 f yZx~"),
     ),
 }
 

@@ -4,6 +4,7 @@ import inspect
 import math
 from collections.abc import Sequence
 from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -100,9 +101,7 @@ def covering(order: str | AnyCurve, shape: Sequence[int] | np.ndarray, **options
 
 
 def _embedded(curve: AnyCurve, shape: tuple[int, ...]) -> Ordering:
-    order = 0
-    while order <= curve.max_order and curve.base**order < max(shape):
-        order += 1
+    order = next(levels for levels in count() if curve.base**levels >= max(shape))
     if order > curve.max_order:
         raise ValueError(
             f"box {shape}: the cube of {curve.name!r} around it needs more than 64 bits; allowed: sides "

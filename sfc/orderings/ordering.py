@@ -61,10 +61,9 @@ class Ordering:
         self.name, self.shape = checks.text("name", name), checked_shape(shape)
         self.curve = None if curve is None else _cube_around(self.shape, curve)
         self._key = checks.function("rank", rank, "a function of (n, dim) cells")
-        self._cells = (
-            cells if cells is None else checks.function("cells", cells, "None, or a function of ranks")
-        )
-        self._around = around
+        self._cells, self._around = cells, around
+        if cells is not None:
+            checks.function("cells", cells, "None, or a function of ranks")
         if around is not None:
             checks.instance("around", around, Ordering, "None, or the sfc.Ordering of a larger box")
             _require_inside("around", self.shape, around.shape)

@@ -120,9 +120,7 @@ def _turned(path, exit_axis):
             along = axis if (corner >> axis) & 1 != side else 2
         turns[block] = 8 * ((along - exit_axis) % 3) + corner
         corner ^= 1 << along
-        corner = (corner & ~(1 << axis)) | (
-            (1 - side) << axis
-        )  # the next block is entered through the same side
+        corner = (corner & ~(1 << axis)) | ((1 - side) << axis)  # the next block is entered through this side
     return turns
 
 

@@ -26,10 +26,7 @@ def row(shape: tuple[int, ...]) -> Scan:
             index = index * shape[axis] + cells[:, axis]
         return index.astype(np.uint64)
 
-    def cells(rank: np.ndarray) -> np.ndarray:
-        return _digits(rank, shape)
-
-    return Scan(rank, cells)
+    return Scan(rank, lambda rank: _digits(rank, shape))
 
 
 def zigzag(shape: tuple[int, ...]) -> Scan:
