@@ -246,7 +246,9 @@ def flag(name: str, value: object, remedy: str = "") -> bool:
     Raises:
         TypeError: any other value, also 0, 1, None and words.
     """
-    return bool(instance(name, value, (bool, np.bool_), "True or False", remedy))
+    if not isinstance(value, (bool, np.bool_)):
+        raise refuse_class(name, value, "True or False", remedy)
+    return bool(value)
 
 
 def word(name: str, value: object, known: Iterable[str], remedy: str = "") -> str:
@@ -263,9 +265,10 @@ def word(name: str, value: object, known: Iterable[str], remedy: str = "") -> st
         ValueError: another word.
     """
     known = tuple(known)
-    allowed = f"one of {', '.join(known)}"
-    if instance(name, value, str, allowed, remedy) not in known:
-        raise ValueError(_message(f"unknown {name} {shown(value)}", allowed, remedy))
+    if not isinstance(value, str):
+        raise refuse_class(name, value, f"one of {', '.join(known)}", remedy)
+    if value not in known:
+        raise ValueError(_message(f"unknown {name} {shown(value)}", f"one of {', '.join(known)}", remedy))
     return str(value)
 
 
@@ -405,17 +408,16 @@ def array(
         given: Any = values if listed else (values,)
         entries = sum(_length(one) for one in given if isinstance(one, range))
         require_allocatable(name, 8 * entries, "take a part of the range")
-    makes_one = f"an array of {allowed}, shape {_shape(shape)}"
     try:
         found = np.asarray(values)
     except TypeError as error:
-        raise refuse_class(name, values, makes_one, remedy) from error
+        raise refuse_class(name, values, f"an array of {allowed}, shape {_shape(shape)}", remedy) from error
     except (ValueError, OverflowError, MemoryError, RuntimeError) as error:
         # such as ragged lists, a list of long ranges, or a tensor that requires grad
         makes = f"{name} = {shown(values)} makes no array: {error}"
         raise ValueError(_message(makes, f"{allowed} of shape {_shape(shape)}", remedy)) from error
     if found.ndim == 0 and found.dtype.kind in "OUS":
-        raise refuse_class(name, values, makes_one, remedy)
+        raise refuse_class(name, values, f"an array of {allowed}, shape {_shape(shape)}", remedy)
     if ("i" in kinds or "f" in kinds) and not hasattr(values, "dtype"):
         found = kept(name, values, found)
     fits(name, found, kinds, allowed, shape, remedy)
@@ -535,8 +537,10 @@ def fits(
     kind, found = values.dtype.kind, values.shape
     if kind not in kinds and (kind != "f" or values.size):
         raise ValueError(_message(f"{name} of dtype {values.dtype}", allowed, remedy))
-    sides = zip(shape, found, strict=False)
-    if len(found) != len(shape) or any(side != have and not isinstance(side, str) for side, have in sides):
+    same = len(found) == len(shape)
+    for side, have in zip(shape, found, strict=False):
+        same = same and (have == side or isinstance(side, str))
+    if not same:
         flat = "flatten with .ravel()" if len(shape) == 1 else ""
         raise ValueError(_message(f"{name} of shape {tuple(found)}", _shape(shape), flat))
 
