@@ -111,7 +111,7 @@ class AnyCurve(ABC):
         side = self.side(order)
         cells = cells_of(cells, (side,) * self.dim)
         index = output(out, (len(cells),), side**self.dim - 1, np.uint64)
-        bad = self.encode_to(cells, int(order), index)
+        bad = _apart(self._encode_into, cells, int(order), index, np.uint64)
         if bad < len(cells):
             raise refuse_cell(cells, bad, f"the grid of order {order}", side, "raise the order")
         return index

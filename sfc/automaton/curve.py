@@ -77,6 +77,7 @@ class Curve(AnyCurve):
         self.dim, self.base, self.start = int(dim), int(base), int(start)
         self.rank, self.next, self.cell, self.succ = made
         self._merged_tables: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._tables_of_order: dict[int, walk.MergedTables] = {}
         self._register_tables: dict[int, registers.RegisterTables | None] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -117,12 +118,15 @@ class Curve(AnyCurve):
 
     def _merged(self, order: int) -> walk.MergedTables:
         """Return the tables in memory for an order."""
-        levels = walk.levels_at_once(self.dim, self.base, len(self.rank))
-        for count in (order % levels, levels):
-            if count not in self._merged_tables:
-                self._merged_tables[count] = walk.merged(self.cell, self.succ, self.dim, self.base, count)
-        made = self._merged_tables[order % levels], self._merged_tables[levels]
-        return walk.MergedTables(self.dim, self.base, order, self.start, levels, *made)
+        if order not in self._tables_of_order:
+            levels = walk.levels_at_once(self.dim, self.base, len(self.rank))
+            for count in (order % levels, levels):
+                if count not in self._merged_tables:
+                    self._merged_tables[count] = walk.merged(self.cell, self.succ, self.dim, self.base, count)
+            made = self._merged_tables[order % levels], self._merged_tables[levels]
+            tables = walk.MergedTables(self.dim, self.base, order, self.start, levels, *made)
+            self._tables_of_order[order] = tables
+        return self._tables_of_order[order]
 
     @cached_property
     def is_continuous(self) -> bool:
