@@ -25,6 +25,7 @@ LEAF = 512  # cells; the path through a box of up to so many is tabulated
 _FIELD = 10  # bits of a coordinate in such a box
 _PIECES = 5
 _DEEPEST = 160  # cuts around a cell, at most: of 2**63 cells, each leaves no more than three quarters
+_EXCHANGED = {1: 1, 2: 3, 3: 2, -1: -1, -2: -3, -3: -2}
 Sides = tuple[int, ...]  # one for each of three axes
 
 
@@ -54,8 +55,7 @@ class Piece(NamedTuple):
     def exchanged(self) -> "Piece":
         """Exchange the second and the third axis of the outer box."""
         x, y, z = self.start
-        other = {2: 3, 3: 2, -2: -3, -3: -2}
-        return self._replace(start=(x, z, y), axes=tuple(other.get(axis, axis) for axis in self.axes))
+        return Piece((x, z, y), tuple(_EXCHANGED[axis] for axis in self.axes), self.sides)
 
     def turn(self) -> int:
         """Encode the axes for `_turned`: those of the piece in the low bits, the inverse above them."""
@@ -189,7 +189,7 @@ def _path(sides: Sides) -> np.ndarray:
     parts = []
     for piece in _pieces(*sides):
         turned = np.abs(piece.axes) - 1
-        part = np.empty((np.prod(piece.sides), 3), np.int64)
+        part = np.empty((math.prod(piece.sides), 3), np.int64)
         part[:, turned] = _path(piece.sides) * np.sign(piece.axes)
         parts.append(part + piece.start)
     return np.concatenate(parts)
