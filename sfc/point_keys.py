@@ -214,13 +214,14 @@ def _keys(
         raise checks.refuse_value(
             "dim of the curve", of.dim, f"{dim}, the axes of points of shape {(n, dim)}"
         )
-    if device.holds(points) and not isinstance(of, Curve):
+    on_device = not isinstance(points, np.ndarray)
+    if on_device and not isinstance(of, Curve):
         remedy = "copy the points to the host with .get(), or take a curve with tables: most up to 8D"
         raise checks.refuse_class("curve", of, "an sfc.Curve for points on a device", remedy)
     if bits is not None:
         remedy = "so that a key fits 64 bits"
-        bits = int(checks.integer(f"bits of {of.name} in {dim}D", bits, 0, of.max_order, remedy=remedy))
-    free = device.free_memory if device.holds(points) else None
+        bits = checks.integer(f"bits of {of.name} in {dim}D", bits, 0, of.max_order, remedy=remedy)
+    free = device.free_memory if on_device else None
     checks.require_allocatable(f"keys of {n} points", 8 * n, "give fewer at a time", free)
     if box is None and points.dtype.kind in "iu":
         order = _fewest_levels(points, of) if bits is None else bits
