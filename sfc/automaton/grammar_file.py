@@ -18,6 +18,7 @@ from sfc import checks
 from sfc.automaton.curve import Curve
 from sfc.automaton.lsystem import GrammarError, curve_from_grammar
 
+ALLOWED = "name (text), dim (2 or 3), axiom (text), and a table [rules] of one character = its pattern"
 KEYS = ("name", "dim", "axiom", "rules")
 MOST_BYTES = 2**20  # of a file; a grammar of the largest base in 3D takes less than a tenth
 
@@ -42,7 +43,7 @@ def read_curve(path: str | Path) -> Curve:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):  # a device may be endless, and a pipe without a writer blocks
-            raise GrammarError(f"{where} is no regular file; allowed: a file of TOML with {_allowed()}")
+            raise GrammarError(f"{where} is no regular file; allowed: a file of TOML with {ALLOWED}")
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)  # bounded also for a file that grows or reports no size
         if len(data) > MOST_BYTES:
@@ -50,7 +51,7 @@ def read_curve(path: str | Path) -> Curve:
             raise GrammarError(f"{where} has {found}; allowed: up to {MOST_BYTES:,}; is it another file?")
         text = data.decode("utf-8-sig")  # some editors write a byte order mark
     except (OSError, UnicodeError) as error:
-        raise GrammarError(f"{where}: {error}; allowed: TOML with {_allowed()}") from error
+        raise GrammarError(f"{where}: {error}; allowed: TOML with {ALLOWED}") from error
     return parse_curve(text, where)
 
 
@@ -73,21 +74,17 @@ def parse_curve(text: str, where: str = "grammar") -> Curve:
     try:
         given = tomllib.loads(text)
     except RecursionError as error:
-        raise GrammarError(f"{where}: nested too deeply; allowed: TOML with {_allowed()}") from error
+        raise GrammarError(f"{where}: nested too deeply; allowed: TOML with {ALLOWED}") from error
     except (ValueError, OverflowError) as error:
-        raise GrammarError(f"{where}: {error}; allowed: TOML with {_allowed()}") from error
+        raise GrammarError(f"{where}: {error}; allowed: TOML with {ALLOWED}") from error
     for key in sorted(set(given) - set(KEYS)):
-        raise GrammarError(f"{where}: unknown key {checks.shown(key)}; allowed: {_allowed()}")
+        raise GrammarError(f"{where}: unknown key {checks.shown(key)}; allowed: {ALLOWED}")
     for key in KEYS:
         if key not in given and key != "axiom":
-            raise GrammarError(f"{where}: no {key!r}; allowed: {_allowed()}")
+            raise GrammarError(f"{where}: no {key!r}; allowed: {ALLOWED}")
     rules = given["rules"]
     axiom = given.get("axiom", next(iter(rules), "") if isinstance(rules, dict) else "")
     try:
         return curve_from_grammar(given["name"], given["dim"], axiom, rules)
     except (TypeError, ValueError) as error:
         raise GrammarError(f"{where}: {error}") from error
-
-
-def _allowed() -> str:
-    return "name (text), dim (2 or 3), axiom (text), and a table [rules] of one character = its pattern"
