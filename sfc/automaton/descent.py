@@ -30,11 +30,10 @@ def cells_in_box(curve: Curve, order: int, shape: tuple[int, ...], length: int) 
     corner = np.zeros((order, curve.dim), np.int64)
     width = curve.base ** np.arange(order - 1, -1, -1, dtype=np.int64)
     state[0], level, left = curve.start, 0, math.prod(shape)
+    tables = curve.cell, curve.succ, curve.base
     while left:
         cells = np.empty((min(length, left), curve.dim), np.int64)
-        level = _descend(
-            curve.cell, curve.succ, curve.base, shape, width, level, state, position, corner, cells
-        )
+        level = _descend(*tables, shape, width, level, state, position, corner, cells)
         left -= len(cells)
         yield cells
 

@@ -1,7 +1,7 @@
 """Tables of an automaton: checks, the inverse tables for decoding, states reached, and equivalent states."""
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -56,17 +56,9 @@ def tables(where: str, dim: int, base: int, rank: ArrayLike, next: ArrayLike, st
             f"{where}: {states} states; allowed: 1 to {MOST}; merge equivalent ones, as "
             f"sfc.curve_from_grammar does"
         )
-    next = checks.array(
-        f"{where}: table `next`",
-        next,
-        "iu",
-        checks.INTEGERS,
-        (states, cells),
-        remedy,
-        low=0,
-        high=states - 1,
-        outside="entries are rows of the tables",
-    )
+    bounds: Any = {"low": 0, "high": states - 1, "outside": "entries are rows of the tables"}
+    sides = states, cells
+    next = checks.array(f"{where}: table `next`", next, "iu", checks.INTEGERS, sides, remedy, **bounds)
     for s in range(states):
         if not np.array_equal(np.sort(rank[s]), np.arange(cells)):
             raise ValueError(

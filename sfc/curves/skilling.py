@@ -83,9 +83,8 @@ def _inner(axes: tuple[int, ...], mirrors: tuple[int, ...], bits: list[int]) -> 
 
 def bitwise(dim: int) -> BitwiseCurve:
     """Build the curve by operations on bits; arguments and errors are those of `skilling`."""
-    return BitwiseCurve(
-        "skilling", checks.integer("dim", dim, 2, KEY_BITS), encode, decode, is_continuous=True
-    )
+    dim = checks.integer("dim", dim, 2, KEY_BITS)
+    return BitwiseCurve("skilling", dim, encode, decode, is_continuous=True)
 
 
 @kernel
