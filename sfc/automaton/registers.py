@@ -295,7 +295,7 @@ def _encode_block(
     ]
     codes = []
     for level, count in _steps(n):
-        digits = [shifted(builder, field(builder, planes[k], level, count), count * k) for k in range(n.dim)]
+        digits = (shifted(builder, field(builder, planes[k], level, count), count * k) for k in range(n.dim))
         number = reduce(builder.or_, digits)
         code, state = stepped(builder, n, tables, None if count < n.levels else state, number)
         codes.append((n.dim * level, n.dim * count, code))
@@ -415,12 +415,12 @@ def field(builder: Any, planes: list[Any], low: int, count: int) -> Any:
 
 def gathered_bits(builder: Any, codes: list[Any], low: int) -> Any | None:
     """Return bits low .. low + 7 of numbers made of (lowest bit, bits, plane); None if all are 0."""
-    parts = [
+    inside = [code for code in codes if code[0] < low + 8 and code[0] + code[1] > low]
+    parts = (
         shifted(builder, masked(builder, plane, (1 << count) - 1), first - low)
-        for first, count, plane in codes
-        if first < low + 8 and first + count > low
-    ]
-    return reduce(builder.or_, parts) if parts else None
+        for first, count, plane in inside
+    )  # a generator: each is combined at once, which takes fewer registers
+    return reduce(builder.or_, parts) if inside else None
 
 
 def looked_up(builder: Any, n: Layout, table: list[Any], number: Any) -> Any:
