@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from md.backend.base import Backend
+from md.backend.base import Array, Backend
 from md.cavity.memory import Order, needed_bytes
 from md.cavity.scheme import Scheme
 
@@ -114,6 +114,10 @@ class Solver(ABC):
     @abstractmethod
     def fields(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return u, v and p: new (ny, nx) arrays on the host, in the precision of the scheme."""
+
+    def velocities(self) -> tuple[Array, Array]:
+        """Return u and v as arrays of the backend, in any order of the points; not to be changed."""
+        return self.fields()[:2]
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """Return all arrays that a solver needs to resume to the last bit; the fields, if nothing else."""

@@ -95,6 +95,10 @@ class CudaSolver(Solver):
                 stored[self._place.ravel()] = field.ravel()
             to[:] = self._backend.upload(stored)
 
+    def velocities(self) -> tuple[Array, Array]:
+        """Return u and v where they are on the device; copies on the host for the layout "structs"."""
+        return self._fields[:2] if self._constants["SPACING"] == 1 else super().velocities()
+
     def fields(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return copies of u, v and p on the host."""
         stored = (self._backend.download(field) for field in (self._fields.u, self._fields.v, self._p))

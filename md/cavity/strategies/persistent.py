@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from md.backend import Backend, OnDevice
+from md.backend.base import Array
 from md.cavity.base import Order, Solver, Strategy
 from md.cavity.boundary import require_boundary_values
 from md.cavity.scheme import Scheme
@@ -266,6 +267,10 @@ class PersistentSolver(Solver):
         self._fields = self._fields._replace(
             pressure=pressure, source=source, velocity_u=velocity_u, velocity_v=velocity_v
         )
+
+    def velocities(self) -> tuple[Array, Array]:
+        """Return u and v where they are on the device."""
+        return self._fields[:2]
 
     def fields(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return copies of u, v and p on the host."""

@@ -90,6 +90,12 @@ class HostArray(NDArrayOperatorsMixin):
     def astype(self, dtype: Any) -> "HostArray":
         return HostArray(self.host.astype(dtype))
 
+    def min(self) -> Any:
+        return self.host.min()
+
+    def max(self) -> Any:
+        return self.host.max()
+
     def copy(self) -> "HostArray":
         return HostArray(self.host.copy())
 

@@ -37,6 +37,37 @@ def test_the_kernels_compile_for_a_device(strategy, precision):
     assert device.compiled == (kernels if strategy in ("cuda", "tiled") else ["advance"])
 
 
+class Idle(EmulatedCuda):
+    """A device whose kernels do nothing, and which notes the sizes of the arrays that the host reads."""
+
+    def __init__(self):
+        super().__init__()
+        self.read = set()
+
+    def _compile(self, text, code, name):
+        return SimpleNamespace(kernel=lambda *_, **__: None) if name == "advance" else lambda *_, **__: None
+
+    def download(self, array):
+        self.read.add(array.size)
+        return super().download(array)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("strategy", "layout"), [("persistent", "arrays"), ("cuda", "arrays"), ("cuda", "structs")]
+)
+def test_the_check_of_the_speed_copies_no_field_from_the_device_unless_the_flow_is_fast(strategy, layout):
+    device = Idle()
+    made = md.Cavity((20, 70), viscosity=0.1, strategy=strategy, layout=layout, backend=device)
+    made.run(40)
+    assert device.read == {2} or layout == "structs"  # the status alone
+    fast = np.zeros((20, 70))
+    fast[3, 4] = -1e3
+    made.set_fields(v=fast)
+    with pytest.warns(md.UnstableTimeStep, match="the speed of 1000 at step"):
+        made.run(1)
+
+
 def test_a_resident_kernel_is_started_with_all_its_blocks_and_its_shared_memory():
     calls = []
     kernel = SimpleNamespace(kernel=lambda *call, **options: calls.append((call, options)))
