@@ -16,18 +16,8 @@ from md.cavity.sides import Conditions
 
 PRESSURE_ORDER = ("right", "left", "bottom", "top")
 VELOCITY_ORDER = ("bottom", "top", "left", "right")
-EDGE: dict[str, Any] = {
-    "bottom": np.s_[0, :],
-    "top": np.s_[-1, :],
-    "left": np.s_[:, 0],
-    "right": np.s_[:, -1],
-}
-BESIDE: dict[str, Any] = {
-    "bottom": np.s_[1, :],
-    "top": np.s_[-2, :],
-    "left": np.s_[:, 1],
-    "right": np.s_[:, -2],
-}
+EDGE: dict[str, Any] = {"bottom": 0, "top": -1, "left": np.s_[:, 0], "right": np.s_[:, -1]}
+BESIDE: dict[str, Any] = {"bottom": 1, "top": -2, "left": np.s_[:, 1], "right": np.s_[:, -2]}
 
 
 class BoundaryTable(NamedTuple):
@@ -94,7 +84,7 @@ def require_boundary_values(p: np.ndarray, scheme: Scheme, other: str) -> None:
     apply(expected, "p", scheme.conditions)
     wrong = ~((expected == p) | np.isnan(p))
     if wrong.any():
-        row, column = (int(k) for k in np.unravel_index(wrong.argmax(), p.shape))
+        row, column = np.argwhere(wrong)[0]
         raise ValueError(
             f"p = {p[row, column]} at row {row}, column {column}; allowed: the boundary value "
             f"{expected[row, column]}; give a pressure with its boundary values, or take strategy={other!r}"

@@ -45,15 +45,11 @@ def edges(scheme: Scheme, name: str) -> Edges:
         scheme: the discretised problem.
         name: of the field: "u", "v" or "p".
     """
-    given = {side: getattr(one, name) for side, one in scheme.conditions.items()}
     ny, nx = scheme.shape
-    cells = {"bottom": nx, "top": nx, "left": ny, "right": ny}
-    fixed = {
-        side: np.zeros(cells[side], scheme.dtype) if value is None else value.astype(scheme.dtype)
-        for side, value in given.items()
-    }
-    bottom, top, left, right = (given[side] is None for side in NAMES)
-    return Edges(bottom, top, left, right, *(fixed[side] for side in NAMES))
+    given = [getattr(scheme.conditions[side], name) for side in NAMES]
+    values = (np.zeros(n) if one is None else one for n, one in zip((nx, nx, ny, ny), given, strict=True))
+    bottom, top, left, right = (one is None for one in given)
+    return Edges(bottom, top, left, right, *(one.astype(scheme.dtype) for one in values))
 
 
 @kernel(parallel=True)

@@ -23,6 +23,7 @@ import scipy  # its `fft` is loaded when first used
 from numpy.typing import DTypeLike
 
 from md import checks
+from md.cavity.boundary import EDGE
 from md.cavity.scheme import Scheme
 
 LARGEST_MATRIX = 512  # unknowns of an axis up to which a product with its basis is faster than an FFT
@@ -210,12 +211,7 @@ def with_boundary_values(source: np.ndarray, p: np.ndarray, sides: PressureSides
         (rows, columns), a new array.
     """
     b = source.copy()
-    if sides.left == "dirichlet":
-        b[:, 0] -= p[1:-1, 0]
-    if sides.right == "dirichlet":
-        b[:, -1] -= p[1:-1, -1]
-    if sides.bottom == "dirichlet":
-        b[0] -= p[0, 1:-1]
-    if sides.top == "dirichlet":
-        b[-1] -= p[-1, 1:-1]
+    for side, kind in sides._asdict().items():
+        if kind == "dirichlet":
+            b[EDGE[side]] -= p[EDGE[side]][1:-1]
     return b

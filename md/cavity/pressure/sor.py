@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from md import checks
+from md.cavity.boundary import EDGE
 from md.cavity.pressure.poisson import DirectPoisson, PressureSides, with_boundary_values
 from md.errors import PressureNotConverged
 from sfc.compile import kernel
@@ -146,10 +147,8 @@ def jacobi_radius(shape: tuple[int, int], sides: PressureSides) -> float:
         The radius, in [0, 1).
     """
     diagonal = np.full(shape, 4.0)
-    diagonal[:, 0] -= sides.left == "neumann"
-    diagonal[:, -1] -= sides.right == "neumann"
-    diagonal[0] -= sides.bottom == "neumann"
-    diagonal[-1] -= sides.top == "neumann"
+    for side, kind in sides._asdict().items():
+        diagonal[EDGE[side]] -= kind == "neumann"
     if not diagonal.any():  # a single point between closed sides has no equation
         return 0.0
     solver = DirectPoisson(shape, sides)
