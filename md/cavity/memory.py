@@ -39,11 +39,11 @@ class Fields(NamedTuple):
 
 
 class Stencil(NamedTuple):
-    """Places in memory of the points inside and of their neighbours, by increasing place.
+    """Values of a field at the points inside and at their neighbours, or the places of these in memory.
 
     Attributes:
-        centre: (m,) int32 places of the points inside.
-        west, east, south, north: (m,) int32 places of their neighbours along -x, +x, -y, +y.
+        centre: at the points inside.
+        west, east, south, north: at their neighbours along -x, +x, -y, +y.
     """
 
     centre: np.ndarray
@@ -99,16 +99,20 @@ def places(order: Order, shape: tuple[int, int]) -> np.ndarray:
     return ordering(order, shape[::-1]).dense_ranks().astype(np.int32).reshape(shape)
 
 
+def around(field: np.ndarray) -> Stencil:
+    """Return the (ny - 2, nx - 2) views of a (ny, nx) field at the points inside and at their neighbours."""
+    return Stencil(field[1:-1, 1:-1], field[1:-1, :-2], field[1:-1, 2:], field[:-2, 1:-1], field[2:, 1:-1])
+
+
 def stencil(place: np.ndarray) -> Stencil:
-    """Return the places of the points inside and of their neighbours.
+    """Return the places of the points inside and of their neighbours: (m,) int32, by increasing place.
 
     Args:
         place: (ny, nx) of `places`.
     """
-    centre = place[1:-1, 1:-1].ravel()
-    views = place[1:-1, :-2], place[1:-1, 2:], place[:-2, 1:-1], place[2:, 1:-1]
-    by_place = np.argsort(centre)
-    return Stencil(centre[by_place], *(view.ravel()[by_place] for view in views))
+    views = around(place)
+    by_place = np.argsort(views.centre, axis=None)
+    return Stencil(*(view.ravel()[by_place] for view in views))
 
 
 def sweep_accesses(order: Order, shape: tuple[int, int]) -> AccessStream:
@@ -118,5 +122,5 @@ def sweep_accesses(order: Order, shape: tuple[int, int]) -> AccessStream:
         order: a name of `sfc.orderings(2)`, or a curve.
         shape: (ny, nx).
     """
-    centre, *around = stencil(places(order, shape))
-    return AccessStream(4 * np.arange(len(centre) + 1), np.column_stack(around).ravel(), centre)
+    centre, *neighbours = stencil(places(order, shape))
+    return AccessStream(4 * np.arange(len(centre) + 1), np.column_stack(neighbours).ravel(), centre)

@@ -7,13 +7,13 @@ sides.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from md.backend.base import Backend
 from md.cavity.base import Order, Solver, Strategy
 from md.cavity.boundary import apply
+from md.cavity.memory import around
 from md.cavity.pressure import pressure_solver
 from md.cavity.scheme import Coefficients, Scheme
 from md.errors import PressureNotConverged
@@ -30,16 +30,6 @@ class Numpy(Strategy):
     def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> NumpySolver:
         """Make the solver, with all fields 0."""
         return NumpySolver(scheme)
-
-
-class Neighbours(NamedTuple):
-    """Values at the points inside and at their neighbours: (ny - 2, nx - 2) views of one field."""
-
-    west: np.ndarray
-    east: np.ndarray
-    south: np.ndarray
-    north: np.ndarray
-    centre: np.ndarray
 
 
 class NumpySolver(Solver):
@@ -80,10 +70,10 @@ class NumpySolver(Solver):
         factors = self._factors
         u = self._u + _change(self._u, self._u, self._v, factors)
         v = self._v + _change(self._v, self._u, self._v, factors)
-        at_u, at_v = neighbours(u), neighbours(v)
+        at_u, at_v = around(u), around(v)
         source = factors.source * ((at_u.east - at_u.west) + (at_v.north - at_v.south))
         self._solve_pressure(source)
-        at_p = neighbours(self._p)
+        at_p = around(self._p)
         u[1:-1, 1:-1] -= factors.gradient * (at_p.east - at_p.west)
         v[1:-1, 1:-1] -= factors.gradient * (at_p.north - at_p.south)
         apply(u, "u", self._conditions)
@@ -101,19 +91,14 @@ class NumpySolver(Solver):
             self._poisson(source, p)
             return
         for _ in range(self.scheme.sweeps):
-            at = neighbours(p)
+            at = around(p)
             at.centre[...] = (at.west + at.east + at.south + at.north - source) * self._factors.quarter
             apply(p, "p", self._conditions)
 
 
-def neighbours(field: np.ndarray) -> Neighbours:
-    """Return the views of a (ny, nx) field at the neighbours of the points inside."""
-    return Neighbours(field[1:-1, :-2], field[1:-1, 2:], field[:-2, 1:-1], field[2:, 1:-1], field[1:-1, 1:-1])
-
-
 def _change(field: np.ndarray, u: np.ndarray, v: np.ndarray, factors: Coefficients) -> np.ndarray:
     """Return what diffusion and advection add to a velocity in a step: (ny, nx), 0 on the boundary."""
-    at, change = neighbours(field), np.zeros_like(field)
+    at, change = around(field), np.zeros_like(field)
     laplacian = at.west + at.south - factors.four * at.centre + at.east + at.north
     along_x, along_y = at.east - at.west, at.north - at.south
     carried = u[1:-1, 1:-1] * along_x + v[1:-1, 1:-1] * along_y
