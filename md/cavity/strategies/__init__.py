@@ -31,15 +31,8 @@ STRATEGIES: Registry[Strategy] = Registry(
     Strategy,
     check=require_name,
     built_in={
-        "numpy": Numpy,
-        "serial": Serial,
-        "threads": Threads,
-        "blocked": Blocked,
-        "cuda": Cuda,
-        "tiled": Tiled,
-        "persistent": Persistent,
-        "spectral": Spectral,
-        "staggered": Staggered,
+        one.name: one
+        for one in (Numpy, Serial, Threads, Blocked, Cuda, Tiled, Persistent, Spectral, Staggered)
     },
 )
 register = STRATEGIES.register

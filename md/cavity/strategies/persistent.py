@@ -113,11 +113,7 @@ def tiles_along(inner: int, extent: int, halo: int) -> int:
 
 def exchanges_of(sweeps: int, halo: int) -> int:
     """Return how often blocks exchange the pressure in a step; see `persistent.cu`."""
-    exchanges, layers = 1, halo - 1
-    while sweeps >= layers:
-        sweeps -= layers
-        exchanges, layers = exchanges + 1, halo
-    return exchanges
+    return 1 + (sweeps + 1) // halo
 
 
 def constants_of(plan: Plan, shape: tuple[int, int], sweeps: int) -> dict[str, int]:
