@@ -19,7 +19,9 @@ from md.backend.base import Array, Backend
 from md.cavity.memory import Order, needed_bytes
 from md.cavity.scheme import Scheme
 
-__all__ = ["Order", "Solver", "Strategy"]
+__all__ = ["Order", "Solver", "Strategy", "Values"]
+
+Values = np.ndarray | None  # a field that is given; None keeps the one that a solver has
 
 
 class Strategy(ABC):
@@ -89,9 +91,7 @@ class Solver(ABC):
         self.scheme = scheme
 
     @abstractmethod
-    def load(
-        self, u: np.ndarray | None = None, v: np.ndarray | None = None, p: np.ndarray | None = None
-    ) -> None:
+    def load(self, u: Values = None, v: Values = None, p: Values = None) -> None:
         """Set fields: (ny, nx) arrays of the precision of the scheme, copied; None keeps a field as it is."""
 
     @abstractmethod

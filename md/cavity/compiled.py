@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from md.cavity import row_kernels, table_kernels
-from md.cavity.base import Order, Solver
+from md.cavity.base import Order, Solver, Values
 from md.cavity.boundary import BoundaryTable, boundary_table
 from md.cavity.memory import places, stencil, zeros
 from md.cavity.scheme import Scheme
@@ -39,9 +39,7 @@ class CompiledSolver(Solver):
         self._kernel = kernel if parts > 1 else kernel.alone
         self._tables, self._parts = self._make_tables(), parts
 
-    def load(
-        self, u: np.ndarray | None = None, v: np.ndarray | None = None, p: np.ndarray | None = None
-    ) -> None:
+    def load(self, u: Values = None, v: Values = None, p: Values = None) -> None:
         """Set the fields; see `Solver.load`."""
         for field, values in zip(self._fields, (u, v, p), strict=False):
             if values is None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from md.backend.base import Array, Backend
-from md.cavity.base import Order, Solver, Strategy
+from md.cavity.base import Order, Solver, Strategy, Values
 from md.cavity.boundary import BoundaryTable, apply, boundary_table
 from md.cavity.memory import CELL, FIELDS, Fields, Stencil, cell_dtype, places, stencil
 from md.cavity.pressure import PressureSides, ProductPoisson
@@ -83,9 +83,7 @@ class CudaSolver(Solver):
         self._graphs: dict[bool, Callable[[], None]] = {}
         self._swapped = self._compiled = False
 
-    def load(
-        self, u: np.ndarray | None = None, v: np.ndarray | None = None, p: np.ndarray | None = None
-    ) -> None:
+    def load(self, u: Values = None, v: Values = None, p: Values = None) -> None:
         """Set the fields."""
         for to, field in ((self._fields.u, u), (self._fields.v, v), (self._p, p)):
             if field is None:

@@ -14,16 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from md.backend import Backend, OnDevice
-from md.backend.base import Array
-from md.cavity.base import Order, Solver, Strategy
-from md.cavity.boundary import require_boundary_values
+from md.cavity.base import Order, Strategy
+from md.cavity.resident import ResidentSolver, at_rest
 from md.cavity.scheme import Scheme
 from md.errors import BackendUnavailableError
 
 LANES = 32
 BUFFERS = 2  # of each exchanged array, used in turns
 TURNS = 2 * BUFFERS  # after so many steps buffers and marks of exchanges are the same again
-NEVER = 2**31 - 1  # a step that is not reached
+EXCHANGED = ("pressure", "source", "velocity_u", "velocity_v")  # arrays that blocks exchange
 
 advance = OnDevice("RESIDENT_THREADS", shared=lambda bytes: bytes, is_resident=True)
 
@@ -186,7 +185,9 @@ class Persistent(Strategy):
         """Return the bytes of the fields, and of the numbers that blocks exchange; see `Strategy`."""
         ny, nx = scheme.shape
         plan = plan_for(scheme.shape, backend.resident_blocks, backend.staging_memory)
-        exchanged = 4 * BUFFERS * (ny - 2) * pitch_of(nx) if plan is not None and plan.blocks > 1 else 0
+        exchanged = (
+            len(EXCHANGED) * BUFFERS * (ny - 2) * pitch_of(nx) if plan is not None and plan.blocks > 1 else 0
+        )
         return scheme.dtype.itemsize * (3 * ny * nx + exchanged)
 
     def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> PersistentSolver:
@@ -194,34 +195,17 @@ class Persistent(Strategy):
         return PersistentSolver(scheme, backend)
 
 
-class PersistentSolver(Solver):
+class PersistentSolver(ResidentSolver):
     """Fields in device memory between launches of `persistent.cu`."""
 
     def __init__(self, scheme: Scheme, backend: Backend):
-        super().__init__(scheme)
         plan = plan_for(scheme.shape, backend.resident_blocks, backend.staging_memory)
         assert plan is not None
-        self._plan, self._backend, self._factors = plan, backend, scheme.coefficients
         constants = constants_of(plan, scheme.shape, scheme.sweeps)
-        self._kernels = backend.kernels(__name__, constants=constants)
-        self._bytes = shared_bytes(plan.tile, scheme.dtype.itemsize)
-        self._fields = make_fields(scheme, plan, backend)
-        self._done = 0
-
-    def load(
-        self, u: np.ndarray | None = None, v: np.ndarray | None = None, p: np.ndarray | None = None
-    ) -> None:
-        """Set the fields; see `Solver.load`.
-
-        Raises:
-            ValueError: a pressure without its boundary values.
-        """
-        if p is not None:
-            require_boundary_values(p, self.scheme, "cuda")
-        given = {name: field for name, field in zip("uvp", (u, v, p), strict=True) if field is not None}
-        self._fields = self._fields._replace(
-            **{name: self._backend.upload(field.astype(self.scheme.dtype)) for name, field in given.items()}
-        )
+        kernels = backend.kernels(__name__, constants=constants)
+        threads = constants["RESIDENT_THREADS"] * plan.blocks
+        super().__init__(scheme, backend, kernels, threads, shared_bytes(plan.tile, scheme.dtype.itemsize))
+        self._plan, self._done, self._fields = plan, 0, make_fields(scheme, plan, backend)
 
     def advance(self, steps: int) -> int:
         """Take steps in one launch; see `Solver.advance`.
@@ -229,12 +213,7 @@ class PersistentSolver(Solver):
         Raises:
             BackendUnavailableError: blocks waited too long for each other.
         """
-        status = self._backend.upload(np.array([NEVER, 0], np.int32))
-        threads = LANES * self._plan.tile.warps * self._plan.blocks
-        self._kernels.advance(
-            threads, self._bytes, steps, self._done % 2**28, self._fields, self._factors, status
-        )
-        fault, gave_up = (int(word) for word in self._backend.download(status))
+        taken, gave_up = self._launch(steps, self._done % 2**28)
         self._done += steps
         if gave_up:
             self._fields, self._done = make_fields(self.scheme, self._plan, self._backend), 0
@@ -242,7 +221,7 @@ class PersistentSolver(Solver):
                 "strategy 'persistent': blocks waited too long for each other, as when another program uses "
                 "the device; all fields and the number of steps are 0 again; take strategy='cuda'"
             )
-        return steps if fault == NEVER else -fault
+        return taken
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """Return the fields, and the turn of the exchanges, on which the last bits of copies depend."""
@@ -253,25 +232,13 @@ class PersistentSolver(Solver):
         super().load_state(state)
         self._done = int(state["turn"][0])
         first = 2 + self._done * exchanges_of(self.scheme.sweeps, self._plan.tile.halo)
-        marked = []
-        for array, turn in zip(self._fields[3:7], (first, *3 * (2 + self._done,)), strict=True):
-            words = np.zeros(array.shape, f"u{self.scheme.dtype.itemsize}")
+        marked = {}
+        for name, turn in zip(EXCHANGED, (first, *3 * (2 + self._done,)), strict=True):
+            words = np.zeros(getattr(self._fields, name).shape, f"u{self.scheme.dtype.itemsize}")
             for k in range(turn, turn + BUFFERS) if words.size else ():
                 words[k % BUFFERS] = 1 - k // BUFFERS % 2  # not the mark of exchange k, which is awaited
-            marked.append(self._backend.upload(words.view(self.scheme.dtype)))
-        pressure, source, velocity_u, velocity_v = marked
-        self._fields = self._fields._replace(
-            pressure=pressure, source=source, velocity_u=velocity_u, velocity_v=velocity_v
-        )
-
-    def velocities(self) -> tuple[Array, Array]:
-        """Return u and v where they are on the device."""
-        return self._fields[:2]
-
-    def fields(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return copies of u, v and p on the host."""
-        u, v, p = (self._backend.download(field) for field in self._fields[:3])
-        return u, v, p
+            marked[name] = self._backend.upload(words.view(self.scheme.dtype))
+        self._fields = self._fields._replace(**marked)
 
 
 def pitch_of(nx: int) -> int:
@@ -282,8 +249,5 @@ def pitch_of(nx: int) -> int:
 def make_fields(scheme: Scheme, plan: Plan, backend: Backend) -> Fields:
     """Allocate the arrays of the kernel, all 0."""
     exchanged = (BUFFERS, scheme.shape[0] - 2, pitch_of(scheme.shape[1])) if plan.blocks > 1 else (0,)
-    u, v, p = (backend.zeros(scheme.shape, scheme.dtype) for _ in range(3))
-    pressure, source, velocity_u, velocity_v = (backend.zeros(exchanged, scheme.dtype) for _ in range(4))
-    top = scheme.conditions["top"].u
-    assert top is not None
-    return Fields(u, v, p, pressure, source, velocity_u, velocity_v, scheme.dtype.type(top[1]))
+    arrays = {name: backend.zeros(exchanged, scheme.dtype) for name in EXCHANGED}
+    return Fields(**at_rest(scheme, backend), **arrays)

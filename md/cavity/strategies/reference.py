@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from md.backend.base import Backend
-from md.cavity.base import Order, Solver, Strategy
+from md.cavity.base import Order, Solver, Strategy, Values
 from md.cavity.boundary import apply
 from md.cavity.memory import around
 from md.cavity.pressure import pressure_solver
@@ -41,9 +41,7 @@ class NumpySolver(Solver):
         self._factors, self._conditions = scheme.coefficients, scheme.conditions
         self._poisson = pressure_solver(scheme)
 
-    def load(
-        self, u: np.ndarray | None = None, v: np.ndarray | None = None, p: np.ndarray | None = None
-    ) -> None:
+    def load(self, u: Values = None, v: Values = None, p: Values = None) -> None:
         """Set the fields."""
         kept = self._u, self._v, self._p
         self._u, self._v, self._p = (

@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from md.backend import Backend, OnDevice
-from md.cavity.base import Order, Solver, Strategy
+from md.cavity.base import Order, Solver, Strategy, Values
 from md.cavity.boundary import apply, require_boundary_values
 from md.cavity.pressure.poisson import basis
+from md.cavity.resident import ResidentSolver, at_rest
 from md.cavity.scheme import Scheme
 from md.cavity.strategies.reference import NumpySolver
 
@@ -27,7 +28,6 @@ BLOCK = 8  # matrices are padded to multiples of so many rows and columns
 TILE = 16  # rows of the part of a product that a warp has; it has BLOCK columns
 LANES = 32
 SCHEDULERS = 4  # of a multiprocessor; each has as many warps
-NEVER = 2**31 - 1  # a step that is not reached
 
 advance = OnDevice("RESIDENT_THREADS", shared=lambda bytes: bytes, is_resident=True)
 
@@ -117,9 +117,7 @@ class SpectralSolver(NumpySolver):
         self._operator = operator_of(scheme.shape, scheme.sweeps)
         self._modes = np.zeros_like(self._operator.decay)
 
-    def load(
-        self, u: np.ndarray | None = None, v: np.ndarray | None = None, p: np.ndarray | None = None
-    ) -> None:
+    def load(self, u: Values = None, v: Values = None, p: Values = None) -> None:
         """Set the fields; see `Solver.load`.
 
         Raises:
@@ -168,41 +166,24 @@ class Fields(NamedTuple):
     lid: np.floating
 
 
-class DeviceSolver(Solver):
+class DeviceSolver(ResidentSolver):
     """Fields in device memory between launches of `spectral.cu`, each of one block for many steps."""
 
     def __init__(self, scheme: Scheme, backend: Backend):
-        super().__init__(scheme)
-        ny, nx = scheme.shape[0] - 2, scheme.shape[1] - 2
-        self._backend, self._factors = backend, scheme.coefficients
-        self._operator = one = operator_of(scheme.shape, scheme.sweeps)
-        top = scheme.conditions["top"].u
-        assert top is not None
-        u, v, p = (backend.zeros(scheme.shape, scheme.dtype) for _ in range(3))
-        matrices = (np.zeros((ny, nx)), one.decay, one.gain, one.basis_x, one.basis_y)
-        modes, decay, gain, basis_x, basis_y = (backend.upload(padded(matrix)) for matrix in matrices)
-        self._fields = Fields(u, v, p, modes, decay, gain, basis_x, basis_y, scheme.dtype.type(top[1]))
-        constants = constants_of(nx, ny)
-        self._threads = constants["RESIDENT_THREADS"]
-        self._kernels = backend.kernels(__name__, constants=constants)
-        self._bytes = shared_bytes(scheme.shape, scheme.dtype.itemsize)
+        constants = constants_of(scheme.shape[1] - 2, scheme.shape[0] - 2)
+        kernels = backend.kernels(__name__, constants=constants)
+        shared = shared_bytes(scheme.shape, scheme.dtype.itemsize)
+        super().__init__(scheme, backend, kernels, constants["RESIDENT_THREADS"], shared)
+        self._operator = operator_of(scheme.shape, scheme.sweeps)
+        matrices = self._operator._asdict() | {"transform": np.zeros_like(self._operator.decay)}
+        uploaded = {name: backend.upload(padded(matrix)) for name, matrix in matrices.items()}
+        self._fields = Fields(**at_rest(scheme, backend), **uploaded)
 
-    def load(
-        self, u: np.ndarray | None = None, v: np.ndarray | None = None, p: np.ndarray | None = None
-    ) -> None:
-        """Set the fields; see `Solver.load`.
-
-        Raises:
-            ValueError: a pressure without its boundary values.
-        """
+    def load(self, u: Values = None, v: Values = None, p: Values = None) -> None:
+        """Set the fields, and the modes of the pressure; see `ResidentSolver.load`."""
+        super().load(u, v, p)
         if p is not None:
-            require_boundary_values(p, self.scheme, "cuda")
-            modes = self._backend.upload(padded(self._operator.transform(p[1:-1, 1:-1])))
-            self._fields = self._fields._replace(transform=modes)
-        given = {name: field for name, field in zip("uvp", (u, v, p), strict=True) if field is not None}
-        self._fields = self._fields._replace(
-            **{name: self._backend.upload(field.astype(self.scheme.dtype)) for name, field in given.items()}
-        )
+            self._set_modes(self._operator.transform(p[1:-1, 1:-1]))
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """Return the fields and the modes of the pressure."""
@@ -213,19 +194,14 @@ class DeviceSolver(Solver):
     def load_state(self, state: Mapping[str, np.ndarray]) -> None:
         """Restore what `state_dict` returned."""
         super().load_state(state)
-        self._fields = self._fields._replace(transform=self._backend.upload(padded(state["modes"])))
+        self._set_modes(state["modes"])
 
     def advance(self, steps: int) -> int:
         """Take steps in one launch; see `Solver.advance`."""
-        status = self._backend.upload(np.array([NEVER], np.int32))
-        self._kernels.advance(self._threads, self._bytes, steps, self._fields, self._factors, status)
-        fault = int(self._backend.download(status)[0])
-        return steps if fault == NEVER else -fault
+        return self._launch(steps)[0]
 
-    def fields(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return copies of u, v and p on the host."""
-        u, v, p = (self._backend.download(field) for field in self._fields[:3])
-        return u, v, p
+    def _set_modes(self, modes: np.ndarray) -> None:
+        self._fields = self._fields._replace(transform=self._backend.upload(padded(modes)))
 
 
 def padded(matrix: np.ndarray) -> np.ndarray:

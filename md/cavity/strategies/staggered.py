@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from md.backend.base import Backend
-from md.cavity.base import Order, Solver, Strategy
+from md.cavity.base import Order, Solver, Strategy, Values
 from md.cavity.pressure import SOLVERS, PressureSides
 from md.cavity.scheme import Scheme
 from md.cavity.sides import NAMES, Wall, driven
@@ -89,9 +89,7 @@ class StaggeredSolver(Solver):
         self._bottom, self._top = (_speeds(conditions[name].u, dtype) for name in ("bottom", "top"))
         self._left, self._right = (_speeds(conditions[name].v, dtype) for name in ("left", "right"))
 
-    def load(
-        self, u: np.ndarray | None = None, v: np.ndarray | None = None, p: np.ndarray | None = None
-    ) -> None:
+    def load(self, u: Values = None, v: Values = None, p: Values = None) -> None:
         """Set the fields that are given from values at the points: means of neighbouring points.
 
         Their divergence is not 0; the next step makes it so.
