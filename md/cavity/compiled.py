@@ -9,7 +9,7 @@ import numpy as np
 from md.cavity import row_kernels, table_kernels
 from md.cavity.base import Order, Solver, Values
 from md.cavity.boundary import BoundaryTable, boundary_table
-from md.cavity.memory import places, stencil, zeros
+from md.cavity.memory import Fields, places, stencil, zeros
 from md.cavity.scheme import Scheme
 
 
@@ -28,8 +28,9 @@ class CompiledSolver(Solver):
         super().__init__(scheme)
         by_row = isinstance(order, str) and order == "row"
         self._place = None if by_row else places(order, scheme.shape).ravel()
-        shape = scheme.shape if self._place is None else (self._place.size,)
-        self._fields, self._depth = zeros(shape, scheme.dtype, layout), depth
+        fields, _ = zeros(scheme.shape[0] * scheme.shape[1], scheme.dtype, layout)
+        self._fields = Fields(*(field.reshape(scheme.shape) for field in fields)) if by_row else fields
+        self._depth = depth
         self._rows, self._at = self._fields.p, 0
         if by_row and layout == "arrays":  # both pressures, and the ring of each part, are rows of one array
             ny, nx = scheme.shape

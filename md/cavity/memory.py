@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from md.backend.base import Array
 from sfc import Curve, ordering
 from sfc.cache import AccessStream
 
@@ -61,18 +63,25 @@ def cell_dtype(dtype: np.dtype) -> np.dtype:
     return np.dtype([(name, dtype) for name in CELL] + [(name, bool) for name in FLAGS], align=True)
 
 
-def zeros(shape: tuple[int, ...], dtype: np.dtype, layout: str) -> Fields:
+def zeros(
+    points: int, dtype: np.dtype, layout: str, allocate: Callable[[int, np.dtype], Array] = np.zeros
+) -> tuple[Fields, int]:
     """Allocate the fields, all 0.
 
     Args:
-        shape: of each field.
+        points: of each field.
         dtype: of the numbers.
         layout: "arrays", or "structs" for views of one array of records (`cell_dtype`).
+        allocate: makes an array of so many zeros.
+
+    Returns:
+        (points,) fields, and how many numbers apart their values are.
     """
-    if layout == "structs":
-        cells = np.zeros(shape, cell_dtype(dtype))
-        return Fields(*(cells[name] for name in FIELDS))
-    return Fields(*(np.zeros(shape, dtype) for _ in FIELDS))
+    if layout == "arrays":
+        return Fields(*(allocate(points, dtype) for _ in FIELDS)), 1
+    spacing = cell_dtype(dtype).itemsize // dtype.itemsize
+    cells = allocate(points * spacing, dtype)
+    return Fields(*(cells[CELL.index(name) :: spacing] for name in FIELDS)), spacing
 
 
 def needed_bytes(shape: tuple[int, int], dtype: np.dtype, layout: str, order: Order) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 from md.backend.base import Array, Backend
 from md.cavity.base import Order, Solver, Strategy, Values
 from md.cavity.boundary import BoundaryTable, apply, boundary_table
-from md.cavity.memory import CELL, FIELDS, Fields, Stencil, cell_dtype, places, stencil
+from md.cavity.memory import Stencil, places, stencil, zeros
 from md.cavity.pressure import PressureSides, ProductPoisson
 from md.cavity.scheme import Scheme
 from md.cavity.sides import Conditions
@@ -65,7 +65,7 @@ class CudaSolver(Solver):
         super().__init__(scheme)
         ny, nx = scheme.shape
         self._backend: Any = backend
-        self._inner, self._edge = (ny - 2) * (nx - 2), 2 * (nx + ny) - 4  # points inside, and on the boundary
+        self._inner, self._points = (ny - 2) * (nx - 2), ny * nx  # points inside, and all
         self._factors = scheme.coefficients
         self._place = places(order, scheme.shape)
         self._has_tables = has_tables = order != "row"
@@ -75,7 +75,7 @@ class CudaSolver(Solver):
             for table in (boundary_table(scheme, name) for name in "uvp")
         )
         self._stencil = Stencil(*(backend.upload(table if has_tables else table[:0]) for table in around))
-        self._fields, spacing = zeros(backend, ny * nx, scheme.dtype, layout)
+        self._fields, spacing = zeros(ny * nx, scheme.dtype, layout, backend.zeros)
         self._p, self._next = self._fields.p, self._fields.p_next
         self._constants = {"NX": nx, "NY": ny, "SPACING": spacing, "HAS_TABLES": int(has_tables)}
         self._kernels = backend.kernels("md.cavity.strategies.cuda", constants=self._constants)
@@ -126,17 +126,12 @@ class CudaSolver(Solver):
 
     def _step(self) -> None:
         """Launch the kernels of one step. After an odd number of sweeps the pressure is in `_next`."""
-        points, kernels, around, factors = (
-            self._inner + self._edge,
-            self._kernels,
-            self._stencil,
-            self._factors,
-        )
+        kernels, shared = self._kernels, (self._stencil, self._factors)
         u, v, _, ut, vt, _, source = self._fields
-        kernels.tentative(points, u, v, ut, vt, self._status, self._of_u, around, factors)
-        kernels.find_source(self._inner, ut, vt, source, around, factors)
+        kernels.tentative(self._points, u, v, ut, vt, self._status, self._of_u, *shared)
+        kernels.find_source(self._inner, ut, vt, source, *shared)
         p = self._solve_pressure()
-        kernels.correct(points, p, ut, vt, u, v, self._status, self._of_u, self._of_v, around, factors)
+        kernels.correct(self._points, p, ut, vt, u, v, self._status, self._of_u, self._of_v, *shared)
 
     def _solve_pressure(self) -> Array:
         """Launch the sweeps, and return the array that has the new pressure."""
@@ -148,8 +143,8 @@ class CudaSolver(Solver):
 
     def _sweep(self, p: Array, after: Array) -> None:
         """Launch one sweep."""
-        points, source = self._inner + self._edge, self._fields.source
-        self._kernels.sweep(points, p, source, after, self._of_p, self._stencil, self._factors)
+        source = self._fields.source
+        self._kernels.sweep(self._points, p, source, after, self._of_p, self._stencil, self._factors)
 
 
 class ConvergedSolver(CudaSolver):
@@ -160,12 +155,9 @@ class ConvergedSolver(CudaSolver):
         ny, nx = scheme.shape
         self._poisson = ProductPoisson((ny - 2, nx - 2), PressureSides.of(scheme), scheme.dtype, backend)
         self._places = backend.upload(self._place)  # (ny, nx)
-        self._conditions = {
-            side: Conditions(
-                None, None, None if one.p is None else backend.upload(one.p.astype(scheme.dtype))
-            )
-            for side, one in scheme.conditions.items()
-        }
+        given = {side: one.p for side, one in scheme.conditions.items()}
+        fixed = {side: backend.upload(p.astype(scheme.dtype)) for side, p in given.items() if p is not None}
+        self._conditions = {side: Conditions(None, None, fixed.get(side)) for side in given}
 
     def _take_step(self) -> None:
         """Launch the kernels of a step one by one: memory that products allocate is in no graph."""
@@ -179,25 +171,6 @@ class ConvergedSolver(CudaSolver):
         apply(p, "p", self._conditions)
         self._p[self._places] = p
         return self._p
-
-
-def zeros(backend: Backend, points: int, dtype: np.dtype, layout: str) -> tuple[Fields, int]:
-    """Allocate the fields on a backend, all 0.
-
-    Args:
-        backend: of the arrays.
-        points: of each field.
-        dtype: of the numbers.
-        layout: "arrays", or "structs" for views of one array of records (`md.cavity.memory.cell_dtype`).
-
-    Returns:
-        (points,) fields, and how many numbers apart their values are.
-    """
-    if layout == "arrays":
-        return Fields(*(backend.zeros(points, dtype) for _ in FIELDS)), 1
-    spacing = cell_dtype(dtype).itemsize // dtype.itemsize
-    cells = backend.zeros(points * spacing, dtype)
-    return Fields(*(cells[CELL.index(name) :: spacing] for name in FIELDS)), spacing
 
 
 def without_tables(place: np.ndarray) -> Stencil:

@@ -32,12 +32,9 @@ class Tiled(Strategy):
     @classmethod
     def allowed_shapes(cls, shape: tuple[int, int], backend: Backend) -> str:
         """Describe the shapes with a thread number of 32 bits, if `shape` is none; see `Strategy`."""
-        fits = threads_of(shape) < MOST_THREADS
-        return (
-            ""
-            if fits
-            else f"those with fewer than {MOST_THREADS} threads, {THREADS} a tile of {TILE} x {TILE}"
-        )
+        if threads_of(shape) < MOST_THREADS:
+            return ""
+        return f"those with fewer than {MOST_THREADS} threads, {THREADS} a tile of {TILE} x {TILE}"
 
     def build(self, scheme: Scheme, layout: str, order: Order, backend: Backend) -> TiledSolver:
         """Make the solver, with all fields 0."""
