@@ -84,7 +84,7 @@ def require_boundary_values(p: np.ndarray, scheme: Scheme, other: str) -> None:
     apply(expected, "p", scheme.conditions)
     wrong = ~((expected == p) | np.isnan(p))
     if wrong.any():
-        row, column = np.argwhere(wrong)[0]
+        row, column = np.unravel_index(wrong.argmax(), p.shape)
         raise ValueError(
             f"p = {p[row, column]} at row {row}, column {column}; allowed: the boundary value "
             f"{expected[row, column]}; give a pressure with its boundary values, or take strategy={other!r}"

@@ -14,7 +14,7 @@ import numpy as np
 from md import checks
 from md.backend.base import Backend
 from md.cavity.base import Order, Strategy
-from md.cavity.checkpoint import SavedCavity
+from md.cavity.checkpoint import FIELDS, SavedCavity
 from md.cavity.config import Problem, chosen
 from md.cavity.memory import sweep_accesses
 from md.cavity.scheme import Scheme, largest_dt
@@ -29,9 +29,7 @@ from md.errors import (
 from md.io.interrupt import defer_sigint
 from sfc.cache import AccessStream
 
-LEAST_UPDATES = (
-    2**16
-)  # of points, as which a step counts for the length of a call: small ones wait more than they work
+LEAST_UPDATES = 2**16  # of points, as which a step counts for the length of a call: small ones mostly wait
 ROUNDING = 1 + 1e-6  # of a speed at a side, relative
 
 
@@ -106,17 +104,7 @@ class Cavity:
         backend: str | Backend = "auto",
     ):
         self._problem = Problem(
-            shape,
-            viscosity,
-            dt,
-            density,
-            lid,
-            size,
-            sweeps,
-            pressure,
-            grid,
-            sides,
-            precision,
+            shape, viscosity, dt, density, lid, size, sweeps, pressure, grid, sides, precision
         ).checked()
         self.scheme: Scheme = self._problem.scheme()
         self.strategy, self.layout, self.order, self.backend = chosen(
@@ -238,9 +226,7 @@ class Cavity:
             "layout": self.layout,
             "backend": self.backend.name,
         }
-        state = {
-            name: array for name, array in self._solver.state_dict().items() if name not in ("u", "v", "p")
-        }
+        state = {name: array for name, array in self._solver.state_dict().items() if name not in FIELDS}
         SavedCavity(arguments, self.step, self._solver.fields(), state, self.strategy.name).write(path)
 
     @classmethod
@@ -338,7 +324,7 @@ class Cavity:
             found: np.ndarray = array.astype(self.scheme.dtype)
         bad = ~np.isfinite(found)
         if bad.any():
-            row, column = (int(k) for k in np.unravel_index(bad.argmax(), bad.shape))
+            row, column = np.unravel_index(bad.argmax(), bad.shape)
             raise ValueError(
                 f"{name} = {array[row, column]} at row {row}, column {column}; allowed: up to "
                 f"{np.finfo(found.dtype).max:.6g}, the largest {found.dtype}; take precision='float64'"
@@ -355,7 +341,7 @@ class Cavity:
         if saved.strategy == self.strategy.name:
             kept = self._solver.state_dict()
             for name in saved.state.keys() - kept.keys():
-                allowed = ", ".join(f"state_{one}" for one in kept if one not in "uvp") or "none"
+                allowed = ", ".join(f"state_{one}" for one in kept if one not in FIELDS) or "none"
                 raise ValueError(f"array state_{name} of strategy {saved.strategy!r}; allowed: {allowed}")
             for name, array in kept.items():
                 found = state.get(name)
@@ -368,11 +354,8 @@ class Cavity:
 
     def _fault(self) -> NonFiniteField:
         """Return the fault of the first point, row by row, with a value that is not finite."""
-        found = dict(zip("uvp", self._solver.fields(), strict=True))
-        bad = np.stack([~np.isfinite(field) for field in found.values()])
-        row, column = np.unravel_index(bad.any(axis=0).argmax(), self.scheme.shape)
-        name = "uvp"[int(bad[:, row, column].argmax())]
-        return NonFiniteField(
-            self.step, (int(row), int(column)), name, float(found[name][row, column]), self.scheme.dt,
-            self.scheme.bound,
-        )  # fmt: skip
+        fields = np.stack(self._solver.fields(), axis=-1)
+        first = np.isfinite(fields).argmin()
+        row, column, k = (int(index) for index in np.unravel_index(first, fields.shape))
+        value, scheme = float(fields[row, column, k]), self.scheme
+        return NonFiniteField(self.step, (row, column), "uvp"[k], value, scheme.dt, scheme.bound)

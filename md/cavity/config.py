@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -121,40 +122,6 @@ class Choice(NamedTuple):
     backend: Backend
 
 
-UNSUPPORTED: tuple[tuple[Callable[[Choice], bool], Callable[[Choice], str]], ...] = (
-    (  # rows of (whether the strategy lacks it, what is allowed)
-        lambda c: c.problem.grid not in c.strategy.grids,
-        lambda c: f"grid={c.problem.grid!r}; allowed: {', '.join(c.strategy.grids)}",
-    ),
-    (
-        lambda c: c.problem.pressure not in c.strategy.pressures,
-        lambda c: f"pressure={c.problem.pressure!r}; allowed: {', '.join(c.strategy.pressures)}",
-    ),
-    (
-        lambda c: c.layout not in c.strategy.layouts,
-        lambda c: f"layout={c.layout!r}; allowed: {', '.join(c.strategy.layouts)}",
-    ),
-    (
-        lambda c: c.order != "row" and not c.strategy.any_order,
-        lambda c: f"order={checks.shown(c.order)}; allowed: row",
-    ),
-    (
-        lambda c: not (c.strategy.any_sides or _is_driven(c.problem)),
-        lambda c: "sides; allowed: sides=None, a lid with p = 0 and walls at rest",
-    ),
-    (
-        lambda c: c.backend.name not in c.strategy.backends,
-        lambda c: f"backend={c.backend.name!r}; allowed: {', '.join(c.strategy.backends)}",
-    ),
-    (
-        lambda c: bool(c.strategy.allowed_shapes(c.problem.shape, c.backend)),
-        lambda c: (
-            f"shape={c.problem.shape}; allowed: {c.strategy.allowed_shapes(c.problem.shape, c.backend)}"
-        ),
-    ),
-)
-
-
 def chosen(
     strategy: object, problem: Problem, layout: object, order: object, backend: object
 ) -> tuple[Strategy, str, Order, Backend]:
@@ -181,14 +148,14 @@ def chosen(
     kept: Order = order  # type: ignore[assignment]  # a name or a curve
     given = backends.checked(backend)  # type: ignore[arg-type]  # checked there
     known = "auto", *STRATEGIES
-    found: Strategy | type[Strategy] | None = None
+    found: Strategy | type[Strategy] | None
     if isinstance(strategy, Strategy):
         found = strategy
-    elif checks.word("strategy", strategy, known, "or a md.cavity.Strategy") != "auto":
-        found = STRATEGIES[str(strategy)]
-    if given == "auto" and found is None:
-        given = "cpu" if backends.why_not() else "cuda"
-    elif given == "auto" and found is not None and len(found.backends) == 1:
+    else:  # None for "auto"
+        found = STRATEGIES.get(checks.word("strategy", strategy, known, "or a md.cavity.Strategy"))
+    if found is None:
+        given = ("cpu" if backends.why_not() else "cuda") if given == "auto" else given
+    elif given == "auto" and len(found.backends) == 1:
         given = found.backends[0]
     try:
         made = backends.get(given)
@@ -215,7 +182,20 @@ def chosen(
 
 def _lacking(choice: Choice) -> str:
     """Return the first choice that the strategy does not support, and what is allowed; empty if none."""
-    return next((allowed(choice) for lacks, allowed in UNSUPPORTED if lacks(choice)), "")
+    one, problem, layout, order, backend = choice
+    rest = "sides=None", "a lid with p = 0 and walls at rest"
+    for found, is_supported, allowed in (
+        (f"grid={problem.grid!r}", problem.grid in one.grids, one.grids),
+        (f"pressure={problem.pressure!r}", problem.pressure in one.pressures, one.pressures),
+        (f"layout={layout!r}", layout in one.layouts, one.layouts),
+        (f"order={checks.shown(order)}", one.any_order or order == "row", ("row",)),
+        ("sides", one.any_sides or _is_driven(problem), rest),
+        (f"backend={backend.name!r}", backend.name in one.backends, one.backends),
+    ):
+        if not is_supported:
+            return f"{found}; allowed: {', '.join(allowed)}"
+    shapes = one.allowed_shapes(problem.shape, backend)
+    return f"shape={problem.shape}; allowed: {shapes}" if shapes else ""
 
 
 def _is_driven(problem: Problem) -> bool:
@@ -228,29 +208,29 @@ def _is_driven(problem: Problem) -> bool:
 def _unsupported(choice: Choice) -> str:
     """Say that no strategy supports a choice, and which changes of one part of it help."""
     problem = choice.problem
-    parts: tuple[tuple[str, object, tuple[tuple[object, Choice], ...]], ...] = (  # name, value, other choices
-        ("grid", problem.grid, ()),
-        (
-            "pressure",
-            problem.pressure,
-            tuple((one, choice._replace(problem=replace(problem, pressure=one))) for one in PRESSURES),
-        ),
-        ("layout", choice.layout, tuple((one, choice._replace(layout=one)) for one in LAYOUTS)),
-        ("order", choice.order, (("row", choice._replace(order="row")),)),
-        ("sides", problem.sides, ((None, choice._replace(problem=replace(problem, sides=None))),)),
-        ("backend", choice.backend.name, (("cpu", choice._replace(backend=backends.get("cpu"))),)),
-    )
+
+    def of_problem(**other: object) -> Choice:
+        return choice._replace(problem=replace(problem, **other))  # type: ignore[arg-type]  # of its fields
+
+    parts: dict[str, tuple[object, dict[object, Choice]]] = {  # name: value, other choices by theirs
+        "grid": (problem.grid, {}),
+        "pressure": (problem.pressure, {one: of_problem(pressure=one) for one in PRESSURES}),
+        "layout": (choice.layout, {one: choice._replace(layout=one) for one in LAYOUTS}),
+        "order": (choice.order, {"row": choice._replace(order="row")}),
+        "sides": (problem.sides, {None: of_problem(sides=None)}),
+        "backend": (choice.backend.name, {"cpu": choice._replace(backend=backends.get("cpu"))}),
+    }
     helping = {
-        name: [f"{name}={one!r}" for one, other in others if one != value and _first(other) is not None]
-        for name, value, others in parts
+        name: [f"{name}={one!r}" for one, other in others.items() if one != value and _first(other)]
+        for name, (value, others) in parts.items()
     }
     usual = {"collocated", "jacobi", "arrays", "row", "cpu"}
     found = [
         f"{name}={checks.shown(value)}"
-        for name, value, _ in parts
+        for name, (value, _) in parts.items()
         if helping[name] or not (value is None or (isinstance(value, str) and value in usual))
     ]
-    allowed = " or ".join(one for name in helping for one in helping[name])
+    allowed = " or ".join(itertools.chain(*helping.values()))
     return f"no strategy supports {' with '.join(found)}; allowed: {allowed or 'fewer of these choices'}"
 
 
