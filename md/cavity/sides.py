@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class Side:
     @property
     def fastest(self) -> float:
         """Largest speed that the side prescribes."""
-        return 0.0
+        return float(np.abs(getattr(self, "speed", 0.0)).max())
 
     def to_plain(self) -> dict[str, object]:
         """Return the kind and the parameters as plain data, for a checkpoint."""
@@ -94,11 +94,6 @@ class Wall(Side):
         u, v = (along, across) if name in ("bottom", "top") else (across, along)
         return Conditions(u, v, _fixed_pressure(self, name, points))
 
-    @property
-    def fastest(self) -> float:
-        """Largest speed of the wall."""
-        return float(np.abs(self.speed).max())
-
 
 @dataclass(frozen=True)
 class Inlet(Side):
@@ -123,9 +118,8 @@ class Inlet(Side):
         remedy = "take an Outlet where fluid leaves"
         object.__setattr__(self, "speed", _profile("speed of Inlet", self.speed, low=0.0, remedy=remedy))
         if self.fastest == 0:
-            raise checks.refuse_value(
-                "speed of Inlet", self.speed, "a number above 0 somewhere", "take a Wall"
-            )
+            allowed = "a number above 0 somewhere"
+            raise checks.refuse_value("speed of Inlet", self.speed, allowed, "take a Wall")
         _check_pressure(self)
 
     def conditions(self, name: str, points: int) -> Conditions:
@@ -134,11 +128,6 @@ class Inlet(Side):
         inward = -inward if name in ("top", "right") else inward
         u, v = (along, inward) if name in ("bottom", "top") else (inward, along)
         return Conditions(u, v, _fixed_pressure(self, name, points))
-
-    @property
-    def fastest(self) -> float:
-        """Largest speed of the inflow."""
-        return float(np.max(self.speed))
 
 
 @dataclass(frozen=True)
@@ -258,11 +247,11 @@ def from_plain(plain: Mapping[str, Mapping[str, object]]) -> Sides:
         TypeError, ValueError, KeyError: data of another form.
     """
     kinds = {kind.kind: kind for kind in (Wall, Inlet, Outlet)}
-    sides = {}
-    for name, given in plain.items():
-        parameters = dict(given)
-        sides[name] = kinds[str(parameters.pop("kind"))](**parameters)  # type: ignore[arg-type]  # checked there
-    return Sides(**sides)
+
+    def made(kind: object, **parameters: Any) -> Side:
+        return kinds[str(kind)](**parameters)
+
+    return Sides(**{name: made(**given) for name, given in plain.items()})
 
 
 def _check_pressure(side: Wall | Inlet) -> None:
