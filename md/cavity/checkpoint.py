@@ -20,13 +20,12 @@ from md.cavity.base import Order, Strategy
 from md.cavity.sides import Sides, from_plain
 from md.cavity.strategies import STRATEGIES
 from md.errors import CheckpointError
-from md.io.archive import read_arrays, require
+from md.io.archive import part_of, read_arrays, require, require_step
 from md.io.atomic_write import write_atomically
 from sfc import Curve
 
 FORMAT, VERSION = "spatial-locality cavity", 1
 WRITER = "Cavity.save"
-MOST_STEPS = 2**62  # more than any run takes
 FIELDS = ("u", "v", "p")
 CURVE = ("name", "dim", "base", "rank", "next", "start")  # parameters of a curve
 ARGUMENTS = (  # of a cavity, that a file holds
@@ -77,7 +76,7 @@ class SavedCavity(NamedTuple):
                 invalid content.
         """
         path = checks.path("path", path)
-        arrays = read_arrays(path, WRITER, lambda file: _expected(path, file))
+        arrays = read_arrays(path, WRITER, FORMAT, lambda file, version: _expected(path, file, version))
         try:
             config = json.loads(str(arrays["config"]))
             plain, step = dict(config["cavity"]), config["step"]
@@ -87,8 +86,7 @@ class SavedCavity(NamedTuple):
             ) from error
         for name in plain.keys() ^ set(ARGUMENTS):
             require(path, "arguments", name, False, ", ".join(ARGUMENTS))
-        good = type(step) is int and 0 <= step < MOST_STEPS
-        require(path, "step", step, good, f"an integer from 0 to {MOST_STEPS - 1}")
+        require_step(path, step)
         shape, precision = plain["shape"], plain["precision"]
         for name in FIELDS:
             array = arrays[name]
@@ -100,22 +98,13 @@ class SavedCavity(NamedTuple):
             arguments = {name: _made(name, value) for name, value in plain.items()}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CheckpointError(f"{path}: its config: {error}; the file is damaged") from error
-        state = {
-            name.removeprefix("state_"): array for name, array in arrays.items() if name.startswith("state_")
-        }
-        return cls(arguments, step, (arrays["u"], arrays["v"], arrays["p"]), state, strategy)
+        fields = arrays["u"], arrays["v"], arrays["p"]
+        return cls(arguments, step, fields, part_of(arrays, "state_"), strategy)
 
 
-def _expected(path: Path, file: Any) -> set[str]:
-    """Return the names of the arrays of an open file, of this format and version."""
-    if "format" not in file or str(file["format"]) != FORMAT:
-        raise CheckpointError(
-            f"{path} holds {', '.join(sorted(file)) or 'nothing'}, and no cavity; allowed: a file that "
-            f"{WRITER} wrote"
-        )
-    version = file["version"]
-    good = isinstance(version, np.ndarray) and version.shape == () and version.dtype.kind in "iu"
-    require(path, "version", version, good and version == VERSION, str(VERSION))
+def _expected(path: Path, file: Any, version: int) -> set[str]:
+    """Return the names of the arrays of an open file of this version."""
+    require(path, "version", version, version == VERSION, str(VERSION))
     return {"config", *FIELDS, *(name for name in file.files if name.startswith("state_"))}
 
 

@@ -19,6 +19,7 @@ from md.checks import host_memory, require_bytes
 from md.errors import CheckpointError
 
 COPIES = 3  # copies of the arrays in memory at one time: as read, as a state, and on the backend
+MOST_STEPS = 2**62  # more than any run takes
 MOST_CONFIG = 2**26  # bytes of the config, at four a character
 BROKEN = (  # errors that zipfile and numpy raise for a damaged file
     ValueError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, OSError, RuntimeError, MemoryError,
@@ -27,20 +28,21 @@ BROKEN = (  # errors that zipfile and numpy raise for a damaged file
 
 
 def read_arrays(
-    path: Path, writer: str, expected: Callable[[Mapping[str, np.ndarray]], set[str]]
+    path: Path, writer: str, format: str, expected: Callable[[Any, int], set[str]]
 ) -> dict[str, np.ndarray]:
     """Return the arrays of a file, read without pickle.
 
     Args:
         path: of the file.
         writer: function that writes such files, for messages: "Simulation.save".
-        expected: takes the open file, checks its format and version, and returns the names of the arrays to
-            read. Any other array of the file, but for `format` and `version`, is an error.
+        format: in the file; its last word says what the file holds.
+        expected: takes the open file and its version, checks the version, and returns the names of the arrays
+            to read. Any other array of the file, but for `format` and `version`, is an error.
 
     Raises:
         OSError: the file is missing or cannot be read.
-        CheckpointError: the file is cut short or damaged, an entry is compressed, asks for more memory than
-            allowed, or is not expected.
+        CheckpointError: the file is cut short, damaged or of another format, an entry is compressed, asks for
+            more memory than allowed, or is not expected.
     """
     with open(path, "rb") as raw:
         if not zipfile.is_zipfile(raw):
@@ -53,7 +55,7 @@ def read_arrays(
                 _check_sizes(path, writer, file.infolist(), size)
             raw.seek(0)
             with np.load(raw, allow_pickle=False) as file:
-                names = expected(file)
+                names = expected(file, _version(path, writer, format, file))
                 for name in file.files:
                     if name not in names and name not in ("format", "version"):
                         raise unknown_entry(path, writer, name)
@@ -72,6 +74,17 @@ def read_arrays(
             raise CheckpointError(f"{path} is damaged: {error}; take the one before") from error
 
 
+def part_of(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """Return the arrays with a prefix in their names, by name without the prefix."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def require_step(path: str | Path, step: Any) -> None:
+    """Raise a CheckpointError for a number of steps that no run has taken."""
+    good = type(step) is int and 0 <= step < MOST_STEPS
+    require(path, "step", step, good, f"an integer from 0 to {MOST_STEPS - 1}")
+
+
 def require(path: str | Path, name: str, found: Any, good: bool, allowed: str) -> None:
     """Raise a CheckpointError that names file, entry, value and what is allowed, unless the entry is good."""
     if not good:
@@ -84,6 +97,19 @@ def unknown_entry(path: Path, writer: str, name: str) -> CheckpointError:
         f"{path} holds {name!r:.100}, which no checkpoint has; allowed: a file that {writer} wrote; "
         "take the one before"
     )
+
+
+def _version(path: Path, writer: str, format: str, file: Mapping[str, np.ndarray]) -> int:
+    """Return the version of an open file, after a check of its format."""
+    if "format" not in file or str(file["format"]) != format:
+        raise CheckpointError(
+            f"{path} holds {', '.join(sorted(file)) or 'nothing'}, and no {format.split()[-1]}; allowed: a "
+            f"file that {writer} wrote"
+        )
+    version = file["version"]
+    good = isinstance(version, np.ndarray) and version.shape == () and version.dtype.kind in "iu"
+    require(path, "version", version, good, "an integer")
+    return int(version)
 
 
 def _check_sizes(path: Path, writer: str, entries: list[zipfile.ZipInfo], size: int) -> None:

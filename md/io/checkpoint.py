@@ -25,7 +25,7 @@ import numpy as np
 from md.checks import integer
 from md.checks import path as as_path
 from md.errors import CheckpointError
-from md.io.archive import read_arrays, require, unknown_entry
+from md.io.archive import part_of, read_arrays, require, require_step, unknown_entry
 from md.io.atomic_write import write_atomically
 from md.particles.box import Box
 from md.particles.state import State
@@ -44,7 +44,6 @@ BUILT_IN = {  # names of the integrators, reorders, triggers and boundaries whos
     "every", "moved", "decayed", "wing", "inflow", "airfoil",
 }  # fmt: skip
 WRITER = "Simulation.save"
-MOST_STEPS = 2**62  # more than any run takes
 CHOICES = (  # arguments of a simulation that a file holds
     "law", "search", "integrator", "dt", "reorder", "walls", "gravity", "surroundings", "backend",
     "precision", "fused", "allow_overlap",
@@ -152,32 +151,20 @@ class SavedRun(NamedTuple):
         for name in sorted(choices.keys() - set(CHOICES)):
             raise CheckpointError(f"{path}: unknown choice {name!r:.100}; allowed: {known}; it is damaged")
         require(path, "law", None, "law" in choices, "one of the registry, by name")
-        good = type(step) is int and 0 <= step < MOST_STEPS
-        require(path, "step", step, good, f"an integer from 0 to {MOST_STEPS - 1}")
+        require_step(path, step)
         good = energy is None or (type(energy) in (int, float) and 0 <= energy < np.inf)
         require(path, "start_energy", energy, good, "null, or a number of at least 0")
         for name in FLAGS:
             flag = choices.get(name, False)
             require(path, name, flag, type(flag) is bool, "true or false")
         for name in ("pos", "vel", "radius") if "radius" in arrays else ("pos", "vel"):
-            kind = arrays[name].dtype
-            require(
-                path,
-                f"dtype of {name}",
-                kind,
-                kind == choices.get("precision"),
-                "the precision in its config",
-            )
+            kind, precision = arrays[name].dtype, choices.get("precision")
+            require(path, f"dtype of {name}", kind, kind == precision, "the precision in its config")
         try:
             state = State(arrays["pos"], arrays["vel"], box, arrays["id"], arrays.get("radius"))
         except ValueError as error:
             raise CheckpointError(f"{path}: {error}; the file is damaged") from error
-        states = {
-            part: {
-                name.removeprefix(f"{part}_"): arrays[name] for name in arrays if name.startswith(f"{part}_")
-            }
-            for part in STATES
-        }
+        states = {part: part_of(arrays, f"{part}_") for part in STATES}
         start = np.array([] if energy is None else [energy], np.float64)
         states["energy"] = {"start": start, "step": np.array(step)}
         return cls(choices, state, step, states)
@@ -210,12 +197,12 @@ def _number(plain: dict[str, Any]) -> Any:
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     """Return the arrays of a file of this format."""
 
-    def expected(file: Any) -> set[str]:
-        sized = _version(path, file) == SIZED
+    def expected(file: Any, version: int) -> set[str]:
+        _check_version(path, file, version)
         named = {name for name in file.files if name.startswith(tuple(f"{part}_" for part in STATES))}
-        return named | {"config", "pos", "vel", "id", *(("radius",) if sized else ())}
+        return named | {"config", "pos", "vel", "id", *(("radius",) if version == SIZED else ())}
 
-    return read_arrays(path, WRITER, expected)
+    return read_arrays(path, WRITER, FORMAT, expected)
 
 
 def _check_entries(path: Path, arrays: Mapping[str, np.ndarray], choices: Mapping[str, Any]) -> None:
@@ -246,15 +233,7 @@ def _is_built_in(plain: Any) -> bool:
     return all(map(_is_built_in, plain)) if isinstance(plain, list) else True
 
 
-def _version(path: str | Path, file: Mapping[str, np.ndarray]) -> int:
-    if "format" not in file or str(file["format"]) != FORMAT:
-        raise CheckpointError(
-            f"{path} holds {', '.join(sorted(file)) or 'nothing'}, and no checkpoint; allowed: a file that "
-            "Simulation.save wrote"
-        )
-    version = file["version"]
-    good = isinstance(version, np.ndarray) and version.shape == () and version.dtype.kind in "iu"
-    require(path, "version", version, good, "an integer")
+def _check_version(path: Path, file: Mapping[str, np.ndarray], version: int) -> None:
     if version == LATER and "radius" in file:
         raise CheckpointError(
             f"{path} has radii and is of version {version}, of a package with another law of unequal spheres "
@@ -268,7 +247,6 @@ def _version(path: str | Path, file: Mapping[str, np.ndarray]) -> int:
             f"{VERSION}, {LATER}, {SIZED}, which version {PACKAGE} of the package reads; load it with the "
             "version that wrote it"
         )
-    return int(version)
 
 
 def _writer(file: Mapping[str, np.ndarray], default: str) -> str:

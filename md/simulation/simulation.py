@@ -18,7 +18,8 @@ from md.boundaries.external_field import ExternalField
 from md.boundaries.walls import Walls
 from md.errors import NotYetReordered
 from md.integrate import Integrator
-from md.io.checkpoint import MOST_STEPS, SavedRun, blamed_on
+from md.io.archive import MOST_STEPS
+from md.io.checkpoint import SavedRun, blamed_on
 from md.io.trajectory import append_frame
 from md.laws import PairLaw
 from md.particles.state import State

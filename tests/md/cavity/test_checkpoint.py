@@ -210,7 +210,7 @@ def test_a_config_that_makes_no_cavity_is_refused(config, message, path):
         ({"p": np.zeros((7, 9), np.float32)}, "p = 'an array of float32"),
         ({"v": None}, "is damaged"),
         ({"w": np.zeros(3)}, "'w', which no checkpoint has; allowed: a file that Cavity.save wrote"),
-        ({"version": np.array(2)}, "version = array(2); allowed: 1"),
+        ({"version": np.array(2)}, "version = 2; allowed: 1"),
         ({"format": np.array("spatial-locality checkpoint")}, "and no cavity; allowed: a file that Cavity"),
         ({"format": None}, "and no cavity"),
     ],
