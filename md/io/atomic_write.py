@@ -268,10 +268,8 @@ def _key(handle: int) -> tuple[int, int]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Bring the entries of a folder to the disk, if the system can open folders."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    """Bring the entries of a folder to the disk; an OSError on systems that cannot open folders."""
+    handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

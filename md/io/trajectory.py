@@ -28,12 +28,14 @@ from __future__ import annotations
 
 import errno
 import inspect
+import itertools
 import os
 import shutil
 import struct
 import warnings
+from bisect import bisect_left
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from weakref import ref
@@ -99,10 +101,8 @@ class Trajectory:
     """
 
     def __init__(self, path: str | Path, interval: int, append: bool = False, precision: str = "single"):
-        self.path, self.interval = (
-            as_path("path", path),
-            integer("interval of Trajectory", interval, unit="steps"),
-        )
+        self.path = as_path("path", path)
+        self.interval = integer("interval of Trajectory", interval, unit="steps")
         self._appends = self._replaces = flag("append", append)
         self._precision = _checked(precision)
         self._claim: Claim | None = None
@@ -398,34 +398,26 @@ def _check_same(
     ids, known = (_logged(place, f, "particles/id", np.arange(n)) for f in (frame, there))
     if not np.array_equal(ids, known):
         row = int((ids != known).argmax())
-        raise ValueError(
-            f"{place} holds other particles: id {known[row]}, and this frame {ids[row]}; give another name"
-        )
+        raise _differs(place, f"other particles: id {known[row]}", ids[row])
     diameters, known = (_diameters(f) for f in (frame, there))
     if not np.array_equal(diameters, known):
         row = int((diameters != known).argmax())
-        raise ValueError(
-            f"{place} holds other particles: id {ids[row]} of diameter {known[row]:g} d, and in this frame "
-            f"{diameters[row]:g} d; give another name"
-        )
+        theirs = f"other particles: id {ids[row]} of diameter {known[row]:g} d"
+        raise _differs(place, theirs, f"one of {diameters[row]:g} d")
     box, known = (np.asarray(f.configuration.box) for f in (frame, there))
     if not np.array_equal(box, known):
         theirs, ours = (", ".join(map(str, numbers)) for numbers in (known, box))
-        raise ValueError(
-            f"{place} holds a box of [{theirs}], three lengths in d and three tilts, and this frame one of "
-            f"[{ours}]; give another name"
-        )
+        raise _differs(place, f"a box of [{theirs}], three lengths in d and three tilts", f"one of [{ours}]")
     if there.configuration.dimensions != dim:
-        raise ValueError(
-            f"{place} holds a system of {there.configuration.dimensions} dimensions, and this frame one of "
-            f"{dim}; give another name"
-        )
+        raise _differs(place, f"a system of {there.configuration.dimensions} dimensions", f"one of {dim}")
     axes, known = (_logged(place, f, "periodic", np.ones(dim, np.uint8)) for f in (frame, there))
     if not np.array_equal(axes, known):
-        raise ValueError(
-            f"{place} holds a box of flags periodic = {known.tolist()}, and this frame one of "
-            f"{axes.tolist()}; give another name"
-        )
+        raise _differs(place, f"a box of flags periodic = {known.tolist()}", f"one of {axes.tolist()}")
+
+
+def _differs(place: str, theirs: str, ours: object) -> ValueError:
+    """Return the error for a frame of another system than that of a frame of the file."""
+    return ValueError(f"{place} holds {theirs}, and this frame {ours}; give another name")
 
 
 def _check_chunks(path: Path, file: gsd.hoomd.HOOMDTrajectory) -> None:
@@ -502,10 +494,7 @@ def _is_new(path: Path, file: gsd.hoomd.HOOMDTrajectory, frame: gsd.hoomd.Frame)
     step, last = frame.configuration.step, _step(path, file, len(file) - 1)
     if step > last:
         return True
-    low, high = 0, len(file) - 1
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if _step(path, file, middle) < step else (low, middle)
+    low = bisect_left(range(len(file) - 1), step, key=lambda index: _step(path, file, index))
     found = _frame_of(path, file, low, frame.particles.N)
     if found.configuration.step == step and all(
         np.array_equal(getattr(found.particles, name), getattr(frame.particles, name))
@@ -550,10 +539,11 @@ def _truncate(path: Path, frames: int, new: gsd.hoomd.Frame, precision: str) -> 
 
 def _keep_copy(path: Path, step: int) -> Path:
     """Link a file under another name, or copy it if the file system has no links; return the new path."""
-    place, number = os.path.realpath(path), 1
+    place = os.path.realpath(path)
+    more = itertools.chain([""], (f"-{number}" for number in itertools.count(2)))
     while True:
-        kept = path.with_name(f"{path.stem}.before-{step}{'' if number == 1 else f'-{number}'}.gsd")
-        try:
+        kept = path.with_name(f"{path.stem}.before-{step}{next(more)}.gsd")
+        with suppress(FileExistsError):
             try:
                 os.link(place, kept)
             except FileExistsError:
@@ -561,9 +551,6 @@ def _keep_copy(path: Path, step: int) -> Path:
             except OSError:  # a file system without links
                 with replacing(kept, new=True) as copy, open(place, "rb") as file:
                     shutil.copyfileobj(file, copy)
-        except FileExistsError:
-            number += 1
-        else:
             return kept
 
 
@@ -575,11 +562,9 @@ def _frame_of(path: Path, file: gsd.hoomd.HOOMDTrajectory, index: int, n: int) -
         TrajectoryError: the frame cannot be read.
     """
     with _name_frame(path, index):
-        known = _count(file, index)
+        known = _stored(file, "particles/N", index, 0)  # by default that of frame 0
     if known != n:
-        raise ValueError(
-            f"frame {index} of {path} holds {known} particles, and this frame {n}; give another name"
-        )
+        raise _differs(f"frame {index} of {path}", f"{known} particles", n)
     with _name_frame(path, index):
         return file[index]
 
@@ -587,13 +572,10 @@ def _frame_of(path: Path, file: gsd.hoomd.HOOMDTrajectory, index: int, n: int) -
 def _step(path: Path, file: gsd.hoomd.HOOMDTrajectory, index: int) -> int:
     """Read the step of a frame only; a step of 0 is not stored."""
     with _name_frame(path, index):
-        name = "configuration/step"
-        return int(file.file.read_chunk(index, name)[0]) if file.file.chunk_exists(index, name) else 0
+        return _stored(file, "configuration/step", index)
 
 
-def _count(file: gsd.hoomd.HOOMDTrajectory, index: int) -> int:
-    """Read the number of particles of a frame; by default it is that of frame 0."""
-    for frame in (index, 0):
-        if file.file.chunk_exists(frame, "particles/N"):
-            return int(file.file.read_chunk(frame, "particles/N")[0])
-    return 0
+def _stored(file: gsd.hoomd.HOOMDTrajectory, name: str, *frames: int) -> int:
+    """Read a number from the first of some frames that stores it; 0 if none does."""
+    of = next((frame for frame in frames if file.file.chunk_exists(frame, name)), None)
+    return 0 if of is None else int(file.file.read_chunk(of, name)[0])
