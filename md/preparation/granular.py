@@ -65,12 +65,7 @@ def granular_gas(
         TypeError: an argument of another class.
         ValueError: a filling fraction that cannot be packed, or another value outside its range.
     """
-    temperature, seed = checked_temperature(temperature), checked_seed(seed)
-    word("memory_order", memory_order, MEMORY_ORDERS)
-    generator = np.random.default_rng(seed)
-    _, pos = mixed_sites(filling_fraction, box, mixing, generator, backend)
-    vel = maxwell_velocities(len(pos), box.dim, temperature, generator)
-    return in_memory_order(State(pos, vel, box), memory_order, seed)
+    return tiled_gas(filling_fraction, box, 1, temperature, seed, memory_order, mixing, backend)
 
 
 def mixed_sites(
@@ -174,10 +169,11 @@ def tiled_gas(
     _check_copies(n, box, copies)
     require_room(n)
     generator = np.random.default_rng(seed)
-    small = Box(tuple(length / copies for length in box.lengths), box.periodic)
-    sites, pos = mixed_sites(filling_fraction, small, mixing, generator, backend)
-    if copies > 1:
-        pos = _repeated(sites, pos, small, box, copies)
+    if copies == 1:
+        _, pos = mixed_sites(filling_fraction, box, mixing, generator, backend)
+    else:
+        small = Box(tuple(length / copies for length in box.lengths), box.periodic)
+        pos = _repeated(*mixed_sites(filling_fraction, small, mixing, generator, backend), small, box, copies)
     state = State(pos, maxwell_velocities(n, box.dim, temperature, generator), box)
     return in_memory_order(state, memory_order, seed)
 

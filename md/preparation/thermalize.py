@@ -14,7 +14,6 @@ and more.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -119,13 +118,11 @@ def _simulation(
     state: State, law: SpringDashpot, dt: float, integrator: str, backend: str | Backend
 ) -> Simulation:
     """Make a simulation that is reproducible bit for bit on its backend, so that a seed gives one state."""
-    place = get(backend)
-    options: dict[str, Any] = {
-        "dt": dt,
-        "integrator": integrator,
-        "backend": place,
-        "precision": "float32",
-    }
-    if place.name in Linked.capabilities.bitwise_on:
-        return Simulation(state, law, search="linked", reorder=Reorder("row", Every(20)), **options)
-    return Simulation(state, law, search="coherent", **options)
+    device = get(backend)
+    search, reorder = "coherent", None
+    if device.name in Linked.capabilities.bitwise_on:
+        search, reorder = "linked", Reorder("row", Every(20))
+    return Simulation(
+        state, law, search=search, integrator=integrator, dt=dt, reorder=reorder, backend=device,
+        precision="float32",
+    )  # fmt: skip
