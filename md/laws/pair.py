@@ -34,7 +34,7 @@ import math
 import typing
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -45,12 +45,6 @@ from md.checks import function as require_function
 from sfc.compile import chosen_by, implement, inlined
 from sfc.compile.fingerprint import ChangedConstantError, UnhashableCodeError, fingerprint
 
-PARAMETERS = {
-    "initial": ("law", "ri"),
-    "interact": ("law", "vel", "i", "j", "r2", "dr", "vi", "acc"),
-    "result": ("law", "ri", "vi", "acc"),
-    "potential": ("law", "r"),
-}
 NUMBERS = (int, float, np.integer, np.floating)
 
 
@@ -107,6 +101,10 @@ def potential(law, r):
     raise NotImplementedError("only in a kernel, where Numba compiles the function of the law instead")
 
 
+_STUBS: dict[str, Callable] = {stub.__name__: stub for stub in (initial, interact, result, potential)}
+PARAMETERS = {name: tuple(inspect.signature(stub).parameters) for name, stub in _STUBS.items()}
+
+
 @inlined
 def pair_size(radius, i, j):
     """Compute the sum of two radii in d, the distance at which the particles touch; 1 without radii."""
@@ -150,13 +148,6 @@ class EnergyLaw(Protocol):
         """Compute the energies of pairs, in m d^2 / time^2, at distances in d, each less than the cutoff."""
 
 
-@runtime_checkable
-class NamedTupleClass(Protocol):
-    """Class made by `typing.NamedTuple` or `namedtuple`; such classes have no base class besides tuple."""
-
-    _fields: tuple[str, ...]
-
-
 # Whether the laws of a class are `KernelLaw`s; `isinstance` of a protocol would take as long as a small step.
 _makes_parameters: Callable[[Any], bool] = cache(lambda law_class: issubclass(law_class, KernelLaw))
 
@@ -180,7 +171,7 @@ class _Registered:
         """
         kernel_class: Any = self.law_class
         if not issubclass(kernel_class, tuple):
-            kernel_class = _named_tuple(_class_name(self), self.fields)
+            kernel_class = typing.cast(Any, namedtuple(_class_name(self), self.fields))
         for name, function in self.functions.items():
             implement(_STUBS[name], kernel_class, _always(function))
         kernel_class.zero_alone = self.functions.keys().isdisjoint(("initial", "result"))
@@ -226,7 +217,7 @@ def pair_function(
             force.
     """
     names = _fields(law_class, fields)
-    flag("reciprocal", reciprocal), flag("increments", increments)
+    reciprocal, increments = flag("reciprocal", reciprocal), flag("increments", increments)
 
     def register(function: Callable) -> Callable:
         """Register `function` as the pair function of the class."""
@@ -244,9 +235,7 @@ def pair_function(
                 f"reciprocal=True for {law_class.__qualname__} with an `initial` or a `result` of its own; "
                 "allowed: for laws with the force as their accumulator"
             )
-        entry = _registered[law_class] = _Registered(
-            law_class, names, functions, bool(reciprocal), bool(increments)
-        )
+        entry = _registered[law_class] = _Registered(law_class, names, functions, reciprocal, increments)
         # The CUDA launcher requires these functions in the .cuh.
         law_class.kernel_functions = tuple(functions)  # type: ignore[attr-defined]  # on any class
         if issubclass(law_class, tuple):
@@ -254,14 +243,6 @@ def pair_function(
         return function
 
     return register
-
-
-_STUBS: dict[str, Callable] = {
-    "initial": initial,
-    "interact": interact,
-    "result": result,
-    "potential": potential,
-}
 
 
 def _always(function: Callable) -> Callable:
@@ -279,26 +260,24 @@ def by_types(choose: Callable) -> Callable:
 
 def _require_parameters(name: str, function: Callable, law_class: type) -> None:
     """Raise an error for a function of a law with other parameters than `PARAMETERS`."""
-    require_function(name, function, f"a function of ({', '.join(PARAMETERS[name])}), see md.laws.pair")
+    allowed = f"a function of ({', '.join(PARAMETERS[name])}), see md.laws.pair"
+    require_function(name, function, allowed)
     found = tuple(inspect.signature(function).parameters)
     if found != PARAMETERS[name]:
-        raise TypeError(
-            f"{name}: {function.__qualname__}({', '.join(found)}) for {law_class.__qualname__}; allowed: a "
-            f"function of ({', '.join(PARAMETERS[name])}), see md.laws.pair"
-        )
+        given = f"{name}: {function.__qualname__}({', '.join(found)})"
+        raise TypeError(f"{given} for {law_class.__qualname__}; allowed: {allowed}")
 
 
 def _fields(law_class: type, fields: Sequence[str] | None) -> tuple[str, ...]:
     """Return the names of a law's numbers that are passed to kernels, checked."""
-    is_tuple = isinstance(law_class, type) and issubclass(law_class, tuple)
-    if is_tuple and isinstance(law_class, NamedTupleClass):
-        tuples = [kind for kind in _registered if issubclass(kind, tuple)]
-        same = [kind for kind in tuples if kind.__name__ == law_class.__name__]
-        if same and law_class not in same:  # Numba distinguishes the types of their objects by this name only
-            raise ValueError(
-                f"a second NamedTuple class with a pair function is called {law_class.__name__}; the first "
-                f"is of {same[0].__module__}; allowed: another name, or a frozen dataclass"
-            )
+    if isinstance(law_class, type) and issubclass(law_class, tuple) and hasattr(law_class, "_fields"):
+        tuples = [kind for kind in _registered if issubclass(kind, tuple) and kind is not law_class]
+        for kind in tuples:
+            if kind.__name__ == law_class.__name__:  # by which alone Numba tells the types of objects apart
+                raise ValueError(
+                    f"a second NamedTuple class with a pair function is called {law_class.__name__}; the "
+                    f"first is of {kind.__module__}; allowed: another name, or a frozen dataclass"
+                )
         return law_class._fields
     options = getattr(law_class, "__dataclass_params__", None)
     if not (dataclasses.is_dataclass(law_class) and options is not None and options.frozen):
@@ -336,11 +315,6 @@ def _hash_of(entry: _Registered) -> str:
         return str(id(entry.law_class))
 
 
-def _named_tuple(name: str, fields: Sequence[str]) -> Any:
-    """Make a NamedTuple class with a computed name."""
-    return namedtuple(name, fields)
-
-
 def _class_name(entry: _Registered) -> str:
     """Make a name for the NamedTuple class of a law, unique in this process and across processes.
 
@@ -371,32 +345,33 @@ def kernel_law(law: Any, precision: np.dtype) -> Any:
         return flat(law.kernel_law(precision))
     if isinstance(law, tuple):
         return law
-    entry, real = _entry_of(law), np.dtype(precision).type
-    given = [getattr(law, name) for name in entry.fields]
-    key = entry.kernel_class, real, *((type(value), value) for value in given if isinstance(value, NUMBERS))
-    if len(key) == 2 + len(given) and key in _converted:
-        return _converted[key]
-    values = []
-    for name, value in zip(entry.fields, given, strict=True):
+    entry, real, values = _entry_of(law), np.dtype(precision).type, []
+    for name in entry.fields:
+        value = getattr(law, name)
         if type(value) is not float and not is_number(value):
             raise refuse_class(f"{name} of {law}", value, "a number")
-        with np.errstate(over="ignore"):
-            try:
-                values.append(real(value))
-            except OverflowError:  # of a Python integer
-                values.append(real(math.inf))
-        if not math.isfinite(values[-1]) and (isinstance(value, int) or math.isfinite(value)):
+        try:
+            values.append(_rounded(value, real))  # type: ignore[arg-type]  # numbers, classes: hashable
+        except OverflowError:
             raise ValueError(
                 f"{name} = {shown(value)} of {law} in {np.dtype(precision)}; allowed: up to "
                 f"{np.finfo(precision).max:.4g}; take precision='float64' or smaller units"
-            )
-    if len(_converted) == MOST_CONVERTED:
-        _converted.clear()
-    return _converted.setdefault(key, entry.kernel_class(*values))
+            ) from None
+    return entry.kernel_class(*values)
 
 
-MOST_CONVERTED = 64
-_converted: dict[tuple, Any] = {}  # kernel parameters by class, precision, types and values of the numbers
+@lru_cache(maxsize=256, typed=True)
+def _rounded(value: Any, real: Callable[[Any], Any]) -> Any:
+    """Convert a number to a precision.
+
+    Raises:
+        OverflowError: a finite number that is infinite there.
+    """
+    with np.errstate(over="ignore"):
+        rounded = real(value)
+    if math.isinf(rounded) and not math.isinf(value):
+        raise OverflowError
+    return rounded
 
 
 def flat(law: Any) -> Any:
@@ -408,21 +383,16 @@ def flat(law: Any) -> Any:
     pair = law[-1] if isinstance(law, tuple) and law else None
     if type(pair) is tuple or not isinstance(pair, tuple):
         return law
-    kinds = type(law), type(pair)
-    if kinds not in _flat_classes:
-        _flat_classes[kinds] = _flat_class(*kinds)
-    return _flat_classes[kinds](*law[:-1], *pair)
+    return _flat_class(type(law), type(pair))(*law[:-1], *pair)  # type: ignore[arg-type]  # hashable
 
 
-_flat_classes: dict[tuple[type, type], type] = {}
-
-
+@cache
 def _flat_class(kind: Any, pair_kind: Any) -> type:
     """Make the class of flat laws; its attribute `parts` has the classes of the law and the wrapped law."""
     names, pair_names = kind._fields, pair_kind._fields
     own = len(names) - 1
     fields = (*names[:-1], *(f"pair_{name}" for name in pair_names))
-    made = _named_tuple(f"{kind.__name__}_{pair_kind.__name__}", fields)
+    made = typing.cast(Any, namedtuple(f"{kind.__name__}_{pair_kind.__name__}", fields))
     made.parts = kind, pair_kind
 
     @inlined
@@ -462,8 +432,9 @@ def gives_increments(law: Any) -> bool:
     if not _makes_parameters(type(law)):
         return _entry_of(law).increments
     parameters = type(law.kernel_law(np.dtype(np.float64)))
-    used = [entry for entry in _registered.values() if "kernel_class" in vars(entry)]
-    return any(entry.increments and entry.kernel_class is parameters for entry in used)
+    return any(
+        entry.increments and vars(entry).get("kernel_class") is parameters for entry in _registered.values()
+    )
 
 
 def require_force_sum(law: Any, purpose: str) -> None:
@@ -510,11 +481,8 @@ def require_law(law: Any) -> None:
     if not _makes_parameters(type(law)):
         entry = _entry_of(law)
         _hash_of(entry)  # raises if a constant has changed
-        names = {"potential", "closest_start"}
-        found = {name for name in names if hasattr(law, name)}
-        if ("potential" in entry.functions or "potential" in found) and not (
-            found == names and "potential" in entry.functions
-        ):
+        potentials = hasattr(law, "potential"), "potential" in entry.functions
+        if any(potentials) and not (all(potentials) and hasattr(law, "closest_start")):
             raise TypeError(
                 f"{law} has an energy in part; allowed: a method `potential`, an attribute `closest_start` "
                 "and pair_function(..., potential=f), f(law, r) the energy of a pair in a kernel; or none"
