@@ -23,17 +23,9 @@ __all__ = [
     "register",
 ]
 
+_BUILT_IN = VelocityVerlet, PositionVerlet, AdaptiveEuler, SteepestDescent, Flight
 INTEGRATORS: Registry[Integrator] = Registry(
-    "integrator",
-    Integrator,
-    check=require_name,
-    built_in={
-        "velocity_verlet": VelocityVerlet,
-        "position_verlet": PositionVerlet,
-        "adaptive_euler": AdaptiveEuler,
-        "steepest_descent": SteepestDescent,
-        "flight": Flight,
-    },
+    "integrator", Integrator, {kind.name: kind for kind in _BUILT_IN}, check=require_name
 )
 register = INTEGRATORS.register
 
@@ -49,8 +41,5 @@ def integrator(choice: str | Integrator | Stepper) -> Integrator:
         return choice.integrator
     if isinstance(choice, Integrator):
         return choice
-    return INTEGRATORS[
-        checks.word(
-            "integrator", choice, INTEGRATORS, "or an integrator, such as md.integrate.VelocityVerlet()"
-        )
-    ]()
+    remedy = "or an integrator, such as md.integrate.VelocityVerlet()"
+    return INTEGRATORS[checks.word("integrator", choice, INTEGRATORS, remedy)]()

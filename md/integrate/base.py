@@ -62,7 +62,6 @@ class Stepper(ABC):
         self._field, self._backend = field, system.backend
         self._dt, self._real = system.dt, system.precision.type
         self._particles, self._record = system.particles, system.grid.record
-        self._precision = system.precision
         self._clock = system.backend.zeros(2, np.int64)
 
     def __repr__(self) -> str:
@@ -150,14 +149,16 @@ class Stepper(ABC):
         """
         raise NotImplementedError(f"integrator {self.name!r} cannot be fused")
 
-    @abstractmethod
     def velocity_now(self, force: Array, step: int) -> Array:
         """Return the velocities at the time of the present positions: a new (n, dim) array.
+
+        To be overridden for a scheme with velocities at another time than the positions.
 
         Args:
             force: (n, dim) force at the present positions.
             step: number of the next step.
         """
+        return self._kicked(force, 0.0)
 
     def step_times(self, step: int) -> Array:
         """Return the times of the kick and the drift of the last step: (2,) float64 array of the backend.
@@ -189,9 +190,32 @@ class Stepper(ABC):
             self.set_clock(step)
         return self._clock, step % 2
 
+    def _kick_and_drift(self, force: Array, kick: float, drift: float, step: int, fault: Array) -> None:
+        """Kick and drift the particles by two times; other arguments as for `advance`."""
+        p, real = self._particles, self._real
+        self._backend.kernels(leapfrog.__name__).kick_drift(
+            p.n, p.pos, p.vel, p.id, force, real(kick), real(drift), *self._now(step), self._record, fault
+        )
+
+    def _moved(
+        self, kick: float, step: int, fault: Array, guard: DisplacementGuard, flight: np.ndarray | None = None
+    ) -> KickDrift:
+        """Return the output of a step of a kick by some time and a drift by dt, into the spare arrays.
+
+        `flight` is that of the output; other arguments as for `fused_output`.
+        """
+        p, real, field, now = self._particles, self._real, self._field, self._now(step)
+        times = real(kick), real(self._dt)
+        moved = KickDrift(*p.spare, p.id, *times, fault, *now, *guard, flight=flight)
+        if not field.acts:
+            return moved
+        field.set_time(0.0, *now)
+        return moved._replace(outside=field.record, now=field.now, radius=p.radius)
+
     def _kicked(self, force: Array, kick: float) -> Array:
+        """Return the velocities after a kick by the force."""
         p = self._particles
-        out = self._backend.rows(p.n, p.box.dim, self._precision)
+        out = self._backend.rows(p.n, p.box.dim, self.system.precision)
         self._backend.kernels(leapfrog.__name__).kicked(
             p.n, p.vel, force, self._real(kick), self._record, out
         )

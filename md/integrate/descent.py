@@ -42,10 +42,6 @@ class SteepestDescentStepper(Stepper):
         """Return 0, because velocities move no particle."""
         return 0.0
 
-    def velocity_now(self, force: Array, step: int) -> Array:
-        """Return a copy of the velocities."""
-        return self._kicked(force, 0.0)
-
 
 @kernel(parallel=True)
 def descend(n, pos, id, force, rate, clock, turn, grid, fault):

@@ -71,9 +71,8 @@ class AdaptiveEulerStepper(Stepper):
 
     def add_external_field(self, force: Array, step: int, ahead: float = 0.0) -> None:
         """Add gravity and walls at the present time to the force on each particle."""
-        if self._field.acts:
-            self._field.set_time(0.0, elapsed=self._elapsed)
-            self._field.add_forces(force)
+        self._field.set_time(0.0, elapsed=self._elapsed)
+        self._field.add_forces(force)
 
     def velocities_changed(self, step: int) -> None:
         """Compute the largest speed before a step."""
@@ -89,24 +88,11 @@ class AdaptiveEulerStepper(Stepper):
         p, around, turn = self._particles, self._field, step % 2
         around.set_time(0.0, elapsed=self._elapsed)
         self._backend.fill(self._most[1 - turn : 2 - turn], 0)
-        self._backend.kernels(__name__).kick_and_drift(
-            p.n,
-            p.pos,
-            p.vel,
-            p.id,
-            p.radius,
-            force,
-            around.record,
-            around.now,
-            self._dt,
-            self._reach,
-            self._most,
-            self._elapsed,
-            self._step_times,
-            *self._now(step),
-            self._record,
-            fault,
-        )
+        particles = p.n, p.pos, p.vel, p.id, p.radius
+        forces = force, around.record, around.now
+        times = self._dt, self._reach, self._most, self._elapsed, self._step_times
+        kernels = self._backend.kernels(__name__)
+        kernels.kick_and_drift(*particles, *forces, *times, *self._now(step), self._record, fault)
 
     def step_times(self, step: int) -> Array:
         """Return the times of kick and drift, which are equal: (2,) float64 array of the backend."""
@@ -115,10 +101,6 @@ class AdaptiveEulerStepper(Stepper):
     def last_drift(self) -> float:
         """Return the length of the last step; 0 if none was taken since the simulation was loaded."""
         return float(self._backend.download(self._step_times)[1])
-
-    def velocity_now(self, force: Array, step: int) -> Array:
-        """Return a copy of the velocities."""
-        return self._kicked(force, 0.0)
 
 
 @kernel(parallel=True)
@@ -133,33 +115,18 @@ def fastest(n, vel, turn, grid, most):
 
 @kernel(parallel=True)
 def kick_and_drift(
-    n,
-    pos,
-    vel,
-    id,
-    radius,
-    force,
-    field,
-    now,
-    longest,
-    reach,
-    most,
-    elapsed,
-    step_times,
-    clock,
-    turn,
-    grid,
-    fault,
+    n, pos, vel, id, radius, force, field, now, longest, reach, most, elapsed, times, clock, turn, grid, fault
 ):
     """Kick and drift by the time in which the fastest particle moves `reach`, at most by `longest`.
 
-    most[turn] is the square of the largest speed before, most[1 - turn] after. On a device count the step.
+    most[turn] is the square of the largest speed before, most[1 - turn] after. `times` are set
+    to those of kick and drift. On a device count the step.
     """
     dt = min(longest, reach / math.sqrt(most[turn])) if most[turn] > 0 else longest
     elapsed[0] += dt
     found = 0.0
     stride = vel.dtype.type(dt)
-    step_times[:] = stride
+    times[:] = stride
     for i in numba.prange(n):
         g, o = grid[0], field[0]
         r, v = load(pos, i, g), load(vel, i, g)

@@ -93,19 +93,7 @@ class FlightStepper(Stepper):
 
     def fused_output(self, step: int, fault: Array, guard: DisplacementGuard) -> KickDrift:
         """Return the output by which a force kernel takes the same step, into the spare arrays."""
-        p, real, field = self._particles, self._real, self._field
-        now = self._now(step)
-        pos, vel = p.spare
-        moved = KickDrift(pos, vel, p.id, real(1), real(self._dt), fault, now[0], now[1], *guard)
-        moved = moved._replace(flight=self._speed_limit)
-        if not field.acts:
-            return moved
-        field.set_time(0.0, *now)
-        return moved._replace(outside=field.record, now=field.now, radius=p.radius)
-
-    def velocity_now(self, force: Array, step: int) -> Array:
-        """Return a copy of the velocities, which are at the time of the positions."""
-        return self._kicked(force, 0.0)
+        return self._moved(1.0, step, fault, guard, self._speed_limit)
 
 
 @kernel(parallel=True)

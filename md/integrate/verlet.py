@@ -43,32 +43,11 @@ class VelocityVerletStepper(Stepper):
 
     def advance(self, force: Array, step: int, fault: Array) -> None:
         """Kick by dt (by dt/2 at step 0), then drift by dt."""
-        p, real = self._particles, self._real
-        kick = self._dt if step else self._dt / 2
-        self._backend.kernels(leapfrog.__name__).kick_drift(
-            p.n,
-            p.pos,
-            p.vel,
-            p.id,
-            force,
-            real(kick),
-            real(self._dt),
-            *self._now(step),
-            self._record,
-            fault,
-        )
+        self._kick_and_drift(force, self._kick(step), self._dt, step, fault)
 
     def fused_output(self, step: int, fault: Array, guard: DisplacementGuard) -> KickDrift:
         """Return the output by which a force kernel takes the same step, into the spare arrays."""
-        p, real = self._particles, self._real
-        kick = self._dt if step else self._dt / 2
-        now, field = self._now(step), self._field
-        pos, vel = p.spare
-        moved = KickDrift(pos, vel, p.id, real(kick), real(self._dt), fault, now[0], now[1], *guard)
-        if not field.acts:
-            return moved
-        field.set_time(0.0, *now)
-        return moved._replace(outside=field.record, now=field.now, radius=p.radius)
+        return self._moved(self._kick(step), step, fault, guard)
 
     def step_times(self, step: int) -> Array:
         """Return (dt, dt), at step 0 (dt/2, dt): (2,) float64 array of the backend."""
@@ -77,6 +56,10 @@ class VelocityVerletStepper(Stepper):
     def velocity_now(self, force: Array, step: int) -> Array:
         """Return the velocities after the missing half kick."""
         return self._kicked(force, self._dt / 2 if step else 0.0)
+
+    def _kick(self, step: int) -> float:
+        """Return the time of the kick of a step."""
+        return self._dt if step else self._dt / 2
 
 
 @dataclass(frozen=True)
@@ -109,24 +92,8 @@ class PositionVerletStepper(Stepper):
 
     def advance(self, force: Array, step: int, fault: Array) -> None:
         """Kick by dt, then drift by dt/2."""
-        p, real = self._particles, self._real
-        self._backend.kernels(leapfrog.__name__).kick_drift(
-            p.n,
-            p.pos,
-            p.vel,
-            p.id,
-            force,
-            real(self._dt),
-            real(self._dt / 2),
-            *self._now(step),
-            self._record,
-            fault,
-        )
+        self._kick_and_drift(force, self._dt, self._dt / 2, step, fault)
 
     def last_drift(self) -> float:
         """Return 0, because half of the last drift was by the velocities before the kick."""
         return 0.0
-
-    def velocity_now(self, force: Array, step: int) -> Array:
-        """Return a copy of the velocities."""
-        return self._kicked(force, 0.0)
