@@ -54,10 +54,17 @@ __all__ = [
     "require_allocatable",
     "require_bytes",
     "sequence",
+    "set_fields",
     "shown",
     "text",
     "word",
 ]
+
+
+def set_fields(config: object, **fields: Any) -> None:
+    """Store the checked fields of a frozen dataclass, in its `__post_init__`."""
+    for name, value in fields.items():
+        object.__setattr__(config, name, value)
 
 
 def order_of_cells(name: str, value: object) -> str | Curve:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from md.checks import array, flag, integer, number, numbers, refuse_value, text
+from md.checks import array, flag, integer, number, numbers, refuse_value, set_fields, text
 
 SAME = 1e-9  # distance in chords below which points are equal
 STRAIGHT = 1e-12  # angle below which neighbouring segments are parallel
@@ -47,7 +47,7 @@ class Airfoil:
     outline: np.ndarray
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", text("name of an airfoil", self.name))
+        set_fields(self, name=text("name of an airfoil", self.name))
         of, kinds = f"outline of {self.name!r}", ("fiu", "real numbers, in chords", ("m", 2))
         outline = np.array(array(of, self.outline, *kinds, finite=True, outside="in chords"), np.float64)
         if not 3 <= len(outline) <= 2 * MOST_POINTS:
@@ -72,7 +72,7 @@ class Airfoil:
         if _signed_area(outline) < 0:
             outline = np.roll(outline[::-1], 1, axis=0)
         outline.setflags(write=False)
-        object.__setattr__(self, "outline", outline)
+        set_fields(self, outline=outline)
 
     def __repr__(self) -> str:
         return f"<Airfoil {self.name!r} of {len(self.outline)} points>"

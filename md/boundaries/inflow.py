@@ -10,7 +10,7 @@ import numpy as np
 
 from md.backend.base import Array
 from md.boundaries.base import RADIUS, ActiveBoundary, Boundary
-from md.checks import integer, number, numbers, refuse_value
+from md.checks import integer, number, numbers, refuse_value, set_fields
 from md.particles.capabilities import BoundaryCapabilities
 from md.particles.system import System
 from md.search.base import Search
@@ -52,14 +52,13 @@ class Inflow(Boundary):
         velocity = numbers("velocity of an inflow", self.velocity)
         if len(velocity) not in (2, 3):
             raise refuse_value("velocity of an inflow", velocity, "two or three finite numbers")
-        kept = {
-            "velocity": velocity,
-            "temperature": number("temperature of an inflow", self.temperature, 0, unit="d^2 / time^2"),
-            "axis": integer("axis of an inflow", self.axis, 0, len(velocity) - 1),
-            "seed": integer("seed of an inflow", self.seed, 0, MOST_SEEDS - 1),
-        }
-        for name, value in kept.items():
-            object.__setattr__(self, name, value)
+        set_fields(
+            self,
+            velocity=velocity,
+            temperature=number("temperature of an inflow", self.temperature, 0, unit="d^2 / time^2"),
+            axis=integer("axis of an inflow", self.axis, 0, len(velocity) - 1),
+            seed=integer("seed of an inflow", self.seed, 0, MOST_SEEDS - 1),
+        )
         if velocity[self.axis] == 0:
             raise ValueError(
                 f"velocity = {velocity} of an inflow along axis {self.axis}; allowed: not 0 along it"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from md.boundaries.base import RADIUS
-from md.checks import integer, integers, number, word
+from md.checks import integer, integers, number, set_fields, word
 from md.laws.pair import PairLaw
 from md.laws.spring_dashpot import SHORTEST, resolved_restitution
 from md.particles.box import Box
@@ -49,26 +49,14 @@ class Walls:
     sides: tuple[int, ...] | None = None
 
     def __post_init__(self):
-        kept = {"restitution": resolved_restitution("restitution of walls", self.restitution)}
+        set_fields(self, restitution=resolved_restitution("restitution of walls", self.restitution))
         if self.contact_time is not None:
-            kept["contact_time"] = number(
-                "contact_time of walls",
-                self.contact_time,
-                above=SHORTEST,
-                unit="time units",
-                remedy="None takes that of the law",
-            )
+            name, remedy = "contact_time of walls", "None takes that of the law"
+            time = number(name, self.contact_time, above=SHORTEST, unit="time units", remedy=remedy)
+            set_fields(self, contact_time=time)
         if self.sides is not None:
-            kept["sides"] = integers(
-                "sides of walls",
-                self.sides,
-                0,
-                2,
-                unit="axes",
-                remedy="None takes those that are neither periodic nor open",
-            )
-        for name, value in kept.items():
-            object.__setattr__(self, name, value)
+            remedy = "None takes those that are neither periodic nor open"
+            set_fields(self, sides=integers("sides of walls", self.sides, 0, 2, unit="axes", remedy=remedy))
 
     def duration(self, law: PairLaw) -> float:
         """Return the duration of a contact of a sphere with a wall, in time units.
@@ -158,14 +146,13 @@ class ShakenWalls(Walls):
 
     def __post_init__(self):
         super().__post_init__()
-        kept = {
-            name: number(f"{name} of shaken walls", getattr(self, name), 0, FARTHEST)
-            for name in ("amplitude", "frequency")
-        }
-        kept["axis"] = integer("axis of shaken walls", self.axis, -3, 2)
-        kept["wall_damping"] = word("wall_damping", self.wall_damping, ("relative", "absolute"))
-        for name, value in kept.items():
-            object.__setattr__(self, name, value)
+        set_fields(
+            self,
+            amplitude=number("amplitude of shaken walls", self.amplitude, 0, FARTHEST),
+            frequency=number("frequency of shaken walls", self.frequency, 0, FARTHEST),
+            axis=integer("axis of shaken walls", self.axis, -3, 2),
+            wall_damping=word("wall_damping", self.wall_damping, ("relative", "absolute")),
+        )
 
     @property
     def speed(self) -> float:

@@ -20,7 +20,8 @@ from md.backend.base import Array
 from md.boundaries.airfoil import LONGEST, Airfoil, placement
 from md.boundaries.base import RADIUS, ActiveBoundary, Boundary
 from md.boundaries.polygon import distances, from_outline, packed
-from md.checks import array, instance, number, refuse_value
+from md.checks import array, instance, number, refuse_value, set_fields
+from md.laws.spring_dashpot import contact_frequency
 from md.particles.system import System
 from md.search.base import Search
 from sfc.compile import callee, kernel
@@ -59,12 +60,16 @@ class Wing(Boundary):
 
     def __post_init__(self):
         instance("airfoil", self.airfoil, Airfoil, "an md.Airfoil", "md.naca('2412') makes one")
-        kept = dict(zip(("chord", "angle", "at"), placement(self.chord, self.angle, self.at), strict=True))
-        for name in ("stiffness", "damping"):
-            kept[name] = number(f"{name} of a wing", getattr(self, name), 0, STRONGEST)
-        kept["depth"] = number("depth of a wing", self.depth, 0, LONGEST, unit="d")
-        for name, value in kept.items():
-            object.__setattr__(self, name, value)
+        chord, angle, at = placement(self.chord, self.angle, self.at)
+        set_fields(
+            self,
+            chord=chord,
+            angle=angle,
+            at=at,
+            stiffness=number("stiffness of a wing", self.stiffness, 0, STRONGEST),
+            damping=number("damping of a wing", self.damping, 0, STRONGEST),
+            depth=number("depth of a wing", self.depth, 0, LONGEST, unit="d"),
+        )
 
     @property
     def contact_time(self) -> float:
@@ -75,13 +80,7 @@ class Wing(Boundary):
         """
         if not self.stiffness:
             return math.inf
-        w2 = self.stiffness - self.damping**2 / 4
-        if w2 <= 0:
-            raise ValueError(
-                f"damping = {self.damping} of a wing with stiffness = {self.stiffness} is overdamped: a "
-                f"contact never ends; allowed: damping < {2 * math.sqrt(self.stiffness):.6g}"
-            )
-        return math.pi / math.sqrt(w2)
+        return math.pi / contact_frequency(" of a wing", self.stiffness, self.damping, 1.0)
 
     @property
     def restitution(self) -> float:

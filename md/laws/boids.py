@@ -14,7 +14,7 @@ where a mean over no neighbour is zero. It is added at each step, and is not mul
 from dataclasses import dataclass
 
 from md.backend.prelude import add_scaled, like, load, sub, zero
-from md.checks import number
+from md.checks import number, set_fields
 from md.laws.pair import pair_function
 
 RADII = "cohesion_radius", "separation_radius", "alignment_radius"
@@ -50,15 +50,13 @@ class Boids:
     alignment: float = 0.1
 
     def __post_init__(self) -> None:
-        for name in RADII:
-            object.__setattr__(self, name, number(name, getattr(self, name), high=LARGEST, above=0))
-        for name in RATES:
-            object.__setattr__(self, name, number(name, getattr(self, name), 0, LARGEST))
+        radii = {name: number(name, getattr(self, name), high=LARGEST, above=0) for name in RADII}
+        set_fields(self, **radii, **{name: number(name, getattr(self, name), 0, LARGEST) for name in RATES})
 
     @property
     def cutoff(self) -> float:
         """Largest of the three radii."""
-        return max(self.cohesion_radius, self.separation_radius, self.alignment_radius)
+        return max(self.windows)
 
     @property
     def windows(self) -> tuple[float, float, float]:

@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass
 
 from md.backend.prelude import add_scaled, dot, load, sub
-from md.checks import number
+from md.checks import number, set_fields
 from md.laws import spring_dashpot
 from md.laws.pair import pair_function
 from md.laws.spring_dashpot import (
@@ -57,8 +57,8 @@ class FrictionalSpringDashpot(SpringDashpot):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("friction", "tangential_damping"):
-            object.__setattr__(self, name, number(name, getattr(self, name), 0, STRONGEST))
+        names = "friction", "tangential_damping"
+        set_fields(self, **{name: number(name, getattr(self, name), 0, STRONGEST) for name in names})
 
     @classmethod
     def from_restitution(  # type: ignore[override]  # two more coefficients

@@ -35,7 +35,6 @@ from md.laws.pair import (
     result,
 )
 from md.laws.pair import interact as pair_interact
-from sfc.compile import inlined
 
 
 class ScaledLaw(NamedTuple):
@@ -94,13 +93,11 @@ def scaled_to_radii(law: PairLaw, radius: Array) -> Any:
     return PolydisperseLaw(law, radius) if scaled is None else scaled(radius)
 
 
-@inlined
 def initial_of_pair(law, ri):
     """Make the accumulator of the wrapped law."""
     return initial(law.pair, ri)
 
 
-@inlined
 def result_of_pair(law, ri, vi, acc):
     """Convert the accumulator to the force of the wrapped law."""
     return result(law.pair, ri, vi, acc)
@@ -120,9 +117,7 @@ def choose_interact(law, vel, i, j, r2, dr, vi, acc):
         scaled = add_scaled(zero(dr), one / size, dr)
         if not sums_forces:
             return pair_interact(law.pair, vel, i, j, r2 / size2, scaled, vi, acc)
-        slower = add_scaled(
-            vi, one / size - one, sub(vi, load(vel, j, dr))
-        )  # (slower - v_j) = (v_i - v_j) / s
+        slower = add_scaled(vi, one / size - one, sub(vi, load(vel, j, dr)))  # less v_j it is (v_i - v_j) / s
         return add_scaled(acc, size, pair_interact(law.pair, vel, i, j, r2 / size2, scaled, slower, zero(dr)))
 
     return interact

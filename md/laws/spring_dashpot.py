@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from md.backend.prelude import add_scaled, dot, load, sub
-from md.checks import array, number, refuse_value
+from md.checks import array, number, refuse_value, set_fields
 from md.laws.pair import pair_function
 from sfc.compile import inlined
 
@@ -56,13 +56,12 @@ class SpringDashpot:
     diameter: float = 1.0
 
     def __post_init__(self) -> None:
-        checked = {
-            "stiffness": number("stiffness", self.stiffness, 0, STIFFEST),
-            "damping": number("damping", self.damping, 0, STRONGEST),
-            "diameter": number("diameter", self.diameter, SMALLEST),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        set_fields(
+            self,
+            stiffness=number("stiffness", self.stiffness, 0, STIFFEST),
+            damping=number("damping", self.damping, 0, STRONGEST),
+            diameter=number("diameter", self.diameter, SMALLEST),
+        )
         if not math.isfinite(self.stiffness / (self.diameter * EFFECTIVE_MASS)):
             raise refuse_value(
                 "diameter", self.diameter, f"large enough for a finite spring of stiffness {self.stiffness:g}"
@@ -157,20 +156,36 @@ class SpringDashpot:
         Raises:
             ValueError: an overdamped contact.
         """
-        w0_squared = self.stiffness / (self.diameter * EFFECTIVE_MASS)
-        g = self.damping / (2 * EFFECTIVE_MASS)
-        if g**2 >= w0_squared:
-            raise ValueError(
-                f"damping = {self.damping} with stiffness = {self.stiffness} is overdamped: a contact "
-                "never ends; "
-                f"allowed: damping < {2 * EFFECTIVE_MASS * math.sqrt(w0_squared):.6g}"
-            )
-        return math.sqrt(w0_squared - g**2)
+        return contact_frequency("", self.stiffness, self.damping, EFFECTIVE_MASS, self.diameter)
 
     @property
     def spring(self) -> float:
         """Force per length of overlap, K / d in m / time^2."""
         return self.stiffness / self.diameter
+
+
+def contact_frequency(
+    of: str, stiffness: float, damping: float, effective_mass: float, diameter: float = 1.0
+) -> float:
+    """Compute the angular frequency w of a contact by a spring and a dashpot.
+
+    Args:
+        of: what they belong to, for the message: " of a wing".
+        stiffness: K, in m d / time^2: force of an overlap by a diameter.
+        damping: mu, in m / time.
+        effective_mass: in m.
+        diameter: d.
+
+    Raises:
+        ValueError: an overdamped contact, which never ends.
+    """
+    w0_squared, g = stiffness / (diameter * effective_mass), damping / (2 * effective_mass)
+    if g**2 >= w0_squared:
+        raise ValueError(
+            f"damping = {damping}{of} with stiffness = {stiffness} is overdamped: a contact never ends; "
+            f"allowed: damping < {2 * effective_mass * math.sqrt(w0_squared):.6g}"
+        )
+    return math.sqrt(w0_squared - g**2)
 
 
 def resolved_restitution(name: str, value: Any) -> float:
