@@ -205,8 +205,9 @@ class Stepper(ABC):
         `flight` is that of the output; other arguments as for `fused_output`.
         """
         p, real, field, now = self._particles, self._real, self._field, self._now(step)
+        pos, vel = p.spare
         times = real(kick), real(self._dt)
-        moved = KickDrift(*p.spare, p.id, *times, fault, *now, *guard, flight=flight)
+        moved = KickDrift(pos, vel, p.id, *times, fault, *now, *guard, flight=flight)
         if not field.acts:
             return moved
         field.set_time(0.0, *now)

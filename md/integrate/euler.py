@@ -115,18 +115,33 @@ def fastest(n, vel, turn, grid, most):
 
 @kernel(parallel=True)
 def kick_and_drift(
-    n, pos, vel, id, radius, force, field, now, longest, reach, most, elapsed, times, clock, turn, grid, fault
+    n,
+    pos,
+    vel,
+    id,
+    radius,
+    force,
+    field,
+    now,
+    longest,
+    reach,
+    most,
+    elapsed,
+    step_times,
+    clock,
+    turn,
+    grid,
+    fault,
 ):
     """Kick and drift by the time in which the fastest particle moves `reach`, at most by `longest`.
 
-    most[turn] is the square of the largest speed before, most[1 - turn] after. `times` are set
-    to those of kick and drift. On a device count the step.
+    most[turn] is the square of the largest speed before, most[1 - turn] after. On a device count the step.
     """
     dt = min(longest, reach / math.sqrt(most[turn])) if most[turn] > 0 else longest
     elapsed[0] += dt
     found = 0.0
     stride = vel.dtype.type(dt)
-    times[:] = stride
+    step_times[:] = stride
     for i in numba.prange(n):
         g, o = grid[0], field[0]
         r, v = load(pos, i, g), load(vel, i, g)
