@@ -97,15 +97,13 @@ def read_airfoil(path: str | Path) -> Airfoil:
     path = as_path("path", path)
     written = lines_of(path)
     parts = _sorted(path, written)
-    points = _columns(path, parts)
+    points = _columns(parts)
     if (different := len(np.unique(points, axis=0))) < 3:
-        raise written[-1].refused(
-            path, f" ends the file after {different} different points; allowed: at least 3"
-        )
-    _check_alone(path, parts.points, points)
-    order = _order(path, parts, points[:, 0])
+        raise written[-1].refused(f" ends the file after {different} different points; allowed: at least 3")
+    _check_alone(parts.points, points)
+    order = _order(parts, points[:, 0])
     points, lines = points[order], [parts.points[k] for k in order]
-    _check_surfaces(path, lines, points[:, 0])
+    _check_surfaces(lines, points[:, 0])
     least, most = points[:, 0].min(), points[:, 0].max()
     if max(abs(least), abs(most - 1)) > NORMAL:
         points = (points - (least, 0)) / (most - least)
@@ -134,16 +132,15 @@ def _sorted(path: Path, lines: list[Line]) -> _Parts:
             one; or other numbers of points than stated.
     """
     parts = _Parts()
-    lines = _without_separator(path, _without_stations(path, lines, parts), parts)
+    lines = _without_marks(lines, parts)
     rows = [k for k, line in enumerate(lines) if line.is_point]
     if not rows:
-        row, text = (lines[-1].row, lines[-1].text) if lines else (1, "")
-        raise ValueError(
-            f"{path}, line {row}: {text!r:.100} ends the file without a point; allowed: points, each a line "
-            "of two finite numbers x and y"
+        last = lines[-1] if lines else Line(path, 1, "", ("",), None, "", ".")
+        raise last.refused(
+            " ends the file without a point; allowed: points, each a line of two finite numbers x and y"
         )
     head, body, foot = lines[: rows[0]], lines[rows[0] : rows[-1] + 1], lines[rows[-1] + 1 :]
-    if _states_counts(path, body):
+    if _states_counts(body):
         parts.counts = body[0]
         ahead = next(k for k, line in enumerate(body) if k and line.is_point)
         head, body = head + body[1:ahead], body[ahead:]
@@ -157,7 +154,6 @@ def _sorted(path: Path, lines: list[Line]) -> _Parts:
         elsewhere = parts.heading is not None and parts.heading[0] != len(parts.points)
         if line.is_damaged or elsewhere:
             raise line.refused(
-                path,
                 f" among the points; allowed there: {width} finite numbers a line, and a heading between two "
                 f"surfaces{REMEDY}",
             )
@@ -165,52 +161,40 @@ def _sorted(path: Path, lines: list[Line]) -> _Parts:
         parts.skipped.append((line, line.text))
     if len(parts.points) > 2 * MOST_POINTS + 1:
         raise ValueError(f"{path} has {len(parts.points)} points; allowed: up to {2 * MOST_POINTS}")
-    _read_title(path, head, parts)
+    _read_title(head, parts)
     for line in foot:
-        _check_text(path, line)
+        _check_text(line)
         parts.skipped.append((line, line.text))
     return parts
 
 
-def _without_stations(path: Path, lines: list[Line], parts: _Parts) -> list[Line]:
-    """Leave out lines of an x and dots beside a point at that x, as files of NACA sections have them.
+def _without_marks(lines: list[Line], parts: _Parts) -> list[Line]:
+    """Leave out lines of an x and dots beside a point at that x, and a separator that ends the points.
+
+    Files of NACA sections have such lines, files of MSES a separator of elements.
 
     Raises:
-        ValueError: no line beside such a line has a point at its x.
+        ValueError: no line beside such a line has a point at its x; or points follow a separator.
     """
     kept = []
     for k, line in enumerate(lines):
-        if not (station := STATION.fullmatch(line.text)):
+        beside = [other.words[0] for other in lines[max(k - 1, 0) : k + 2] if other.is_point]
+        if (station := STATION.fullmatch(line.text)) and station[1] not in beside:
+            raise line.refused(f": a point without y; allowed: two finite numbers x and y{REMEDY}")
+        separates = (line.numbers or ())[:2] == SEPARATOR
+        if separates and any(other.is_point for other in lines[k + 1 :]):
+            raise line.refused(
+                " separates elements, as in MSES; allowed: one section; write each element into a file of "
+                "its own"
+            )
+        if station or separates:
+            parts.skipped.append((line, line.text))
+        else:
             kept.append(line)
-            continue
-        beside = [other for other in lines[max(k - 1, 0) : k + 2] if other.is_point]
-        if station[1] not in [other.words[0] for other in beside]:
-            raise line.refused(path, f": a point without y; allowed: two finite numbers x and y{REMEDY}")
-        parts.skipped.append((line, line.text))
     return kept
 
 
-def _without_separator(path: Path, lines: list[Line], parts: _Parts) -> list[Line]:
-    """Leave out a separator of elements that ends the points.
-
-    Raises:
-        ValueError: points follow a separator.
-    """
-    places = [k for k, line in enumerate(lines) if (line.numbers or ())[:2] == SEPARATOR]
-    if not places:
-        return lines
-    separator = lines[places[0]]
-    if len(places) > 1 or any(line.is_point for line in lines[places[0] + 1 :]):
-        raise separator.refused(
-            path,
-            " separates elements, as in MSES; allowed: one section; write each element into a file of "
-            "its own",
-        )
-    parts.skipped.append((separator, separator.text))
-    return [line for line in lines if line is not separator]
-
-
-def _states_counts(path: Path, body: list[Line]) -> bool:
+def _states_counts(body: list[Line]) -> bool:
     """Return whether the first line has the numbers of points of both surfaces.
 
     Both are whole and above 1. A line that may be a point has them only if they fit: the points are as many,
@@ -235,14 +219,13 @@ def _states_counts(path: Path, body: list[Line]) -> bool:
     found = [int(gaps[0]), len(rest) - int(gaps[0])] if len(gaps) == 1 else [len(rest)]
     if found != (list(numbers) if len(gaps) == 1 else [sum(numbers)]):
         raise body[0].refused(
-            path,
             f", but {' and '.join(map(str, found))} points follow; allowed: how many points the upper "
             "and the lower surface have; correct them, or write coordinates in chords if that is a point",
         )
     return True
 
 
-def _check_text(path: Path, line: Line) -> None:
+def _check_text(line: Line) -> None:
     """Refuse a line around the points that may be a damaged point.
 
     Raises:
@@ -250,13 +233,12 @@ def _check_text(path: Path, line: Line) -> None:
     """
     if line.is_damaged:
         raise line.refused(
-            path,
             ": a damaged line of numbers; allowed around the points: text; for points two finite "
             f"numbers x and y{REMEDY}",
         )
 
 
-def _read_title(path: Path, head: list[Line], parts: _Parts) -> None:
+def _read_title(head: list[Line], parts: _Parts) -> None:
     """Find the name in the lines ahead of the points, and check the other ones.
 
     Raises:
@@ -270,7 +252,6 @@ def _read_title(path: Path, head: list[Line], parts: _Parts) -> None:
                 continue
             if k or numbers[0] <= most:
                 raise line.refused(
-                    path,
                     f", but {len(parts.points)} points follow; allowed: the number of points, or a name in "
                     f"the first line that cannot be an x{REMEDY}",
                 )
@@ -278,7 +259,7 @@ def _read_title(path: Path, head: list[Line], parts: _Parts) -> None:
         elif len(numbers) == 4 and line is head[-1]:
             pass  # sides of a grid, in ISES
         else:
-            _check_text(path, line)
+            _check_text(line)
             words = {word.casefold() for word in line.words}
             if words <= COLUMNS and len(words & {"x", "x/c"}) == 1 < len(words):
                 pass  # headings of columns
@@ -288,7 +269,7 @@ def _read_title(path: Path, head: list[Line], parts: _Parts) -> None:
                 parts.skipped.append((line, line.text))
 
 
-def _columns(path: Path, parts: _Parts) -> np.ndarray:
+def _columns(parts: _Parts) -> np.ndarray:
     """Return x and y of points, (n, 2), without a third column that is constant or counts the lines.
 
     Raises:
@@ -302,7 +283,6 @@ def _columns(path: Path, parts: _Parts) -> np.ndarray:
     needless = np.flatnonzero(counting | (np.ptp(values, axis=0) == 0))
     if len(needless) != 1:
         raise lines[0].refused(
-            path,
             f": three columns, of which {len(needless)} are constant or count the lines; allowed: two "
             "columns x and y, or one such column more; leave the others out",
         )
@@ -311,7 +291,7 @@ def _columns(path: Path, parts: _Parts) -> np.ndarray:
     return np.delete(values, column, axis=1)
 
 
-def _check_alone(path: Path, lines: list[Line], points: np.ndarray) -> None:
+def _check_alone(lines: list[Line], points: np.ndarray) -> None:
     """Refuse a single point that is farther from all others than they are apart, along x or y.
 
     Raises:
@@ -325,18 +305,16 @@ def _check_alone(path: Path, lines: list[Line], points: np.ndarray) -> None:
         for end, rest in ((order[-1], before - low), (order[0], high - second)):
             if rest < (high - low) / 2:
                 raise lines[end].refused(
-                    path,
                     ": a point far from all others; allowed: an outline with points at both ends of its "
                     f"length and height{REMEDY}",
                 )
 
 
-def _order(path: Path, parts: _Parts, x: np.ndarray) -> np.ndarray:
+def _order(parts: _Parts, x: np.ndarray) -> np.ndarray:
     """Put points in order along the outline.
 
     Args:
-        path: of the file.
-        parts: its lines.
+        parts: lines of the file.
         x: (n,) of its points.
 
     Returns:
@@ -348,7 +326,7 @@ def _order(path: Path, parts: _Parts, x: np.ndarray) -> np.ndarray:
     """
     length, lines, run = np.ptp(x), parts.points, x[-1] - x[0]
     if not length:
-        raise lines[-1].refused(path, ": all points are at one x; allowed: an outline with a chord along x")
+        raise lines[-1].refused(": all points are at one x; allowed: an outline with a chord along x")
     split = int((parts.counts.numbers or (0,))[0]) if parts.counts else None
     place = parts.counts
     if parts.heading:
@@ -356,7 +334,6 @@ def _order(path: Path, parts: _Parts, x: np.ndarray) -> np.ndarray:
     if split is None and abs(run) < SURFACE * length:
         if abs(run) > APART * np.abs(np.diff(x)).max():
             raise lines[-1].refused(
-                path,
                 f" ends the outline {abs(run) / length:.3g} chords along x from its start at line "
                 f"{lines[0].row}; allowed: up to {APART:g} times the longest step between two points; add "
                 "the missing points, or repeat the first one",
@@ -366,7 +343,6 @@ def _order(path: Path, parts: _Parts, x: np.ndarray) -> np.ndarray:
         jumps = np.flatnonzero(-np.sign(run) * np.diff(x) >= SURFACE * length) + 1
         if len(jumps) != 1:
             raise lines[-1].refused(
-                path,
                 " ends the points at the other edge than they start from, after one surface; allowed: "
                 "both surfaces; add the other one",
             )
@@ -376,7 +352,6 @@ def _order(path: Path, parts: _Parts, x: np.ndarray) -> np.ndarray:
         along = x[surface[-1]] - x[surface[0]] if len(surface) else 0.0
         if abs(along) < SURFACE * length:
             raise (place or lines[split]).refused(
-                path,
                 " does not divide the points into two surfaces, each from one edge to the other; allowed: "
                 f"one section, with text only around it or between its surfaces{REMEDY}",
             )
@@ -384,7 +359,7 @@ def _order(path: Path, parts: _Parts, x: np.ndarray) -> np.ndarray:
     return np.concatenate([surfaces[0][::-1], surfaces[1]])
 
 
-def _check_surfaces(path: Path, lines: list[Line], x: np.ndarray) -> None:
+def _check_surfaces(lines: list[Line], x: np.ndarray) -> None:
     """Refuse an outline of which a surface turns back along x by more than 0.1 chords in all.
 
     Raises:
@@ -396,7 +371,6 @@ def _check_surfaces(path: Path, lines: list[Line], x: np.ndarray) -> None:
         back = np.maximum(-np.diff(x[along]) * np.sign(x[end] - x[start]), 0)
         if back.sum() > BACK * np.ptp(x):
             raise lines[along[int(back.argmax())]].refused(
-                path,
                 f": from here on a surface turns back along x; allowed: by up to {BACK:g} chords in all; "
                 "put the points in order along one section, and write each element into a file of its own",
             )

@@ -27,6 +27,7 @@ class Line:
     """Line of a file that is not blank.
 
     Attributes:
+        path: of the file.
         row: number of the line, from 1.
         text: without markup, and without blanks at both ends.
         words: parts between separators, without brackets.
@@ -35,6 +36,7 @@ class Line:
         mark: decimal mark of the file.
     """
 
+    path: Path
     row: int
     text: str
     words: tuple[str, ...]
@@ -59,16 +61,17 @@ class Line:
             return True
         first, broken = self.words[0], BROKEN[self.mark]
         found = [
-            _number(word, self.mark) is not None or bool(INFINITE.fullmatch(word) or broken.fullmatch(word))
+            math.isfinite(_number(word, self.mark))
+            or bool(INFINITE.fullmatch(word) or broken.fullmatch(word))
             for word in self.words
         ]
         all_are = all(some or MISSING.fullmatch(word) for some, word in zip(found, self.words, strict=True))
-        marked = self.mark in first and _number(first, self.mark) is not None
+        marked = self.mark in first and math.isfinite(_number(first, self.mark))
         return len(self.words) <= 3 and (marked or (all_are and any(found)))
 
-    def refused(self, path: Path, reason: str) -> ValueError:
+    def refused(self, reason: str) -> ValueError:
         """Create an error that names the file, the line and its text."""
-        return ValueError(f"{path}, line {self.row}: {self.text!r:.100}{reason}")
+        return ValueError(f"{self.path}, line {self.row}: {self.text!r:.100}{reason}")
 
 
 def lines_of(path: Path) -> list[Line]:
@@ -94,7 +97,7 @@ def lines_of(path: Path) -> list[Line]:
         if text := html.unescape(TAG.sub(" ", raw)).translate(SIGNS).strip():
             written.append((row, text))
     marks = SEPARATORS if any("," in text for _, text in written) else "."
-    readings = [[_line(row, text, mark) for row, text in written] for mark in marks]
+    readings = [[_line(path, row, text, mark) for row, text in written] for mark in marks]
     return max(readings, key=lambda lines: sum(line.is_point for line in lines))  # the first one if equal
 
 
@@ -121,7 +124,7 @@ def _content(path: Path) -> str:
     return content
 
 
-def _line(row: int, text: str, mark: str) -> Line:
+def _line(path: Path, row: int, text: str, mark: str) -> Line:
     """Parse a line for a decimal mark."""
     words, comment = _words(text, mark), ""
     numbers = _numbers(words, mark)
@@ -129,7 +132,7 @@ def _line(row: int, text: str, mark: str) -> Line:
         ahead = _words(text[: sign.start()], mark)
         if (numbers := _numbers(ahead, mark)) is not None:
             words, comment = ahead, text[sign.start() :]
-    return Line(row, text, words, numbers, comment, mark)
+    return Line(path, row, text, words, numbers, comment, mark)
 
 
 def _words(text: str, mark: str) -> tuple[str, ...]:
@@ -142,16 +145,12 @@ def _words(text: str, mark: str) -> tuple[str, ...]:
 
 def _numbers(words: tuple[str, ...], mark: str) -> tuple[float, ...] | None:
     """Parse words; None if one is no finite number."""
-    found = [_number(word, mark) for word in words]
-    numbers = tuple(number for number in found if number is not None)
-    return numbers if len(numbers) == len(found) else None
+    numbers = tuple(_number(word, mark) for word in words)
+    return numbers if all(map(math.isfinite, numbers)) else None
 
 
-def _number(word: str, mark: str) -> float | None:
-    """Parse a word; None if it is no finite number."""
+def _number(word: str, mark: str) -> float:
+    """Parse a word; NaN if it is no number, infinite if it is a too large one."""
     if mark == ",":
         word = "" if "." in word else word.replace(",", ".", 1)
-    if not NUMBER.fullmatch(word):
-        return None
-    number = float(re.sub("[dD]", "e", word))
-    return number if math.isfinite(number) else None
+    return float(re.sub("[dD]", "e", word)) if NUMBER.fullmatch(word) else math.nan
