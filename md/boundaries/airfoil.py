@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from md.boundaries.polygon import distances
 from md.checks import array, flag, integer, number, numbers, refuse_value, set_fields, text
 
 SAME = 1e-9  # distance in chords below which points are equal
@@ -104,13 +105,9 @@ class Airfoil:
 
         Compared are the points and the centres of segments, because segments may join equal points otherwise.
         """
-        start, end = self.outline, np.roll(self.outline, -1, axis=0)
-        mirrored = np.concatenate([start, (start + end) / 2]) * (1, -1)
-        distance = np.full(len(mirrored), np.inf)
-        for a, b in zip(start, end, strict=True):
-            share = np.clip((mirrored - a) @ (b - a) / ((b - a) @ (b - a)), 0, 1)
-            distance = np.minimum(distance, np.hypot(*(mirrored - a - np.outer(share, b - a)).T))
-        return bool(distance.max() <= MIRRORED)
+        middle = (self.outline + np.roll(self.outline, -1, axis=0)) / 2
+        mirrored = np.concatenate([self.outline, middle]) * (1, -1)
+        return bool(np.abs(distances(self.outline, mirrored)).max() <= MIRRORED)
 
     def placed(self, chord: float, angle: float, at: Sequence[float]) -> np.ndarray:
         """Scale, rotate about the quarter-chord point (0.25, 0) and shift the outline, for a stream along +x.

@@ -8,6 +8,26 @@ COLUMNS = 8  # of a segment: start, end, outward normal, turn of the outline at 
 CHUNK = 8  # consecutive segments with a common bounding box, which is tested first
 FEW = 2**10  # points for which threads are not worth their start
 SURELY = 1e-5  # relative margin for rounding in the test of a bounding box
+STRAIGHT = 1e-5  # radians; a smaller turn of the outline has a sign that depends on rounding, and counts as 0
+
+
+def segments_of(outline: np.ndarray) -> np.ndarray:
+    """Return the segments of a closed polygon, (m, 8) float64: `COLUMNS`.
+
+    The turn is 1 for a convex corner, -1 for a concave one, 0 for none.
+
+    Args:
+        outline: (m, 2) points in d, counter-clockwise.
+    """
+    end = np.roll(outline, -1, axis=0)
+    along = end - outline
+    length = np.hypot(*along.T)
+    normal = np.column_stack([along[:, 1], -along[:, 0]]) / length[:, None]
+    before = np.roll(along, 1, axis=0)
+    across = before[:, 0] * along[:, 1] - before[:, 1] * along[:, 0]
+    turn = np.arctan2(across, (before * along).sum(axis=1))
+    sign = np.where(np.abs(turn) < STRAIGHT, 0, np.sign(turn))
+    return np.column_stack([outline, end, normal, sign, length**2])
 
 
 def packed(segments: np.ndarray) -> np.ndarray:
@@ -66,15 +86,14 @@ def from_outline(count, segments, within2, x, y):
     return best, sign, nx, ny
 
 
-def distances(count, pos, segments):
-    """Return the signed distance of each point from a polygon: (n,), of the dtype of `pos`.
+def distances(outline: np.ndarray, pos: np.ndarray) -> np.ndarray:
+    """Return the signed distance of each point from a polygon, negative inside: (n,) float64.
 
     Args:
-        count: number of segments.
-        pos: (n, 2) points in d.
-        segments: `packed`.
+        outline: (m, 2) points, counter-clockwise.
+        pos: (n, 2) float64 points in the unit of the outline.
     """
-    found = np.empty(len(pos), pos.dtype)
+    count, segments, found = len(outline), packed(segments_of(outline)), np.empty(len(pos))
     in_parts(lambda part: _distances(count, pos[part], segments, found[part]), len(pos), FEW)
     return found
 

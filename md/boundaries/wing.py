@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from md.backend.base import Array
 from md.boundaries.airfoil import LONGEST, Airfoil, placement
 from md.boundaries.base import RADIUS, ActiveBoundary, Boundary
-from md.boundaries.polygon import distances, from_outline, packed
+from md.boundaries.polygon import STRAIGHT, distances, from_outline, packed, segments_of
 from md.checks import array, instance, number, refuse_value, set_fields
 from md.laws.spring_dashpot import contact_frequency
 from md.particles.system import System
@@ -27,7 +28,6 @@ from md.search.base import Search
 from sfc.compile import callee, kernel
 
 LANES = 32  # parts of a segment's box; a device has a thread for each
-STRAIGHT = 1e-5  # radians; a smaller turn of the outline has a sign that depends on rounding, and counts as 0
 STRONGEST = 1e150  # largest stiffness and damping; their squares are finite
 SLACK = 1e-3  # margin of the boxes of segments, in d
 
@@ -101,16 +101,7 @@ class Wing(Boundary):
 
         The turn is 1 for a convex corner, -1 for a concave one, 0 for none.
         """
-        start = self.outline
-        end = np.roll(start, -1, axis=0)
-        along = end - start
-        length = np.hypot(*along.T)
-        normal = np.column_stack([along[:, 1], -along[:, 0]]) / length[:, None]
-        before = np.roll(along, 1, axis=0)
-        across = before[:, 0] * along[:, 1] - before[:, 1] * along[:, 0]
-        turn = np.arctan2(across, (before * along).sum(axis=1))
-        sign = np.where(np.abs(turn) < STRAIGHT, 0, np.sign(turn))
-        return np.column_stack([start, end, normal, sign, length**2])
+        return segments_of(self.outline)
 
     def distance(self, pos: npt.ArrayLike) -> np.ndarray:
         """Return the distance of points from the outline, negative inside: (p,) float64, in d.
@@ -122,13 +113,14 @@ class Wing(Boundary):
             TypeError: positions that are no array.
             ValueError: another shape, a dtype that is not of real numbers, or a number that is not finite.
         """
-        pos = array(
-            "pos", pos, "fiu", "real numbers, in d", ("p", 2),
-            low=-LONGEST, high=LONGEST, finite=True, outside="they are in d",
-        )  # fmt: skip
-        pos = np.ascontiguousarray(pos, np.float64)
-        segments = self.segments()
-        return distances(len(segments), pos, packed(segments))
+        bounds: dict[str, Any] = {
+            "low": -LONGEST,
+            "high": LONGEST,
+            "finite": True,
+            "outside": "they are in d",
+        }
+        pos = array("pos", pos, "fiu", "real numbers, in d", ("p", 2), **bounds)
+        return distances(self.outline, np.ascontiguousarray(pos, np.float64))
 
     def build(self, system: System, search: Search) -> WingContact:
         """Make the wing that acts on the particles of a system.
