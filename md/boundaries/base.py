@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import ClassVar, overload
+from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -42,7 +42,6 @@ class ActiveBoundary(Capable):
         Args:
             force: (n, dim) array of the backend, changed.
         """
-        return
 
     def after_step(self, step_times: Array) -> None:
         """Act on the particles after they have moved.
@@ -50,7 +49,6 @@ class ActiveBoundary(Capable):
         Args:
             step_times: (2,) float64 array of the backend: the times of the step's kick and drift.
         """
-        return
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """Return the state that a run needs to resume: name -> array on the host."""
@@ -62,7 +60,6 @@ class ActiveBoundary(Capable):
         Raises:
             ValueError: an entry is missing or of another kind.
         """
-        return
 
 
 class Boundary(ABC):
@@ -91,30 +88,11 @@ class Boundary(ABC):
         """
 
 
-class ActiveBoundaries(Sequence[ActiveBoundary]):
-    """Sequence of the active boundaries of a simulation, saved and loaded together.
-
-    Args:
-        boundaries: in the order in which they were given.
-    """
-
-    def __init__(self, boundaries: Sequence[ActiveBoundary]):
-        self._boundaries = tuple(boundaries)
+class ActiveBoundaries(tuple[ActiveBoundary, ...]):
+    """Tuple of the active boundaries of a simulation, in the order given, saved and loaded together."""
 
     def __repr__(self) -> str:
         return f"<ActiveBoundaries {list(self)!r}>"
-
-    @overload
-    def __getitem__(self, index: int) -> ActiveBoundary: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> tuple[ActiveBoundary, ...]: ...
-
-    def __getitem__(self, index: int | slice) -> ActiveBoundary | tuple[ActiveBoundary, ...]:
-        return self._boundaries[index]
-
-    def __len__(self) -> int:
-        return len(self._boundaries)
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """Return the states of all boundaries; a name has the number of its boundary before it: `0_given`."""
@@ -127,7 +105,5 @@ class ActiveBoundaries(Sequence[ActiveBoundary]):
             ValueError: an entry is missing or of another kind.
         """
         for k, boundary in enumerate(self):
-            own = f"{k}_"
-            boundary.load_state(
-                {name[len(own) :]: array for name, array in state.items() if name.startswith(own)}
-            )
+            own = {name: array for name, array in state.items() if name.startswith(f"{k}_")}
+            boundary.load_state({name.removeprefix(f"{k}_"): array for name, array in own.items()})

@@ -64,14 +64,12 @@ class ExternalField:
         others: bool = False,
     ):
         particles, box, dim, backend = system.particles, system.box, system.box.dim, system.backend
-        pull = np.array(
-            [0.0] * dim if gravity is None else numbers("gravity", gravity, dim, unit="d / time^2")
-        )
+        given = (0.0,) * dim if gravity is None else gravity
+        pull = np.array(numbers("gravity", given, dim, unit="d / time^2"))
         self._system, self._backend = system, backend
-        shaken = walls if isinstance(walls, ShakenWalls) and walls.speed else None
-        self._shaken = shaken
+        self._shaken = shaken = walls if isinstance(walls, ShakenWalls) and walls.speed else None
         self.acts = walls is not None or bool(pull.any())
-        self.drives = self._shaken is not None or bool(pull.any()) or others
+        self.drives = shaken is not None or bool(pull.any()) or others
         self.record = np.zeros(1, record_dtype(dim, system.precision))
         self.record["pull"], self.record["radius"], self.record["axis"] = pull, RADIUS, -1
         if walls is not None:
@@ -95,15 +93,13 @@ class ExternalField:
             turn: 0 or 1.
             elapsed: (1,) float64 time in time units, used instead if it is given.
         """
-        if self._shaken is None:
+        if (walls := self._shaken) is None:
             return
-        walls, (no_clock, no_time) = self._shaken, self._nothing
-        omega = 2 * math.pi * walls.frequency
-        self._backend.kernels(__name__).swing(
-            1, no_clock if clock is None else clock, turn, step, no_time if elapsed is None else elapsed,
-            self._system.dt, walls.frequency, omega * walls.speed,
-            walls.speed if walls.wall_damping == "absolute" else 0.0, self.now,
-        )  # fmt: skip
+        no_clock, no_time = self._nothing
+        time = no_clock if clock is None else clock, turn, step, no_time if elapsed is None else elapsed
+        carried = walls.speed if walls.wall_damping == "absolute" else 0.0
+        motion = walls.frequency, 2 * math.pi * walls.frequency * walls.speed, carried
+        self._backend.kernels(__name__).swing(1, *time, self._system.dt, *motion, self.now)
 
     @property
     def depends_on_time(self) -> bool:
@@ -123,8 +119,7 @@ class ExternalField:
         """
         gained = float(np.linalg.norm(self.record["pull"][0].astype(np.float64))) * time
         if self._shaken is not None:
-            speed = self._shaken.speed
-            gained += speed * min(2.0, 2 * math.pi * self._shaken.frequency * time)
+            gained += self._shaken.speed * min(2.0, 2 * math.pi * self._shaken.frequency * time)
         return gained
 
     def overlaps(self, pos: np.ndarray, radius: np.ndarray | None = None) -> np.ndarray:
@@ -151,10 +146,8 @@ class ExternalField:
         """
         if not self.acts:
             return
-        p, g = self._system.particles, self._system.grid
-        self._backend.kernels(__name__).push(
-            p.n, p.pos, p.vel, p.radius, g.record, self.record, self.now, force
-        )
+        p, field = self._system.particles, (self._system.grid.record, self.record, self.now)
+        self._backend.kernels(__name__).push(p.n, p.pos, p.vel, p.radius, *field, force)
 
 
 @inlined
@@ -164,14 +157,13 @@ def radius_of(o, radius, i):
 
 
 @inlined
-def along(axis, o, reach, drive, carried, length, x, speed, before):
+def along(axis, o, reach, now, grid, x, speed, before):
     """Add gravity and walls to one component of the force on a particle."""
-    shaken = axis == o.axis
-    force = before + o.pull[axis]
-    if shaken:
-        force += drive
-        speed += carried
-    low, high = reach - x, reach - (length - x)
+    real, force = o.pull.dtype.type, before + o.pull[axis]
+    if axis == o.axis:
+        force += real(now[0])
+        speed += real(now[1])
+    low, high = reach - x, reach - (grid.length[axis] - x)
     if o.spring[axis] > 0:
         if low > 0:
             force += o.spring[axis] * low - o.damping[axis] * speed
@@ -187,27 +179,16 @@ def outside(o, radius, now, grid, r, v, acc):
 
 @overload(outside)
 def _outside(o, radius, now, grid, r, v, acc):
-    real = acc.dtype
     if acc.count == 2:
-
-        def outside_2d(o, radius, now, grid, r, v, acc):
-            drive, carried = real(now[0]), real(now[1])
-            return (
-                along(0, o, radius, drive, carried, grid.length[0], r[0], v[0], acc[0]),
-                along(1, o, radius, drive, carried, grid.length[1], r[1], v[1], acc[1]),
-            )
-
-        return outside_2d
-
-    def outside_3d(o, radius, now, grid, r, v, acc):
-        drive, carried = real(now[0]), real(now[1])
-        return (
-            along(0, o, radius, drive, carried, grid.length[0], r[0], v[0], acc[0]),
-            along(1, o, radius, drive, carried, grid.length[1], r[1], v[1], acc[1]),
-            along(2, o, radius, drive, carried, grid.length[2], r[2], v[2], acc[2]),
+        return lambda o, radius, now, grid, r, v, acc: (
+            along(0, o, radius, now, grid, r[0], v[0], acc[0]),
+            along(1, o, radius, now, grid, r[1], v[1], acc[1]),
         )
-
-    return outside_3d
+    return lambda o, radius, now, grid, r, v, acc: (
+        along(0, o, radius, now, grid, r[0], v[0], acc[0]),
+        along(1, o, radius, now, grid, r[1], v[1], acc[1]),
+        along(2, o, radius, now, grid, r[2], v[2], acc[2]),
+    )
 
 
 @kernel

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from md.search.base import Search
 from sfc.compile import callee, kernel
 
 MOST_SEEDS = 2**63
-TURNS = {2: 0.6180339887498949, 3: (0.7548776662466927, 0.5698402909980532)}  # x^2 = 1 - x, x^3 = 1 - x^2
+TURNS = {2: (0.6180339887498949,), 3: (0.7548776662466927, 0.5698402909980532)}  # x^2 = 1 - x, x^3 = 1 - x^2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,30 +99,26 @@ class Inlet(ActiveBoundary):
     capabilities = BoundaryCapabilities(capturable=True, changes_velocities=True)
 
     def __init__(self, inflow: Inflow, system: System):
-        box, grid, backend, particles = system.box, system.grid, system.backend, system.particles
+        box, grid, backend = system.box, system.grid, system.backend
         self.inflow, self._system, self._backend = inflow, system, backend
-        dim = box.dim
-        fields = [
-            ("velocity", np.float64, (dim,)),
-            ("margin", np.float64, (dim,)),  # distance from the sides of each axis
-            ("start", np.float64, (dim,)),  # first place across the stream, as a share of the width
-            ("turn", np.float64, (dim,)),  # difference between consecutive places
-            ("last", grid.precision, (dim,)),  # largest coordinate in the box
-            ("gap", np.float64),  # width that is kept free at the downstream end
-            ("spread", np.float64),  # standard deviation of a component of the velocity
-            ("seed", np.int64),
-            ("axis", np.int32),
-        ]
-        self._record = np.zeros(1, np.dtype(fields, align=True))
-        self._record["velocity"], self._record["margin"] = inflow.velocity, np.where(box.periodic, 0, RADIUS)
-        self._record["spread"], self._record["seed"] = math.sqrt(inflow.temperature), inflow.seed
-        self._record["axis"], self._record["gap"] = inflow.axis, grid.cutoff
-        across = [axis for axis in range(dim) if axis != inflow.axis]
-        self._record["start"] = np.random.default_rng(inflow.seed).random(dim)
-        self._record["turn"][0, across] = TURNS[dim]
+        turn = np.insert(TURNS[box.dim], inflow.axis, 0)
         sides = np.array(box.lengths, grid.precision)
-        self._record["last"] = np.where(box.periodic, np.nextafter(sides, sides.dtype.type(0)), sides)
-        self._leavers, self._counts = backend.empty(particles.n, np.int32), backend.zeros(2, np.int64)
+        last = np.where(box.periodic, np.nextafter(sides, sides.dtype.type(0)), sides)
+        fields: list[tuple[str, Any, Any]] = [  # name, dtype, value
+            ("velocity", np.float64, inflow.velocity),
+            ("margin", np.float64, np.where(box.periodic, 0, RADIUS)),  # distance from the sides of each axis
+            ("start", np.float64, np.random.default_rng(inflow.seed).random(box.dim)),  # first place, a share
+            ("turn", np.float64, turn),  # difference between consecutive places across the stream
+            ("last", grid.precision, last),  # largest coordinate in the box
+            ("gap", np.float64, grid.cutoff),  # width that is kept free at the downstream end
+            ("spread", np.float64, math.sqrt(inflow.temperature)),  # of a component of the velocity
+            ("seed", np.int64, inflow.seed),
+            ("axis", np.int32, inflow.axis),
+        ]
+        dtype = np.dtype([(name, kind, np.shape(value)) for name, kind, value in fields], align=True)
+        self._record = np.array([tuple(value for *_, value in fields)], dtype)
+        self._leavers = backend.empty(system.particles.n, np.int32)
+        self._counts = backend.zeros(2, np.int64)
 
     def __repr__(self) -> str:
         return f"<Inlet of {self.inflow!r}>"
