@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from md.backend.base import Array
-from md.backend.prelude import load, store
+from md.backend.prelude import like, load, store
 from md.boundaries.base import RADIUS
 from md.boundaries.walls import ShakenWalls, Walls
 from md.checks import numbers
@@ -157,12 +157,12 @@ def radius_of(o, radius, i):
 
 
 @inlined
-def along(axis, o, reach, now, grid, x, speed, before):
-    """Add gravity and walls to one component of the force on a particle."""
-    real, force = o.pull.dtype.type, before + o.pull[axis]
+def along(axis, o, reach, now, grid, x, speed, before, acc):
+    """Add gravity and walls to `before`, one component of the force `acc` on a particle."""
+    force = before + o.pull[axis]
     if axis == o.axis:
-        force += real(now[0])
-        speed += real(now[1])
+        force += like(acc, now[0])
+        speed += like(acc, now[1])
     low, high = reach - x, reach - (grid.length[axis] - x)
     if o.spring[axis] > 0:
         if low > 0:
@@ -181,13 +181,13 @@ def outside(o, radius, now, grid, r, v, acc):
 def _outside(o, radius, now, grid, r, v, acc):
     if acc.count == 2:
         return lambda o, radius, now, grid, r, v, acc: (
-            along(0, o, radius, now, grid, r[0], v[0], acc[0]),
-            along(1, o, radius, now, grid, r[1], v[1], acc[1]),
+            along(0, o, radius, now, grid, r[0], v[0], acc[0], acc),
+            along(1, o, radius, now, grid, r[1], v[1], acc[1], acc),
         )
     return lambda o, radius, now, grid, r, v, acc: (
-        along(0, o, radius, now, grid, r[0], v[0], acc[0]),
-        along(1, o, radius, now, grid, r[1], v[1], acc[1]),
-        along(2, o, radius, now, grid, r[2], v[2], acc[2]),
+        along(0, o, radius, now, grid, r[0], v[0], acc[0], acc),
+        along(1, o, radius, now, grid, r[1], v[1], acc[1], acc),
+        along(2, o, radius, now, grid, r[2], v[2], acc[2], acc),
     )
 
 
