@@ -56,12 +56,7 @@ class ExternalField:
     """
 
     def __init__(
-        self,
-        walls: Walls | None,
-        gravity: Sequence[float] | None,
-        law: PairLaw,
-        system: System,
-        others: bool = False,
+        self, walls: Walls | None, gravity: Sequence[float] | None, law: PairLaw, system: System, others: bool
     ):
         particles, box, dim, backend = system.particles, system.box, system.box.dim, system.backend
         given = (0.0,) * dim if gravity is None else gravity

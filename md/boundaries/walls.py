@@ -15,10 +15,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from md.boundaries.base import RADIUS
 from md.checks import integer, integers, number, set_fields, word
 from md.laws.pair import PairLaw
-from md.laws.spring_dashpot import SHORTEST, resolved_restitution
+from md.laws.spring_dashpot import SHORTEST, SpringDashpot, resolved_restitution
 from md.particles.box import Box
 from md.particles.cell_grid import rounded
 
@@ -76,9 +75,8 @@ class Walls:
 
     def contact(self, law: PairLaw) -> tuple[float, float]:
         """Return the stiffness K in m d / time^2 and the damping mu in m / time."""
-        time = self.duration(law)
-        g = -math.log(self.restitution) / time
-        return (math.pi / time) ** 2 + g**2, 2 * g
+        pair = SpringDashpot.from_restitution(self.restitution, self.duration(law))
+        return 2 * pair.stiffness, 2 * pair.damping  # the effective mass is twice that of two spheres
 
     def axes(self, box: Box) -> tuple[bool, ...]:
         """Return for each axis whether there are walls at its ends."""
@@ -86,9 +84,7 @@ class Walls:
             return tuple(axis in self.sides for axis in range(box.dim))
         return tuple(not (periodic or open_) for periodic, open_ in zip(box.periodic, box.open, strict=True))
 
-    def check(
-        self, box: Box, law: PairLaw, dt: float, narrowest: float = 2 * RADIUS, widest: float = 2 * RADIUS
-    ) -> None:
+    def check(self, box: Box, law: PairLaw, dt: float, narrowest: float, widest: float) -> None:
         """Check whether the walls fit a box.
 
         Args:
@@ -177,9 +173,7 @@ class ShakenWalls(Walls):
         time = number("time", time, -FARTHEST, FARTHEST)
         return self.speed * math.sin(2 * math.pi * self.frequency * time)
 
-    def check(
-        self, box: Box, law: PairLaw, dt: float, narrowest: float = 2 * RADIUS, widest: float = 2 * RADIUS
-    ) -> None:
+    def check(self, box: Box, law: PairLaw, dt: float, narrowest: float, widest: float) -> None:
         """Check whether the walls fit a box and are stiff enough for their motion.
 
         Raises:

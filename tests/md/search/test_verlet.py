@@ -389,7 +389,7 @@ def test_the_fused_step_counts_no_references_to_arrays():
     simulation = simulated(md.scenes.benchmark_gas(64, 0.2), "verlet", "cpu", fused=True)
     simulation.search.build()
     p, search = simulation.system.particles, simulation.search
-    field = ExternalField(None, None, LAW, simulation.system)
+    field = ExternalField(None, None, LAW, simulation.system, others=False)
     stepper = simulation.config.integrator.build(simulation.system, field)
     # Compiled here: a kernel from the cache comes without its assembly. Serial: a parallel one counts once a
     # call, for the largest speed.

@@ -251,7 +251,7 @@ def test_energy_and_fastest_are_those_of_numpy(layout, dim, precision, backend):
     ids = generator.choice(2**31 - 1, 1000, replace=False)
     state = md.State(9 * generator.random((1000, dim)), vel, box, id=ids)
     simulation = md.Simulation(state, LAW, backend=backend, layout=layout, precision=precision)
-    field = ExternalField(None, None, LAW, simulation.system)
+    field = ExternalField(None, None, LAW, simulation.system, others=False)
     stepper = simulation.config.integrator.build(simulation.system, field)
     monitor = energy_monitor.EnergyMonitor(
         simulation.system, LAW, stepper, field, simulation.config.search, allow_overlap=False
