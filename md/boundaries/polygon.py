@@ -76,14 +76,10 @@ def from_outline(count, segments, within2, x, y):
     edge = k if at <= 0 else COLUMNS * ((best + 1) % count)
     if 0 < at < 1 or segments[edge + 6] == 0:
         return best, (x - segments[k]) * nx + (y - segments[k + 1]) * ny, nx, ny
-    dx, dy, away = x - segments[edge], y - segments[edge + 1], np.sqrt(nearest)
-    if segments[edge + 6] < 0:
-        dx, dy, sign = -dx, -dy, -away
-    else:
-        sign = away
+    turn, away = segments[edge + 6], np.sqrt(nearest)  # outside of a convex corner, inside of a concave one
     if away > 0:
-        nx, ny = dx / away, dy / away
-    return best, sign, nx, ny
+        nx, ny = turn * (x - segments[edge]) / away, turn * (y - segments[edge + 1]) / away
+    return best, turn * away, nx, ny
 
 
 def distances(outline: np.ndarray, pos: np.ndarray) -> np.ndarray:

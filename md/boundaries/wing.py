@@ -159,9 +159,8 @@ class WingContact(ActiveBoundary):
 
     def __init__(self, wing: Wing, system: System, search: Search):
         self.wing, self._system, self._search = wing, system, search
-        self._backend, real = system.backend, system.precision
-        backend = system.backend
-        segments = wing.segments()
+        self._backend = backend = system.backend
+        segments, real = wing.segments(), system.precision
         self._segments = backend.upload(packed(segments.astype(real)))
         self._boxes = backend.upload(_boxes(segments, wing.depth).astype(real).ravel())
         low, high = _reach(segments)
@@ -214,10 +213,8 @@ class WingContact(ActiveBoundary):
             parts = 4 * self._backend.workers
             kernels.touch_each(p.n, count, parts, p.pos, p.vel, *wing, force, self._force)
         else:
-            at = p.pos, p.vel, *tree, self._boxes
-            kernels.touch_near(
-                LANES * count, p.n, count, *at, *wing, self._system.grid.record, force, self._force
-            )
+            at = p.pos, p.vel, *tree, self._boxes, *wing, self._system.grid.record
+            kernels.touch_near(LANES * count, p.n, count, *at, force, self._force)
 
     def after_step(self, step_times: Array) -> None:
         """Add the momentum that the kick of the step has transferred."""
@@ -236,18 +233,14 @@ def _boxes(segments: np.ndarray, depth: float) -> np.ndarray:
     No box extends beyond that of the wing, so that it holds at most one image of a disc, at any depth.
     """
     start, end, normal = segments[:, :2], segments[:, 2:4], segments[:, 4:6]
-    turns_in = segments[:, 6] < 0
-    grown = [
-        np.where(turns, max(RADIUS, depth), RADIUS)[:, None] for turns in (turns_in, np.roll(turns_in, -1))
-    ]
-    ends = [(at - by, at + by) for at, by in zip((start, end), grown, strict=True)]
-    inner = [at - depth * normal for at in (start, end)]
-    corners = np.array([corner for pair in ends for corner in pair] + inner)
-    low, high = _reach(segments)
+    turns_in, corners = segments[:, 6] < 0, []
+    for at, turns in ((start, turns_in), (end, np.roll(turns_in, -1))):
+        grown = np.where(turns, max(RADIUS, depth), RADIUS)[:, None]
+        corners += [at - grown, at + grown, at - depth * normal]
     slack = SLACK + depth * STRAIGHT  # a turn within STRAIGHT is neglected
-    return np.column_stack(
-        [np.maximum(corners.min(axis=0) - slack, low), np.minimum(corners.max(axis=0) + slack, high)]
-    )
+    least, most = np.min(corners, axis=0) - slack, np.max(corners, axis=0) + slack
+    low, high = _reach(segments)
+    return np.column_stack([np.maximum(least, low), np.minimum(most, high)])
 
 
 @callee
