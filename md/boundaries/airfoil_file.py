@@ -39,14 +39,14 @@ class _Parts:
 
     Attributes:
         points: lines of coordinates.
-        counts: the line with the numbers of points of both surfaces; None without one.
+        counts: number of points of the first surface, and the line that has those of both; None without one.
         heading: number of points ahead of text between two surfaces, and the line; None without such text.
         name: the title; empty without one.
         skipped: lines that are not read, each with its text.
     """
 
     points: list[Line] = field(default_factory=list)
-    counts: Line | None = None
+    counts: tuple[int, Line] | None = None
     heading: tuple[int, Line] | None = None
     name: str = ""
     skipped: list[tuple[Line, str]] = field(default_factory=list)
@@ -141,7 +141,7 @@ def _sorted(path: Path, lines: list[Line]) -> _Parts:
         )
     head, body, foot = lines[: rows[0]], lines[rows[0] : rows[-1] + 1], lines[rows[-1] + 1 :]
     if _states_counts(body):
-        parts.counts = body[0]
+        parts.counts = int((body[0].numbers or (0,))[0]), body[0]
         ahead = next(k for k, line in enumerate(body) if k and line.is_point)
         head, body = head + body[1:ahead], body[ahead:]
     width = len(body[-1].numbers or ())
@@ -275,20 +275,18 @@ def _columns(parts: _Parts) -> np.ndarray:
     Raises:
         ValueError: three columns, of which not just one is so.
     """
-    lines = parts.points
-    values = np.array([line.numbers for line in lines])
+    values = np.array([line.numbers for line in parts.points])
     if values.shape[1] == 2:
         return values
     counting = np.isin(values[0], (0, 1)) & (np.diff(values, axis=0) == 1).all(axis=0)
     needless = np.flatnonzero(counting | (np.ptp(values, axis=0) == 0))
     if len(needless) != 1:
-        raise lines[0].refused(
+        raise parts.points[0].refused(
             f": three columns, of which {len(needless)} are constant or count the lines; allowed: two "
             "columns x and y, or one such column more; leave the others out",
         )
-    column = int(needless[0])
-    parts.skipped += [(line, f"column {column + 1}") for line in lines]
-    return np.delete(values, column, axis=1)
+    parts.skipped += [(line, f"column {needless[0] + 1}") for line in parts.points]
+    return np.delete(values, needless, axis=1)
 
 
 def _check_alone(lines: list[Line], points: np.ndarray) -> None:
@@ -327,8 +325,7 @@ def _order(parts: _Parts, x: np.ndarray) -> np.ndarray:
     length, lines, run = np.ptp(x), parts.points, x[-1] - x[0]
     if not length:
         raise lines[-1].refused(": all points are at one x; allowed: an outline with a chord along x")
-    split = int((parts.counts.numbers or (0,))[0]) if parts.counts else None
-    place = parts.counts
+    split, place = parts.counts or (None, None)
     if parts.heading:
         split, place = parts.heading if split in (None, parts.heading[0]) else (0, parts.heading[1])
     if split is None and abs(run) < SURFACE * length:
@@ -411,9 +408,8 @@ def _report(path: Path, written: list[Line], parts: _Parts, airfoil: Airfoil) ->
     """Describe what was skipped, neighbouring lines together."""
     place = {line.row: k for k, line in enumerate(written)}
     found = sorted(parts.skipped, key=lambda of: of[0].row)
-    runs = groupby(enumerate(found), key=lambda of: place[of[1][0].row] - of[0])
     groups = []
-    for _, run in runs:
+    for _, run in groupby(enumerate(found), key=lambda of: place[of[1][0].row] - of[0]):
         texts = [of for _, of in run]
         (first, text), (last, _) = texts[0], texts[-1]
         rows = f"line {first.row}" if first is last else f"lines {first.row} to {last.row}"

@@ -17,7 +17,6 @@ from md.particles.system import System
 from md.search.base import Search
 from sfc.compile import callee, kernel
 
-MOST_SEEDS = 2**63
 TURNS = {2: (0.6180339887498949,), 3: (0.7548776662466927, 0.5698402909980532)}  # x^2 = 1 - x, x^3 = 1 - x^2
 
 
@@ -58,7 +57,7 @@ class Inflow(Boundary):
             velocity=velocity,
             temperature=number("temperature of an inflow", self.temperature, 0, unit="d^2 / time^2"),
             axis=integer("axis of an inflow", self.axis, 0, len(velocity) - 1),
-            seed=integer("seed of an inflow", self.seed, 0, MOST_SEEDS - 1),
+            seed=integer("seed of an inflow", self.seed, 0, 2**63 - 1),
         )
         if velocity[self.axis] == 0:
             raise ValueError(

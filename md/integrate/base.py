@@ -215,9 +215,7 @@ class Stepper(ABC):
 
     def _kicked(self, force: Array, kick: float) -> Array:
         """Return the velocities after a kick by the force."""
-        p = self._particles
+        p, real = self._particles, self._real
         out = self._backend.rows(p.n, p.box.dim, self.system.precision)
-        self._backend.kernels(leapfrog.__name__).kicked(
-            p.n, p.vel, force, self._real(kick), self._record, out
-        )
+        self._backend.kernels(leapfrog.__name__).kicked(p.n, p.vel, force, real(kick), self._record, out)
         return out

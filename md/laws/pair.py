@@ -487,13 +487,8 @@ def require_law(law: Any) -> None:
                 f"{law} has an energy in part; allowed: a method `potential`, an attribute `closest_start` "
                 "and pair_function(..., potential=f), f(law, r) the energy of a pair in a kernel; or none"
             )
-    number(
-        f"cutoff of {law}",
-        getattr(law, "cutoff", None),
-        above=0,
-        unit="d",
-        remedy="give the class a field or a property `cutoff`, the distance at which its interaction ends",
-    )
+    remedy = "give the class a field or a property `cutoff`, the distance at which its interaction ends"
+    number(f"cutoff of {law}", getattr(law, "cutoff", None), above=0, unit="d", remedy=remedy)
 
 
 def _entry_of(law: Any) -> _Registered:
