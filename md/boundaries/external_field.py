@@ -153,11 +153,15 @@ def radius_of(o, radius, i):
 
 @inlined
 def along(axis, o, reach, now, grid, x, speed, before, acc):
-    """Add gravity and walls to `before`, one component of the force `acc` on a particle."""
-    force = before + o.pull[axis]
+    """Add gravity and walls to `before`, one component of the force `acc` on a particle.
+
+    `now` is read outside the branch: in it Numba would count references to the array at every particle, at
+    up to eight times the cost of a step.
+    """
+    force, drive, carried = before + o.pull[axis], like(acc, now[0]), like(acc, now[1])
     if axis == o.axis:
-        force += like(acc, now[0])
-        speed += like(acc, now[1])
+        force += drive
+        speed += carried
     low, high = reach - x, reach - (grid.length[axis] - x)
     if o.spring[axis] > 0:
         if low > 0:
