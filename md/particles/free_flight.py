@@ -8,9 +8,8 @@ after another, so that the compiler makes vector instructions of them.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
 
-from sfc.compile import chosen_by, inlined, overload
+from sfc.compile import chosen_by, inlined
 
 at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
 
@@ -90,57 +89,34 @@ def move(flight, begin, size):
     return beyond == 0
 
 
+@inlined
 def fly(flight, lowest, highest):
     """Move the particles of a block, from `lowest` to the one before `highest`, as if they had no partners.
 
     Returns:
-        Whether they were moved. If not, because one would leave the box, their new rows have no meaning.
+        Whether they were moved. If not, because one would leave the box or because `flight` is None, their
+        new rows have no meaning.
     """
-    raise NotImplementedError("only in a kernel")
+    if flight is None:
+        return False
+    dim, vel, squares = len(flight.corner), flight.vel, flight.squares
+    begin, size = dim * lowest, dim * (highest - lowest)
+    if not move(flight, begin, size):
+        return False
+    for k in range(size - dim + 1):
+        square = vel[at(begin + k)] * vel[at(begin + k)]
+        for axis in range(1, dim):
+            square += vel[at(begin + k + axis)] * vel[at(begin + k + axis)]
+        squares[at(k)] = square if square > squares[at(k)] else squares[at(k)]
+    return True
 
 
+@inlined
 def fastest_of(flight):
-    """Return the square of the largest speed of all particles that flew, in d^2 per time unit^2."""
-    raise NotImplementedError("only in a kernel")
-
-
-@overload(fly)
-def _fly(flight, lowest, highest):
-    if isinstance(flight, types.NoneType):
-        return lambda flight, lowest, highest: False
-
-    def fly_2d(flight, lowest, highest):
-        begin, size, vel, squares = 2 * lowest, 2 * (highest - lowest), flight.vel, flight.squares
-        if not move(flight, begin, size):
-            return False
-        for k in range(size - 1):
-            x, y = vel[at(begin + k)], vel[at(begin + k + 1)]
-            square = x * x + y * y
-            squares[at(k)] = square if square > squares[at(k)] else squares[at(k)]
-        return True
-
-    def fly_3d(flight, lowest, highest):
-        begin, size, vel, squares = 3 * lowest, 3 * (highest - lowest), flight.vel, flight.squares
-        if not move(flight, begin, size):
-            return False
-        for k in range(size - 2):
-            x, y, z = vel[at(begin + k)], vel[at(begin + k + 1)], vel[at(begin + k + 2)]
-            square = x * x + y * y + z * z
-            squares[at(k)] = square if square > squares[at(k)] else squares[at(k)]
-        return True
-
-    return fly_2d if flight.types[FreeFlight._fields.index("corner")].count == 2 else fly_3d
-
-
-@overload(fastest_of)
-def _fastest_of(flight):
-    if isinstance(flight, types.NoneType):
-        return lambda flight: 0.0
-
-    def fastest(flight):
-        largest = 0.0
-        for k in range(0, len(flight.squares), len(flight.corner)):
-            largest = max(largest, float(flight.squares[k]))
-        return largest
-
-    return fastest
+    """Return the square of the largest speed of all that flew, in d^2 per time unit^2; 0 for None."""
+    if flight is None:
+        return 0.0
+    largest = 0.0
+    for k in range(0, len(flight.squares), len(flight.corner)):
+        largest = max(largest, float(flight.squares[k]))
+    return largest
