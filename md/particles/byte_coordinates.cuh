@@ -1,4 +1,4 @@
-// Coordinates of one byte for each axis; see listing.py. The launcher makes `struct Units` from the record of the units.
+// Coordinates of one byte for each axis; see units.py. The launcher makes `struct Units` from the record of the units.
 
 #if defined(HAS_UNITS)
 // Coordinates of a position, one byte for each axis: whole units, modulo 256.
