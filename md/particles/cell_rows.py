@@ -14,9 +14,9 @@ visited, each once.
 import numpy as np
 
 from md import checks
-from md.backend.prelude import displacement, dot, home_cell, like, load, row_number, slot_of, sub
+from md.backend.prelude import dot, home_cell, like, load, row_number, separation, slot_of
 from md.particles.cell_grid import CellGrid
-from sfc.compile import inlined, overload
+from sfc.compile import inlined
 
 FINEST = 4  # cells per cutoff: with more, most cells are empty at the densities of interest
 WIDTH = 16  # slots written at once
@@ -52,42 +52,12 @@ def reach_of(grid: CellGrid) -> np.floating:
     return grid.precision.type(grid.cutoff + margin)
 
 
-def in_cells(grid, r):
-    """Compute a position in units of cells, (x, y, z) with z = 0 in 2D, moved to the nearest in the box."""
-    raise NotImplementedError
-
-
-def cells_per_length(grid, r):
-    """Return the number of cells per unit of length along each axis, (x, y, z) with z = 1 in 2D."""
-    raise NotImplementedError
-
-
 @inlined
-def within_box(coordinate, none, count):
-    """Return the number nearest to a coordinate between 0 and the number of cells, all of its precision."""
-    return min(max(coordinate, none), count)
-
-
-@overload(in_cells)
-def _in_cells(grid, r):
-    if r.count == 2:
-        return lambda grid, r: (
-            within_box(r[0] * grid.per_side[0], like(r, 0), like(r, grid.cells[0])),
-            within_box(r[1] * grid.per_side[1], like(r, 0), like(r, grid.cells[1])),
-            like(r, 0),
-        )
-    return lambda grid, r: (
-        within_box(r[0] * grid.per_side[0], like(r, 0), like(r, grid.cells[0])),
-        within_box(r[1] * grid.per_side[1], like(r, 0), like(r, grid.cells[1])),
-        within_box(r[2] * grid.per_side[2], like(r, 0), like(r, grid.cells[2])),
-    )
-
-
-@overload(cells_per_length)
-def _cells_per_length(grid, r):
-    if r.count == 2:
-        return lambda grid, r: (grid.per_side[0], grid.per_side[1], like(r, 1))
-    return lambda grid, r: (grid.per_side[0], grid.per_side[1], grid.per_side[2])
+def in_cells(grid, r, axis):
+    """Compute a coordinate in units of cells, moved to the nearest in the box; 0 along z in 2D."""
+    if axis >= len(r):
+        return like(r, 0)
+    return min(max(r[axis] * grid.per_side[axis], like(r, 0)), like(r, grid.cells[axis]))
 
 
 @inlined
@@ -123,10 +93,7 @@ def axis_span(grid, axis, division, home, x, within2):
 @inlined
 def gap(r, cell, x, narrow):
     """Compute the distance along an axis from a coordinate to a cell, in cells; 0 on a narrow axis."""
-    none = like(r, 0)
-    if narrow:
-        return none
-    return max(none, max(like(r, cell) - x, x - like(r, cell + 1)))
+    return like(r, 0) if narrow else max(like(r, 0), max(like(r, cell) - x, x - like(r, cell + 1)))
 
 
 @inlined
@@ -176,7 +143,9 @@ def slots_within(grid, division, reach, keep2, i, ri, pos, start, rank, order, n
         order: (n,) slot of each entry; (0,) if it is the number of the entry.
         near: array with room for all particles and `WIDTH` more, filled.
     """
-    home, x, per_side = home_cell(grid, ri), in_cells(grid, ri), cells_per_length(grid, ri)
+    home = home_cell(grid, ri)
+    x = in_cells(grid, ri, 0), in_cells(grid, ri, 1), in_cells(grid, ri, 2)
+    per_side = grid.per_side[0], grid.per_side[1], grid.per_side[2 % len(ri)]  # any number along z in 2D
     side = like(ri, 1) / per_side[0], like(ri, 1) / per_side[1], like(ri, 1) / per_side[2]
     narrow_x, narrow_y = is_narrow(grid, 0, division), is_narrow(grid, 1, division)
     narrow_z = is_narrow(grid, 2, division)
@@ -210,16 +179,9 @@ def slots_within(grid, division, reach, keep2, i, ri, pos, start, rank, order, n
                 c += cells
     # No branch, which would be mispredicted: a slot that is left out is overwritten by the next.
     found = 0
-    if plain:
-        for k in range(around):
-            j = slot_of(order, near[at(k)])
-            dr = sub(ri, load(pos, at(j), ri))
-            near[at(found)] = j
-            found += (dot(dr, dr) < keep2) & (j != i)
-    else:
-        for k in range(around):
-            j = slot_of(order, near[at(k)])
-            dr = displacement(grid, ri, load(pos, at(j), ri))
-            near[at(found)] = j
-            found += (dot(dr, dr) < keep2) & (j != i)
+    for k in range(around):
+        j = slot_of(order, near[at(k)])
+        dr = separation(grid, plain, ri, load(pos, at(j), ri))
+        near[at(found)] = j
+        found += (dot(dr, dr) < keep2) & (j != i)
     return found, plain
