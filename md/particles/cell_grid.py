@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 
 import numba
@@ -80,22 +81,17 @@ class CellGrid:
                 f"{checks.bytes_shown(4 * self.size)}; allowed: up to {MAX_CELLS} (int32 cell numbers); take "
                 "a smaller box, or another unit of length, in which particles are larger"
             )
+        lengths, wraps = np.array(box.lengths), np.array(box.periodic)
+        half = np.where(wraps, lengths / 2, np.inf)
         self.record = np.zeros(1, record_dtype(box.dim, precision))
-        for axis, (length, periodic, count) in enumerate(
-            zip(box.lengths, box.periodic, self.shape, strict=True)
-        ):
-            self.record["length"][0, axis] = length
-            self.record["half"][0, axis] = length / 2 if periodic else np.inf
-            self.record["image"][0, axis] = length if periodic else 0
-            self.record["lowest"][0, axis], self.record["highest"][0, axis] = box.ends[axis]
-            self.record["per_side"][0, axis] = count / length
-            self.record["per_image"][0, axis] = 1 / length if periodic else 0
-            self.record["periodic"][0, axis] = periodic
-        self.record["cells"][0] = (*self.shape, 1)[:3]
-        halves = [length / 2 for length, wraps in zip(box.lengths, box.periodic, strict=True) if wraps]
+        self.record["length"], self.record["per_side"] = lengths, self.shape / lengths
+        self.record["half"], self.record["image"] = half, wraps * lengths
+        self.record["per_image"] = wraps / lengths
+        self.record["lowest"], self.record["highest"] = np.transpose(box.ends)
+        self.record["cells"] = (*self.shape, 1)[:3]
+        self.record["periodic"][0, : box.dim] = wraps
         with np.errstate(over="ignore"):  # inf where squares of distances overflow too
-            shortest2 = np.square(np.float64(min(halves, default=np.inf)))
-            self.record["nearest2"] = shortest2 * (1 - 8 * np.finfo(precision).eps)
+            self.record["nearest2"] = np.square(half.min()) * (1 - 8 * np.finfo(precision).eps)
 
     def on(self, backend: Backend) -> CellGrid:
         """Copy the grid for kernels and arrays of another backend."""
@@ -158,18 +154,12 @@ def _cells_along(length: float, cutoff: float, precision: np.dtype) -> int:
     Else the product may round across a face of a cell, so that cells must be wider than the cutoff by that
     rounding.
     """
-    most = length / cutoff
-    if math.isinf(most):
-        return MAX_CELLS + 1  # more than allowed
-    count = max(1, math.floor(most))
+    count = max(1, math.floor(min(length / cutoff, 2**62)))  # so many are refused, whatever their number
     if math.frexp(cutoff)[0] == 0.5 and count * cutoff == length:
         return count
     least = cutoff * (1 + 4 * np.finfo(precision).eps * count)
-    few, many = 1, count + 1  # bisection: the width of a cell never increases with their number
-    while many - few > 1:
-        middle = (few + many) // 2
-        few, many = (middle, many) if length / middle >= least else (few, middle)
-    return few
+    # The width of a cell never increases with their number, from 2 on to `count`.
+    return 1 + bisect_left(range(2, count + 1), True, key=lambda cells: length / cells < least)
 
 
 @kernel(parallel=True)
