@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from md import checks
@@ -42,29 +44,25 @@ class CellSort:
     def __init__(self, order: str | Curve, n: int, grid: CellGrid, backend: Backend):
         self._grid, self._backend = grid.on(backend), backend
         grid.require_memory(SORTING + 4 * min(backend.workers, MAX_PARTS), backend.free_memory)
-        self._rank = None
-        if isinstance(order, str) and order == "tiled" and backend.runs_ahead:
-            self._rank = backend.empty(grid.size, np.int32)
-            backend.kernels(__name__).tiled_ranks(grid.size, grid.record, TILE, self._rank)
-        elif not (isinstance(order, str) and order == "row"):  # a row-major table would change nothing
+        self._unranked = self.table = backend.empty(0, np.int32)
+        if order == "tiled" and backend.runs_ahead:
+            self.table = backend.empty(grid.size, np.int32)
+            backend.kernels(__name__).tiled_ranks(grid.size, grid.record, TILE, self.table)
+        elif order != "row":  # a row-major table would change nothing
             grid.require_memory(RANKING, checks.host_memory)
             ranks = covering(order, grid.shape).dense_ranks().astype(np.int32)
-            row_major = bool((ranks == np.arange(grid.size)).all())
-            self._rank = None if row_major else backend.upload(ranks)
-        self._unranked = backend.empty(0, np.int32)
-        self.table = self._unranked if self._rank is None else self._rank
+            if (ranks != np.arange(grid.size)).any():
+                self.table = backend.upload(ranks)
         self.start = backend.empty(grid.size + 1, np.int32)
         self.order = backend.empty(n, np.int32)
         self.scratch = backend.empty(-(-n // 4) * 4, np.int32)
         self._keys = self.scratch[:n]
         self._scratch = backend.sort_scratch(n, grid.size)
 
-    @property
+    @cached_property
     def rank(self) -> Array:
         """(cells,) int32 rank of each cell by row-major number, also if it is that number."""
-        if self._rank is None:
-            self._rank = self._backend.arange(self._grid.size)
-        return self._rank
+        return self.table if len(self.table) else self._backend.arange(self._grid.size)
 
     def store_starts(self, every: int, starts: Array) -> None:
         """Store every so-manyth of `start`, from the first on.
