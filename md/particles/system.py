@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,37 +17,20 @@ from md.particles.cell_grid import CellGrid
 GUARD, FAULT, ENERGY, FASTEST, WORDS = slice(0, 5), 5, 6, 7, 8  # places in the block, and its length
 
 
-class StatusCopy:
+class StatusCopy(NamedTuple):
     """Host copy of a `StatusBlock` at some moment.
 
-    Args:
-        words: the copy.
+    Attributes:
+        guard: (5,) uint64 words of the displacement guard (`md.search.displacement_guard`).
+        fault: fault word (`md.integrate`); `md.backend.NO_FAULT` if there is none.
+        energy: kinetic energy of all particles when it was last summed, in m d^2 / time^2.
+        fastest: bits of the largest v^2 as float32 in the upper half, id of that particle in the lower.
     """
 
-    __slots__ = ("_words",)
-
-    def __init__(self, words: np.ndarray):
-        self._words = words
-
-    @property
-    def guard(self) -> np.ndarray:
-        """(5,) uint64 words of the displacement guard (`md.search.displacement_guard`)."""
-        return self._words[GUARD]
-
-    @property
-    def fault(self) -> int:
-        """Fault word (`md.integrate`); `md.backend.NO_FAULT` if there is none."""
-        return int(self._words[FAULT])
-
-    @property
-    def energy(self) -> float:
-        """Kinetic energy of all particles when it was last summed, in m d^2 / time^2."""
-        return float(self._words.view(np.float64)[ENERGY])
-
-    @property
-    def fastest(self) -> np.uint64:
-        """Bits of the largest v^2 as float32 in the upper half, id of that particle in the lower."""
-        return self._words[FASTEST]
+    guard: np.ndarray
+    fault: int
+    energy: float
+    fastest: np.uint64
 
 
 class StatusBlock:
@@ -89,7 +72,13 @@ class StatusBlock:
     def poll(self) -> Callable[[], StatusCopy]:
         """Copy the block without waiting; the function that is returned waits for the copy."""
         copied = self._backend.look(self._words)
-        return lambda: StatusCopy(copied())
+
+        def wait() -> StatusCopy:
+            words = copied()
+            energy = float(words.view(np.float64)[ENERGY])
+            return StatusCopy(words[GUARD], int(words[FAULT]), energy, words[FASTEST])
+
+        return wait
 
 
 class System:
