@@ -37,14 +37,12 @@ class Box:
             raise checks.refuse_value("lengths", lengths, "two or three axes, in particle diameters")
         periodic = _flags("periodic", self.periodic, len(lengths))
         open_ = _flags("open", self.open, len(lengths))
-        if any(both for both in map(all, zip(periodic, open_, strict=True))):
+        if any(map(all, zip(periodic, open_, strict=True))):
             raise ValueError(
                 f"open = {open_} where periodic = {periodic}; allowed: an axis that is periodic, open or "
                 "neither; give the open one periodic=False"
             )
-        object.__setattr__(self, "lengths", lengths)
-        object.__setattr__(self, "periodic", periodic)
-        object.__setattr__(self, "open", open_)
+        vars(self).update(lengths=lengths, periodic=periodic, open=open_)  # the dataclass refuses assignments
 
     @property
     def dim(self) -> int:

@@ -128,7 +128,8 @@ class State:
             sides = np.array(self.box.lengths, self.pos.dtype)
             inside = np.flatnonzero(((self.pos >= 0) & (self.pos <= sides)).all(axis=1))
             count, radius = len(inside), None if radius is None or not len(inside) else radius[inside]
-        return count * mean_volume(radius, self.box.dim) / self.box.volume
+        mean = 1.0 if radius is None else float(np.mean((2 * radius.astype(np.float64)) ** self.box.dim))
+        return count * (mean * sphere_volume(self.box.dim)) / self.box.volume
 
     def store(self, backend: Backend, pos: Array, vel: Array, id: Array) -> None:
         """Copy the particles to arrays of a backend, rounded to its precision; radii are not copied.
@@ -185,13 +186,6 @@ def sphere_volume(dim: int) -> float:
         ValueError: a dimension other than 2 or 3.
     """
     return np.pi / 6 if checks.integer("dim", dim, 2, 3) == 3 else np.pi / 4
-
-
-def mean_volume(radius: np.ndarray | None, dim: int) -> float:
-    """Compute the mean volume in d^dim of spheres of given radii, (n,) in d; None for diameter 1."""
-    if radius is None:
-        return sphere_volume(dim)
-    return float(np.mean((2 * radius.astype(np.float64)) ** dim)) * sphere_volume(dim)
 
 
 def _radii(given: ArrayLike | None, n: int) -> np.ndarray | None:

@@ -27,12 +27,10 @@ def units_of(grid: CellGrid, reach: float, units: int = UNITS) -> np.ndarray:
         (1,) record with `per_unit`, units per d along each axis, and `most`, the largest sum of squares of
         the differences of the bytes of two particles within reach.
     """
-    box = grid.box
-    per_unit = []
-    for length, periodic in zip(box.lengths, box.periodic, strict=True):
-        rounds = max(1, math.floor(length * units / (256 * reach)))  # of 256 units along a periodic axis
-        per_unit.append(256 * rounds / length if periodic else units / reach)
-    longest = reach * max(per_unit) * (1 + 1e-5)  # in units, with the rounding of the test by positions
+    box, lengths = grid.box, np.array(grid.box.lengths)
+    rounds = np.maximum(1, np.floor(lengths * units / (256 * reach)))  # of 256 units along a periodic axis
+    per_unit = np.where(box.periodic, 256 * rounds / lengths, units / reach)
+    longest = reach * per_unit.max() * (1 + 1e-5)  # in units, with the rounding of the test by positions
     wrong = distance_error(box.dim)
     most = (longest + wrong) ** 2 + (4 - box.dim)  # bytes of no axis are 0 or -1
     dtype = np.dtype([("per_unit", np.float64, (box.dim,)), ("most", np.int32)], align=True)
