@@ -1,4 +1,4 @@
-"""Neighbour searches. A new one is its own file (pair) and one line here, or is added by `register`."""
+"""Neighbour searches. A new one is its own file (pair) and a word here, or is added by `register`."""
 
 from md import checks
 from md.particles.capabilities import SearchCapabilities as Capabilities
@@ -43,23 +43,9 @@ __all__ = [
     "search",
 ]
 
+BUILT_IN = (Naive, Linked, Scattered, Coherent, Tiles, Tensor, Verlet, VerletTree, Lbvh, Reflexive, WideBvh)
 SEARCHES: Registry[SearchConfig] = Registry(
-    "search",
-    SearchConfig,
-    check=require_name,
-    built_in={
-        "naive": Naive,
-        "linked": Linked,
-        "scattered": Scattered,
-        "coherent": Coherent,
-        "tiles": Tiles,
-        "tensor": Tensor,
-        "verlet": Verlet,
-        "verlet_tree": VerletTree,
-        "lbvh": Lbvh,
-        "reflexive": Reflexive,
-        "wide_bvh": WideBvh,
-    },
+    "search", SearchConfig, check=require_name, built_in={config.name: config for config in BUILT_IN}
 )
 register = SEARCHES.register
 

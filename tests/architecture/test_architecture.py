@@ -216,7 +216,8 @@ def strategies(room: str, known: dict[str, Path]) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             named |= {alias.asname or alias.name: node.module for alias in node.names}
-    values = [v for node in ast.walk(tree) if isinstance(node, ast.Dict) for v in node.values]
+    groups = [getattr(node, group, ()) for node in ast.walk(tree) for group in ("values", "elts")]
+    values = [value for group in groups for value in group]
     values += [
         argument
         for node in ast.walk(tree)
