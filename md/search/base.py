@@ -18,7 +18,7 @@ pairs; they differ in what they read and where it is in memory.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -57,6 +57,18 @@ class SearchConfig(Capable, ABC):
     def cell_orders(cls, dim: int) -> tuple[str, ...]:
         """Return the names of the orders along which the search can sort; none if it moves no particles."""
         return sfc.orderings(dim) if cls.capabilities.moves_particles else ()
+
+    def _check(self, field: str, check: Callable, *bounds: Any, **words: Any) -> None:
+        """Replace the value of a field by what a check of `md.checks` returns for it.
+
+        Args:
+            field: name of the field.
+            check: takes the name of the argument, the value, `bounds` and `words`.
+            bounds: of the check.
+            words: of the check, such as `unit` and `remedy`.
+        """
+        name = f"{field} of {type(self).__name__}"
+        object.__setattr__(self, field, check(name, getattr(self, field), *bounds, **words))
 
     @abstractmethod
     def build(self, system: System) -> Search:

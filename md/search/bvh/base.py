@@ -39,11 +39,8 @@ class TreeConfig(SearchConfig):
     rebuild_every: int
 
     def __post_init__(self):
-        name = type(self).__name__
-        order = checks.order_of_cells(f"cell_order of {name}", self.cell_order)
-        object.__setattr__(self, "cell_order", order)
-        every = checks.integer(f"rebuild_every of {name}", self.rebuild_every, unit="steps")
-        object.__setattr__(self, "rebuild_every", every)
+        self._check("cell_order", checks.order_of_cells)
+        self._check("rebuild_every", checks.integer, unit="steps")
 
     @classmethod
     def cell_orders(cls, dim: int) -> tuple[str, ...]:

@@ -96,10 +96,8 @@ class Reflexive(TreeConfig):
     room: int = ROOM
 
     def __post_init__(self):
-        for name in CHOICES:
-            object.__setattr__(
-                self, name, checks.word(f"{name} of Reflexive", getattr(self, name), CHOICES[name])
-            )
+        for field, words in CHOICES.items():
+            self._check(field, checks.word, words)
         if (self.met == "twice") != (self.atomics == "none"):
             raise ValueError(
                 f"Reflexive(met={self.met!r}, atomics={self.atomics!r}); allowed: met='twice' with "
@@ -112,8 +110,7 @@ class Reflexive(TreeConfig):
                 f"data={self.data!r}); allowed: met='once', atomics='plain', data='sorted' or 'shadow'"
             )
         super().__post_init__()
-        room = checks.integer("room of Reflexive", self.room, 1, MOST_ROOM, unit="partners")
-        object.__setattr__(self, "room", room)
+        self._check("room", checks.integer, 1, MOST_ROOM, unit="partners")
         can = SearchCapabilities(  # if pairs are visited twice, one thread has the whole force on a particle
             fusable=self.met == "twice" and self.data == "sorted",
             capturable=True,

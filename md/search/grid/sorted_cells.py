@@ -35,10 +35,8 @@ class SortedCells(SearchConfig):
     division: int | None
 
     def __post_init__(self):
-        name = type(self).__name__
-        order = checks.order_of_cells(f"cell_order of {name}", self.cell_order)
-        object.__setattr__(self, "cell_order", order)
-        object.__setattr__(self, "division", checked(f"division of {name}", self.division))
+        self._check("cell_order", checks.order_of_cells)
+        self._check("division", checked)
 
 
 class SortedCellsSearch(Search):

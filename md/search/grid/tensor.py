@@ -66,8 +66,7 @@ class Tensor(SearchConfig):
     cell_order: str = "row"
 
     def __post_init__(self):
-        remedy = "or search 'coherent', which sorts along any"
-        checks.word("cell_order of Tensor", self.cell_order, ("row",), remedy)
+        self._check("cell_order", checks.word, ("row",), "or search 'coherent', which sorts along any")
 
     @classmethod
     def cell_orders(cls, dim: int) -> tuple[str, ...]:

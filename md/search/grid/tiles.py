@@ -71,11 +71,10 @@ class Tiles(SearchConfig):
     width: int | None = None
 
     def __post_init__(self):
-        object.__setattr__(self, "cell_order", checks.order_of_cells("cell_order of Tiles", self.cell_order))
+        self._check("cell_order", checks.order_of_cells)
         if self.width is not None:
             remedy = "None for what suits the density"
-            width = checks.integer("width of Tiles", self.width, 1, WIDEST, unit="cells", remedy=remedy)
-            object.__setattr__(self, "width", width)
+            self._check("width", checks.integer, 1, WIDEST, unit="cells", remedy=remedy)
 
     def build(self, system: System) -> TilesSearch:
         """Make the search for a system.
