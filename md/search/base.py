@@ -20,6 +20,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -100,6 +101,9 @@ class Search(ABC):
     """
 
     launch_state: Any = None
+    _kernel = "force"  # by its name in the module of the search
+    _threads: tuple[int, ...] = ()  # of a device, before the number of particles
+    _reads_all = False  # whether `_fold` visits all slots that `force` reads
 
     def __init__(
         self,
@@ -215,12 +219,14 @@ class Search(ABC):
 
     def accesses(self) -> AccessStream:
         """Return the slots that `force` reads, particle by particle in the order of the kernel."""
-        return self._collect(np.inf, self._no_radius())
+        with self._all_read():
+            counts = self._partner_counts(np.inf, self._no_radius)
+            return self._collect(np.inf, self._no_radius, counts)
 
     def access_count(self) -> int:
         """Return the number of slots in `accesses`, without storing them."""
         with self._all_read():
-            return int(self._partner_counts(np.inf, self._no_radius()).sum())
+            return int(self._partner_counts(np.inf, self._no_radius).sum())
 
     def pairs(self, cutoff: float) -> np.ndarray:
         """Return the ids of the pairs with centres closer than a cutoff.
@@ -231,7 +237,7 @@ class Search(ABC):
         Returns:
             (p, 2) int32 ids with i < j, sorted.
         """
-        return self._pairs_of(self._collect(cutoff * cutoff, self._no_radius(), all_readers=False))
+        return self._pairs_within(cutoff, self._no_radius)
 
     def touching(self, cutoff: float) -> np.ndarray:
         """Return the ids of the pairs that touch: closer than a cutoff times the sum of their radii.
@@ -242,7 +248,7 @@ class Search(ABC):
         Returns:
             (p, 2) int32 ids with i < j, sorted.
         """
-        return self._pairs_of(self._collect(cutoff * cutoff, self._radius, all_readers=False))
+        return self._pairs_within(cutoff, self._radius)
 
     @property
     def slots(self) -> Array:
@@ -254,18 +260,10 @@ class Search(ABC):
         """(n,) radius of the particle in each row that the kernel reads; (0,) if all are 0.5."""
         return self.particles.radius
 
+    @cached_property
     def _no_radius(self) -> Array:
+        """(0,) array in place of the radii."""
         return self.backend.empty(0, self.grid.precision)
-
-    def _pairs_of(self, stream: AccessStream) -> np.ndarray:
-        if not len(stream.reads):
-            return np.empty((0, 2), np.int32)  # without a copy of the ids to the host
-        id = self._ids()
-        first = np.repeat(id[stream.readers], np.diff(stream.offsets))
-        second = id[stream.reads]
-        once = first < second
-        pairs = np.column_stack([first[once], second[once]])
-        return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
     @property
     def _work_order(self) -> Array:
@@ -276,54 +274,64 @@ class Search(ABC):
         """Return the (n,) ids of the particles in the rows that the kernel reads."""
         return self.backend.download(self.particles.id)
 
-    def _collect(self, reach2: float, radius: Array, all_readers: bool = True) -> AccessStream:
-        """Count the partners in a first fold, and store them in a second one.
+    @contextmanager
+    def _all_read(self) -> Iterator[None]:
+        """Let `_fold` visit all slots that `force` reads, and not only those within the search radius."""
+        self._reads_all = True
+        try:
+            yield
+        finally:
+            self._reads_all = False
+
+    def _pairs_within(self, distance: float, radius: Array) -> np.ndarray:
+        """Return the (p, 2) ids of the pairs within a distance, in d or in sums of two radii (n,)."""
+        counts = self._partner_counts(distance * distance, radius)
+        if not int(counts.sum()):
+            return np.empty((0, 2), np.int32)  # without a copy of the counts to the host
+        stream = self._collect(distance * distance, radius, counts)
+        id = self._ids()
+        first = np.repeat(id[stream.readers], np.diff(stream.offsets))
+        second = id[stream.reads]
+        once = first < second
+        pairs = np.column_stack([first[once], second[once]])
+        return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+    def _collect(self, reach2: float, radius: Array, counts: Array) -> AccessStream:
+        """Store the partners in a second fold, particle by particle in the order of the kernel.
+
+        Args:
+            reach2: as for `_partner_counts`.
+            radius: as for `_partner_counts`.
+            counts: (n,) number of partners of each particle, from a first fold.
+        """
+        backend, n = self.backend, self.particles.n
+        counted, work = backend.download(counts), backend.download(self._work_order)
+        readers = work if len(work) else np.arange(n, dtype=np.int32)
+        offsets, place = np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
+        np.cumsum(counted[readers], out=offsets[1:])
+        place[readers] = offsets[:-1]
+        total = int(offsets[-1])
+        remedy = "take a smaller distance, another search or fewer particles"
+        checks.require_bytes(f"{total} partners in all", 8 * total, backend.free_memory(), remedy)
+        partners = backend.empty(total, np.int32)
+        if total:
+            self._partner_counts(reach2, radius, backend.upload(place), partners)
+        return AccessStream(offsets, backend.download(partners), readers)
+
+    def _partner_counts(self, reach2: float, radius: Array, *stored: Array) -> Array:
+        """Return the (n,) int64 number of partners of each particle, and store the partners if there is room.
 
         Args:
             reach2: square of the search radius.
             radius: (n,) of each particle, if the search radius is in sums of two radii; or (0,).
-            all_readers: whether readers without partners are in the stream too, and all in work order.
-                Without them the host copies nothing if there is no partner.
+            stored: `CollectPartners.offsets` and `CollectPartners.partners`; nothing to count only.
         """
-        with self._all_read():
-            return self._stored_partners(reach2, radius, all_readers)
-
-    @contextmanager
-    def _all_read(self) -> Iterator[None]:
-        """Let `_fold` visit all slots that `force` reads, and not only those within the search radius."""
-        yield
-
-    def _partner_counts(self, reach2: float, radius: Array) -> Array:
-        """Return the (n,) int64 number of partners of each particle."""
         backend, n = self.backend, self.particles.n
         counts, reach = backend.empty(n, np.int64), np.array([reach2], self.grid.precision)
-        law = CollectPartners(reach, radius, backend.zeros(n, np.int64), backend.empty(0, np.int32))
+        stored = stored or (backend.zeros(n, np.int64), backend.empty(0, np.int32))
+        law = CollectPartners(reach, radius, *stored)
         self._fold(law, law, counts)
         return counts
-
-    def _stored_partners(self, reach2: float, radius: Array, all_readers: bool) -> AccessStream:
-        n = self.particles.n
-        counts = self._partner_counts(reach2, radius)
-        if not all_readers and not int(counts.sum()):
-            return AccessStream(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.int32))
-        counted = self.backend.download(counts)
-        if all_readers:
-            work = self.backend.download(self._work_order)
-            readers = work if len(work) else np.arange(n, dtype=np.int32)
-        else:
-            readers = np.flatnonzero(counted).astype(np.int32)
-        offsets, place = np.zeros(len(readers) + 1, np.int64), np.zeros(n, np.int64)
-        np.cumsum(counted[readers], out=offsets[1:])
-        place[readers] = offsets[:-1]
-        found = int(offsets[-1])
-        remedy = "take a smaller distance, another search or fewer particles"
-        checks.require_bytes(f"{found} partners in all", 8 * found, self.backend.free_memory(), remedy)
-        partners = self.backend.empty(found, np.int32)
-        if len(partners):
-            reach = np.array([reach2], self.grid.precision)
-            law = CollectPartners(reach, radius, self.backend.upload(place), partners)
-            self._fold(law, law, counts)
-        return AccessStream(offsets, self.backend.download(partners), readers)
 
     def _velocities(self, law: Any) -> tuple[Array, Mapping[str, int]]:
         """Return the velocities for a kernel, and its constants: those of packed rows, if it reads them."""
@@ -339,11 +347,12 @@ class Search(ABC):
         kernels = self.backend.kernels(type(self).__module__, law, constants)
         work = () if self.capabilities.moves_particles else (p.work,)
         try:
-            force = kernels.force
+            fold = getattr(kernels, self._kernel)
         except AttributeError as error:
             module = type(self).__module__
             raise TypeError(
-                f"{type(self).__name__} has no kernel `force` in its module {module}; allowed: a function "
-                "under `sfc.compile.kernel` in the file of the class, as in md/search/grid/naive.py"
+                f"{type(self).__name__} has no kernel `{self._kernel}` in its module {module}; allowed: a "
+                "function under `sfc.compile.kernel` in the file of the class, as in md/search/grid/naive.py"
             ) from error
-        force(p.n, p.pos, vel, *work, *self.structure(), self.grid.record, parameters, out)
+        rows = p.n, p.pos, vel, *work
+        fold(*self._threads, *rows, *self.structure(), self.grid.record, parameters, out)

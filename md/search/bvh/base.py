@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from md import checks
+from md.backend.base import Array
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
 from md.search.bvh.curve_keys import halving
@@ -51,22 +49,61 @@ class TreeConfig(SearchConfig):
 class TreeSearch(Search):
     """Search on a tree over the particles of a system.
 
+    A derived class makes the records of its search radii, `_centres` for boxes of centres and `_spheres` for
+    boxes of spheres.
+
     Args:
         config: its configuration.
         system: shared state of the simulation.
+    """
+
+    _centres: np.ndarray
+    _spheres: np.ndarray
+    _innermost = "leaf2"  # field of the records; infinite for `accesses`
+    _by_centres = False
+
+    def __init__(self, config: TreeConfig, system: System):
+        super().__init__(config, system, policy=EverySteps(system, config.rebuild_every))
+
+    def pairs(self, cutoff: float) -> np.ndarray:
+        """Return the ids of the pairs with centres closer than a cutoff: (p, 2) int32, i < j, sorted."""
+        self._by_centres = True
+        try:
+            return super().pairs(cutoff)
+        finally:
+            self._by_centres = False
+
+    def _boxes_of(self) -> tuple[Array, np.ndarray]:
+        """Return the radii, (0,) if boxes enclose centres, and the record of search radii."""
+        is_of_centres = self._by_centres or not len(self.particles.radius)
+        reach = self._centres if is_of_centres else self._spheres
+        if self._reads_all:
+            reach = reach.copy()
+            reach[self._innermost] = np.inf
+        return self._no_radius if is_of_centres else self.particles.radius, reach
+
+
+class BinaryTreeSearch(TreeSearch):
+    """Search on a binary tree.
 
     Attributes:
         tree: the `Tree` over the particles.
     """
 
     def __init__(self, config: TreeConfig, system: System):
-        super().__init__(config, system, policy=EverySteps(system, config.rebuild_every))
+        super().__init__(config, system)
         self.tree = Tree(self.particles.n, self.grid, self.backend, config.cell_order)
+        self._in_place = self.backend.empty(0, np.int32)
 
     def build(self) -> None:
         """Sort the particles along the curve in memory, and link the tree."""
         self.tree.build(self.particles.pos)
         self.particles.permute(self.tree.keys.order)
+
+    @property
+    def boxes(self) -> tuple[Array, Array, Array]:
+        """Nodes and ropes of the tree, and the slot of each leaf, (0,) if it is the leaf's number."""
+        return self.tree.nodes, self.tree.ropes, self._in_place
 
     @property
     def launch_state(self) -> bool:
@@ -76,19 +113,3 @@ class TreeSearch(Search):
     @launch_state.setter
     def launch_state(self, is_new: Any) -> None:
         self.tree.is_new = is_new
-
-    @property
-    @abstractmethod
-    def _reach_record(self) -> np.ndarray:
-        """Length-1 record of the search radii; its `leaf2` is the square of the radius for leaves."""
-
-    @contextmanager
-    def _all_read(self) -> Iterator[None]:
-        """Visit all leaves that a traversal reads the box of, within the search radius or not."""
-        record = self._reach_record
-        stored = record["leaf2"].copy()
-        record["leaf2"] = np.inf
-        try:
-            yield
-        finally:
-            record["leaf2"] = stored

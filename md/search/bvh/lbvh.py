@@ -16,7 +16,7 @@ from md.backend.prelude import finish, load
 from md.laws.pair import result
 from md.particles.capabilities import SearchCapabilities
 from md.particles.system import System
-from md.search.bvh.base import REBUILD_EVERY, TreeConfig, TreeSearch
+from md.search.bvh.base import REBUILD_EVERY, BinaryTreeSearch, TreeConfig
 from md.search.bvh.traversal import traverse_images
 from sfc import Curve
 from sfc.compile import inlined, kernel
@@ -56,50 +56,22 @@ class Lbvh(TreeConfig):
         return LbvhSearch(self, system)
 
 
-class LbvhSearch(TreeSearch):
+class LbvhSearch(BinaryTreeSearch):
     """Search with a linear bounding volume hierarchy over the particles of a system."""
 
     def __init__(self, config: Lbvh, system: System):
         super().__init__(config, system)
         grid, real = self.grid, self.grid.precision
-        self._no_radii = self.backend.empty(0, real)
         lengths, eps, widest = max(grid.box.lengths), np.finfo(real).eps, self.particles.widest
         reach = grid.cutoff + 8 * eps * lengths  # an image's position is rounded
         slack = 16 * eps * (np.abs(grid.box.ends).max() + 2 * grid.cutoff)  # corners of boxes are rounded
         kind = np.dtype([(name, real) for name in ("reach", "reach2", "leaf2", "scale")], align=True)
         self._centres = np.array([(reach, reach**2, 0, 1)], kind)
         self._spheres = np.array([(slack, 0, 0, grid.cutoff / widest)], kind)
-        self._by_centres = False
-        self._in_place = self.backend.empty(0, np.int32)
-
-    @property
-    def boxes(self) -> tuple[Array, Array, Array]:
-        """Nodes and ropes of the tree, and an empty array: a leaf's slot is its number."""
-        return self.tree.nodes, self.tree.ropes, self._in_place
-
-    def pairs(self, cutoff: float) -> np.ndarray:
-        """Return the ids of the pairs with centres closer than a cutoff: (p, 2) int32, i < j, sorted."""
-        self._by_centres = True
-        try:
-            return super().pairs(cutoff)
-        finally:
-            self._by_centres = False
 
     def structure(self) -> tuple[Array, Array, Array, np.ndarray]:
         """Return nodes and ropes of the tree, the radii if boxes enclose spheres, and the search radii."""
-        radius, reach = self._boxes_of()
-        return self.tree.nodes, self.tree.ropes, radius, reach
-
-    def _boxes_of(self) -> tuple[Array, np.ndarray]:
-        """Return the radii, (0,) if boxes enclose centres, and the record of search radii."""
-        if self._by_centres or not len(self.particles.radius):
-            return self._no_radii, self._centres
-        return self.particles.radius, self._spheres
-
-    @property
-    def _reach_record(self) -> np.ndarray:
-        """Record of the search radii for boxes of centres or of spheres; see `LbvhSearch._boxes_of`."""
-        return self._boxes_of()[1]
+        return self.tree.nodes, self.tree.ropes, *self._boxes_of()
 
     def _fold(self, law: Any, parameters: Any, out: Any) -> None:
         """Fit the boxes of the tree to the present positions, and fold a law over the partners."""

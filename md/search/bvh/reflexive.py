@@ -23,12 +23,11 @@ from md.laws.pair import is_reciprocal, kernel_law
 from md.laws.polydisperse import scaled_to_radii
 from md.particles.capabilities import SearchCapabilities
 from md.particles.system import System
-from md.search.bvh.base import TreeConfig, TreeSearch
+from md.search.bvh.base import BinaryTreeSearch, TreeConfig
 from md.search.bvh.contact_list import ContactList
 from md.search.bvh.pair_forces import gather_part, push_part, reach_of, sum_parts
 from md.search.sorted_copy import ScatterOutput
 from sfc import Curve
-from sfc.cache import AccessStream
 from sfc.compile import in_parts, kernel
 
 CHOICES = {
@@ -128,8 +127,12 @@ class Reflexive(TreeConfig):
         return ReflexiveSearch(self, system)
 
 
-class ReflexiveSearch(TreeSearch):
+class ReflexiveSearch(BinaryTreeSearch):
     """Tree search of [lift] and its variants over the particles of a system.
+
+    In `accesses` particles are readers in the order of the leaves. What they read are slots of particles, or
+    rows of the copy if `data` is "shadow". A pair that is visited once is there once, with the visiting
+    particle as its reader.
 
     Attributes:
         stack, met, atomics, data, contacts, room: of the configuration.
@@ -143,9 +146,10 @@ class ReflexiveSearch(TreeSearch):
         rounding = 8 * np.finfo(real).eps * max(grid.box.lengths)  # of an image's position
         reach = grid.cutoff + rounding
         fields = [(name, real) for name in ("reach", "reach2", "leaf2")]
-        self._reach = np.array([(reach, reach**2, reach**2)], np.dtype(fields, align=True))
+        self._centres = np.array([(reach, reach**2, reach**2)], np.dtype(fields, align=True))
+        self._spheres = self._centres  # no boxes enclose spheres
         self._entries = -(-(self.tree.depth + 1) // 8) * 8
-        self._in_place, self._later_only, self._read = backend.empty(0, np.int32), 0, p
+        self._read = p
         summed = self.met == "once" and not backend.runs_ahead
         self._sums = backend.empty((backend.workers if summed else 0, p.n, grid.box.dim), real)
         listed = p.n if self.contacts == "listed" else 0
@@ -187,26 +191,6 @@ class ReflexiveSearch(TreeSearch):
             if copied:
                 self.backend.kernels(__name__).scatter_forces(self.particles.n, order, forces, out)
 
-    def accesses(self) -> AccessStream:
-        """Return the slots that `force` reads, reader by reader in the order of the leaves.
-
-        They are slots of particles, or rows of the copy if `data` is "shadow". A pair that is visited once is
-        there once, with the visiting particle as its reader.
-        """
-        self._later_only = int(self.met == "once")
-        try:
-            return super().accesses()
-        finally:
-            self._later_only = 0
-
-    def access_count(self) -> int:
-        """Return the number of slots in `accesses`, without storing them."""
-        self._later_only = int(self.met == "once")
-        try:
-            return super().access_count()
-        finally:
-            self._later_only = 0
-
     @property
     def crowded(self) -> int:
         """Number of particles with more partners than room in the last forces; waits for the device."""
@@ -235,7 +219,7 @@ class ReflexiveSearch(TreeSearch):
 
     def structure(self) -> tuple[Array, Array, Array, np.ndarray]:
         """Return the order of the leaves, nodes and ropes of the tree, and the search radii."""
-        return self._order, self.tree.nodes, self.tree.ropes, self._reach
+        return self._order, self.tree.nodes, self.tree.ropes, self._boxes_of()[1]
 
     @property
     def slots(self) -> Array:
@@ -246,11 +230,6 @@ class ReflexiveSearch(TreeSearch):
     def _radius(self) -> Array:
         """Radii of the rows that the kernel reads: those of the copy for data='shadow'."""
         return self._read.radius if self.data == "shadow" else self.particles.radius
-
-    @property
-    def _reach_record(self) -> np.ndarray:
-        """Record of the search radii, the same for all particles."""
-        return self._reach
 
     def _fit(self) -> tuple[Any, ...]:
         """Update the copy and the boxes from the present positions; return the arguments of the kernels."""
@@ -266,7 +245,8 @@ class ReflexiveSearch(TreeSearch):
         """Fit the boxes, and fold a law by the kernel in which each leaf gathers from its partners."""
         read, kernels, n = self._fit(), self.backend.kernels(__name__, law), self.particles.n
         gather = getattr(kernels, f"gather_{self.stack}")
-        gather(n, 4 * self.backend.workers, self._entries, self._later_only, *read, parameters, out)
+        later_only = int(self._reads_all and self.met == "once")
+        gather(n, 4 * self.backend.workers, self._entries, later_only, *read, parameters, out)
 
     def _push(self, law: PairLaw, parameters: Any, out: Array) -> None:
         """Fit the boxes, and add the force of each pair to both particles, directly or from lists."""

@@ -12,8 +12,6 @@ children: Wald, Benthin and Boulos, Getting rid of packets, IEEE Symposium on In
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,13 +19,12 @@ import numba
 import numpy as np
 
 from md.backend import OnDevice
-from md.backend.base import Array
 from md.backend.prelude import displacement, dot, finish, load
 from md.laws.pair import initial, interact, result
 from md.particles.capabilities import SearchCapabilities
 from md.particles.system import System
-from md.search.base import FusedOutput, Search
-from md.search.bvh.base import REBUILD_EVERY, TreeConfig
+from md.search.base import FusedOutput
+from md.search.bvh.base import REBUILD_EVERY, TreeConfig, TreeSearch
 from md.search.bvh.curve_keys import CurveKeys
 from md.search.bvh.wide_boxes import (
     ALL,
@@ -41,7 +38,6 @@ from md.search.bvh.wide_boxes import (
     near_particles,
     reaches_of,
 )
-from md.search.policy import EverySteps
 from sfc import Curve
 from sfc.compile import kernel
 
@@ -84,18 +80,20 @@ class WideBvh(TreeConfig):
         return WideBvhSearch(self, system)
 
 
-class WideBvhSearch(Search):
+class WideBvhSearch(TreeSearch):
     """Search with a wide bounding volume hierarchy over the particles of a system."""
 
+    _innermost = "pair2"
+
     def __init__(self, config: WideBvh, system: System):
-        super().__init__(config, system, policy=EverySteps(system, config.rebuild_every))
+        super().__init__(config, system)
         grid, n = self.grid, self.particles.n
         narrowest = None if system.may_overlap else self.particles.narrowest
         self._keys = CurveKeys(n, grid, self.backend, config.cell_order, narrowest)
         self._tree = WideBoxes(n, grid, grid.cutoff, self.backend)
         # The law tests the cutoff itself.
         self._centres, self._spheres = reaches_of(grid, grid.cutoff, self.particles.widest)
-        self._by_centres = self._has_leaves = False
+        self._has_leaves = False
         self._is_kept = config.rebuild_every > 1
 
     def prepare(self, fused: bool) -> None:
@@ -138,14 +136,6 @@ class WideBvhSearch(Search):
     def launch_state(self, state: Any) -> None:
         self._has_leaves, self._tree.turn = state
 
-    def pairs(self, cutoff: float) -> np.ndarray:
-        """Return the ids of the pairs with centres closer than a cutoff: (p, 2) int32, i < j, sorted."""
-        self._by_centres = True
-        try:
-            return super().pairs(cutoff)
-        finally:
-            self._by_centres = False
-
     def structure(self) -> tuple[Any, ...]:
         """Return the boxes and bytes of this step and of the next, and how they were made.
 
@@ -153,14 +143,12 @@ class WideBvhSearch(Search):
         spacing of numbers, boxes and bytes of the next step, parts.
         """
         tree, (radius, reach) = self._tree, self._boxes_of()
-        made = tree.levels, tree.units, radius, reach, tree.eps
+        units = tree.units
+        if self._reads_all:
+            units = units.copy()
+            units["most"] = ALL
+        made = tree.levels, units, radius, reach, tree.eps
         return tree.boxes, tree.bytes, *made, *tree.next, 4 * self.backend.workers
-
-    def _boxes_of(self) -> tuple[Array, np.ndarray]:
-        """Return the radii, (0,) if boxes enclose centres, and the record of search radii."""
-        if self._by_centres or not len(self.particles.radius):
-            return self._no_radius(), self._centres
-        return self.particles.radius, self._spheres
 
     def _fold(self, law: Any, parameters: Any, out: Any) -> None:
         """Fit the boxes and fold a law; a fused step also computes the boxes of leaves for the next step."""
@@ -174,17 +162,6 @@ class WideBvhSearch(Search):
         self._has_leaves = is_fused and len(tree.next[0]) > 0
         if self._has_leaves:
             tree.turn = 1 - tree.turn
-
-    @contextmanager
-    def _all_read(self) -> Iterator[None]:
-        """Visit all particles of the leaves within reach, within the search radius or not."""
-        reach, units = self._boxes_of()[1], self._tree.units
-        stored = reach["pair2"].copy(), units["most"].copy()
-        reach["pair2"], units["most"] = np.inf, ALL
-        try:
-            yield
-        finally:
-            reach["pair2"], units["most"] = stored
 
 
 @OnDevice(threads=LEAF * LEAVES)

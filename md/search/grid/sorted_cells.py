@@ -5,7 +5,7 @@ Green, Particle Simulation using CUDA, NVIDIA (2010). A derived class stands in 
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from md.particles.cell_rows import checked, divided, reach_of
 from md.particles.cell_sort import CellSort
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
-from md.search.partners import CollectPartners
 from sfc import Curve
 
 
@@ -42,9 +41,13 @@ class SortedCells(SearchConfig):
 class SortedCellsSearch(Search):
     """Search over the particles of a system, or over their slots, sorted by cell."""
 
+    config: SortedCells
+
     def __init__(self, config: SortedCells, system: System):
         super().__init__(config, system, divided(system.grid, config.division))
         self._sort = CellSort(config.cell_order, self.particles.n, self.grid, self.backend)
+        if config.division is not None:
+            self._kernel = "force_rows"
 
     def build(self) -> None:
         """Sort the particles in memory, or the list of their slots, by the rank of the cell."""
@@ -54,21 +57,15 @@ class SortedCellsSearch(Search):
             self._sort.find(self.particles.pos)
 
     def structure(self) -> tuple[Any, ...]:
-        """Return the first entry of each cell by rank, the ranks of the cells, and the slots if in a list."""
-        s = self._sort
-        return (s.start, s.table) if self.capabilities.moves_particles else (s.start, s.rank, s.order)
+        """Return the first entry of each cell by rank, the ranks of the cells, and the slots if in a list.
 
-    def _fold(self, law: Any, parameters: Any, out: Any) -> None:
-        division = cast(SortedCells, self.config).division
+        With a division also: the division, the distance up to which cells are visited, the square of that up
+        to which the CPU lists slots, and number of parts on the CPU.
+        """
+        s, division = self._sort, self.config.division
+        order = () if self.capabilities.moves_particles else (s.order,)
         if division is None:
-            super()._fold(law, parameters, out)
-            return
-        p, s, g = self.particles, self._sort, self.grid
-        vel, constants = self._velocities(law)
-        reach = reach_of(g)
-        keep2 = type(reach)(np.inf) if isinstance(law, CollectPartners) else reach * reach
-        work, order = ((), ()) if self.capabilities.moves_particles else ((p.work,), (s.order,))
-        self.backend.kernels(type(self).__module__, law, constants).force_rows(
-            p.n, p.pos, vel, *work, s.start, s.table, *order, division, reach, keep2,
-            4 * self.backend.workers, g.record, parameters, out,
-        )  # fmt: skip
+            return s.start, s.rank if order else s.table, *order
+        reach = reach_of(self.grid)
+        keep2 = type(reach)(np.inf) if self._reads_all else reach * reach
+        return s.start, s.table, *order, division, reach, keep2, 4 * self.backend.workers

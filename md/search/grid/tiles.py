@@ -10,7 +10,6 @@ Simulation using CUDA, NVIDIA (2010).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numba
 import numpy as np
@@ -99,6 +98,7 @@ class TilesSearch(Search):
             per_row = along  # two cells in one tile would each be a neighbour of the tile too
         self._width = -(-along // per_row)
         self._tiles = -(-along // self._width) * (self.grid.size // along)
+        self._threads = (LANES * min(self._tiles, MOST_TILES) if self.particles.n else 0,)
 
     def build(self) -> None:
         """Sort the particles by the rank of their cell, in memory."""
@@ -107,13 +107,6 @@ class TilesSearch(Search):
     def structure(self) -> tuple[Array, Array, int, int, int]:
         """Return start and rank of the cells, width and number of tiles, and number of parts on the CPU."""
         return self._sort.start, self._sort.rank, self._width, self._tiles, 4 * self.backend.workers
-
-    def _fold(self, law: Any, parameters: Any, out: Any) -> None:
-        p = self.particles
-        threads = LANES * min(self._tiles, MOST_TILES) if p.n else 0
-        vel, constants = self._velocities(law)
-        kernels = self.backend.kernels(__name__, law, constants)
-        kernels.force(threads, p.n, p.pos, vel, *self.structure(), self.grid.record, parameters, out)
 
 
 @inlined
