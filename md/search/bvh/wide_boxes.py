@@ -103,9 +103,8 @@ class WideBoxes:
         self._n, self._grid, self._backend = n, grid, backend
         self.levels, self.units = levels_of(n), units_of(grid, reach, UNITS)
         self.eps = grid.precision.type(np.finfo(grid.precision).eps)
-        self._no_box, self._no_byte = backend.empty(0, grid.precision), backend.empty(0, np.int32)
         self.turn = 0
-        self._arrays = [self._new_arrays()]
+        self._arrays = [self._new_arrays(), (backend.empty(0, grid.precision), backend.empty(0, np.int32))]
 
     def _new_arrays(self) -> tuple[Array, Array]:
         """Allocate the boxes of all nodes, and the bytes of all particles: none on the CPU."""
@@ -130,7 +129,7 @@ class WideBoxes:
     @property
     def next(self) -> tuple[Array, Array]:
         """Boxes and bytes of the next step, for a step that computes them; (0,) each before `alternate`."""
-        return self._arrays[1 - self.turn] if len(self._arrays) == 2 else (self._no_box, self._no_byte)
+        return self._arrays[1 - self.turn]
 
     def alternate(self) -> None:
         """Allocate a second pair of arrays, so that steps can compute the boxes of the next one.
@@ -138,8 +137,8 @@ class WideBoxes:
         Raises:
             MemoryError: not enough memory.
         """
-        if len(self._arrays) == 1:
-            self._arrays.append(self._new_arrays())
+        if not len(self.next[0]):
+            self._arrays[1 - self.turn] = self._new_arrays()
 
     def fit(self, pos: Array, radius: Array, scale: float) -> None:
         """Compute the boxes from the present positions, and the bytes of a device; by kernel launches only.
@@ -281,28 +280,6 @@ def particle_gap2(dim, grid, boxes, leaf, pos, i, half):
     return total
 
 
-@callee
-def near_of_leaf(dim, leaf, reach2, grid, boxes, found, count, near):
-    """List those of `count` leaves that are within reach of a leaf; return their number.
-
-    Args:
-        dim: 2 or 3.
-        leaf: number of the leaf.
-        reach2: square of the reach, in d^2.
-        grid: record of the box.
-        boxes: of the nodes.
-        found: the leaves.
-        count: number of leaves in `found`.
-        near: (leaves,) int32, filled.
-    """
-    kept = 0
-    for k in range(count):
-        if gap2(dim, grid, boxes, leaf, found[k]) < reach2:
-            near[kept] = found[k]
-            kept += 1
-    return kept
-
-
 @inlined
 def bound2_of(reach, radius, i, j):
     """Return the square of the distance up to which two particles are partners, in d^2."""
@@ -330,14 +307,10 @@ def near_leaves(dim, block, reach2, grid, levels, boxes, found, spare):
         Number of leaves.
     """
     own, top = levels.first[1] + block, levels.count - 1
-    count = 0
-    here, other = (found, spare) if top % 2 == 0 else (spare, found)
-    for node in range(levels.number[top]):
-        if gap2(dim, grid, boxes, own, levels.first[top] + node) < reach2:
-            here[count] = node
-            count += 1
-    for level in range(top - 1, -1, -1):
-        children = LEAVES if level == 0 else NODES
+    here, other = (found, spare) if top % 2 else (spare, found)
+    here[0], count = 0, 1  # one node above all of the uppermost level
+    for level in range(top, -1, -1):
+        children = WIDEST if level == top else NODES if level else LEAVES
         below = 0
         for k in range(count):
             first = here[k] * children
@@ -411,7 +384,11 @@ def near_and_copied(dim, n, pos, radius, grid, boxes, reach, leaf, found, count,
     Returns:
         Number of leaves in `near`, number of those copied, and whether particles test leaves one by one.
     """
-    kept = near_of_leaf(dim, leaf, reach.reach2, grid, boxes, found, count, near)
+    kept = 0
+    for k in range(count):
+        if gap2(dim, grid, boxes, leaf, found[k]) < reach.reach2:
+            near[kept] = found[k]
+            kept += 1
     by_particle = len(radius) > 0 or kept > MOST_NEAR or count > MOST_NODES
     copied = 0
     if not by_particle:

@@ -198,28 +198,14 @@ def force(
         for block in range(p * blocks // parts, (p + 1) * blocks // parts):
             count = near_leaves(dim, block, rc.reach2, g, lv, boxes, found, spare)
             for leaf in range(block * LEAVES, min((block + 1) * LEAVES, leaves)):
-                kept, copied, by_particle = near_and_copied(
+                kept, copied, is_alone = near_and_copied(
                     dim, n, pos, radius, g, boxes, rc, leaf, found, count, own, around
                 )
                 for i in range(leaf * LEAF, min((leaf + 1) * LEAF, n)):
                     ri, vi = load(pos, i, g), load(vel, i, g)
                     acc = initial(law, ri)
                     found_i = near_particles(
-                        dim,
-                        n,
-                        pos,
-                        radius,
-                        g,
-                        boxes,
-                        rc,
-                        leaf,
-                        own,
-                        kept,
-                        copied,
-                        by_particle,
-                        around,
-                        i,
-                        near,
+                        dim, n, pos, radius, g, boxes, rc, leaf, own, kept, copied, is_alone, around, i, near
                     )
                     for k in range(found_i):
                         j = near[k]
