@@ -12,9 +12,9 @@ def is_needed(grid, r, image, low, high, reach):
     for axis in range(len(r)):
         digit = image % 3
         image //= 3
-        if digit == 1 and (grid.periodic[axis] == 0 or r[axis] + grid.length[axis] - high[axis] >= reach):
-            return False
-        if digit == 2 and (grid.periodic[axis] == 0 or low[axis] - r[axis] + grid.length[axis] >= reach):
+        x, length = r[axis], grid.length[axis]
+        gap = x + length - high[axis] if digit == 1 else low[axis] - x + length
+        if digit > 0 and (grid.periodic[axis] == 0 or gap >= reach):
             return False
     return True
 
@@ -49,11 +49,12 @@ def is_nearest(grid, a, b, stored, image):
 
 
 @inlined
-def moved_along(grid, axis, x, digit):
-    """Return a coordinate of an image."""
+def moved_along(grid, axis, r, image):
+    """Return a coordinate of an image of a position."""
+    digit = image // 3**axis % 3
     if digit == 0:
-        return x
-    return x + grid.length[axis] if digit == 1 else x - grid.length[axis]
+        return r[axis]
+    return r[axis] + grid.length[axis] if digit == 1 else r[axis] - grid.length[axis]
 
 
 def image_of(grid, r, image):
@@ -64,12 +65,9 @@ def image_of(grid, r, image):
 @overload(image_of)
 def _image_of(grid, r, image):
     if r.count == 2:
-        return lambda grid, r, image: (
-            moved_along(grid, 0, r[0], image % 3),
-            moved_along(grid, 1, r[1], image // 3),
-        )
+        return lambda grid, r, image: (moved_along(grid, 0, r, image), moved_along(grid, 1, r, image))
     return lambda grid, r, image: (
-        moved_along(grid, 0, r[0], image % 3),
-        moved_along(grid, 1, r[1], image // 3 % 3),
-        moved_along(grid, 2, r[2], image // 9),
+        moved_along(grid, 0, r, image),
+        moved_along(grid, 1, r, image),
+        moved_along(grid, 2, r, image),
     )

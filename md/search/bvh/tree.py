@@ -18,10 +18,11 @@ import numpy as np
 
 from md.backend import Backend
 from md.backend.base import Array
+from md.backend.prelude import zero
 from md.particles.cell_grid import CellGrid
 from md.search.bvh.curve_keys import WORK, CurveKeys
 from sfc import Curve
-from sfc.compile import callee, in_parts, inlined, kernel, overload
+from sfc.compile import callee, in_parts, inlined, kernel
 
 MOST = 2**29  # particles
 ROW = 4  # numbers of a corner of a node's box; a device stores a rope in the last
@@ -268,30 +269,12 @@ def fit_spanning(n, pos, stopped, ropes, parent, visits, nodes):
             node = parent[node]
 
 
+@inlined
 def gap2(r, low, high):
     """Return the square of the distance from a position to a box."""
-    raise NotImplementedError
-
-
-@inlined
-def axis_gap(x, low, high):
-    """Return the distance of a coordinate from an interval."""
-    return max(max(low - x, x - high), x - x)
-
-
-@overload(gap2)
-def _gap2(r, low, high):
-    if r.count == 2:
-
-        def gap2_2d(r, low, high):
-            x, y = axis_gap(r[0], low[0], high[0]), axis_gap(r[1], low[1], high[1])
-            return x * x + y * y
-
-        return gap2_2d
-
-    def gap2_3d(r, low, high):
-        x, y = axis_gap(r[0], low[0], high[0]), axis_gap(r[1], low[1], high[1])
-        z = axis_gap(r[2], low[2], high[2])
-        return x * x + y * y + z * z
-
-    return gap2_3d
+    total = zero(r)[0]
+    for axis in range(len(r)):
+        x = r[axis]
+        gap = max(max(low[axis] - x, x - high[axis]), x - x)
+        total += gap * gap
+    return total
