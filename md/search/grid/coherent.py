@@ -12,21 +12,10 @@ import numba
 import numpy as np
 
 from md.backend import OnDevice
-from md.backend.prelude import (
-    axis_neighbours,
-    displacement,
-    dot,
-    finish,
-    home_cell,
-    load,
-    neighbour_rows,
-    separation,
-)
-from md.laws.pair import initial, interact, result
 from md.particles.capabilities import SearchCapabilities
-from md.particles.cell_rows import WIDTH, at, slots_within
+from md.particles.cell_rows import WIDTH
 from md.particles.system import System
-from md.search.grid.sorted_cells import SortedCells, SortedCellsSearch
+from md.search.grid.sorted_cells import SortedCells, SortedCellsSearch, fold_cells, fold_rows
 from sfc import Curve
 from sfc.compile import kernel
 
@@ -74,23 +63,7 @@ def force(n, pos, vel, start, rank, grid, law, out):
     `rank` is the rank of each cell by its number; (0,) if it is that number.
     """
     for i in numba.prange(n):
-        g = grid[0]
-        ri = load(pos, i, g)
-        vi = load(vel, i, g)
-        acc = initial(law, ri)
-        home = home_cell(g, ri)
-        for row in neighbour_rows(g, home):
-            if row < 0:
-                continue
-            for x in axis_neighbours(g, 0, home[0]):
-                if x < 0:
-                    continue
-                cell = rank[row + x] if len(rank) else row + x
-                for j in range(start[cell], start[cell + 1]):
-                    if j != i:
-                        dr = displacement(g, ri, load(pos, j, g))
-                        acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
-        finish(out, g, i, ri, vi, result(law, ri, vi, acc))
+        fold_cells(grid[0], i, pos, vel, start, rank, None, law, out)
 
 
 @kernel(parallel=True)
@@ -100,16 +73,6 @@ def force_rows(n, pos, vel, start, rank, division, reach, keep2, parts, grid, la
     Each part takes a range of the particles and lists the slots closer than the square root of `keep2` first.
     """
     for p in numba.prange(parts):
-        g = grid[0]
-        near = np.empty(n + WIDTH, np.uint32)
-        none = np.empty(0, np.int32)
+        near, none = np.empty(n + WIDTH, np.uint32), np.empty(0, np.int32)
         for i in range(p * n // parts, (p + 1) * n // parts):
-            ri = load(pos, i, g)
-            vi = load(vel, i, g)
-            acc = initial(law, ri)
-            found, plain = slots_within(g, division, reach, keep2, i, ri, pos, start, rank, none, near)
-            for k in range(found):
-                j = near[at(k)]
-                dr = separation(g, plain, ri, load(pos, at(j), g))
-                acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
-            finish(out, g, i, ri, vi, result(law, ri, vi, acc))
+            fold_rows(grid[0], i, pos, vel, start, rank, none, division, reach, keep2, near, law, out)

@@ -12,21 +12,10 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from md.backend.prelude import (
-    axis_neighbours,
-    displacement,
-    dot,
-    finish,
-    home_cell,
-    load,
-    neighbour_rows,
-    separation,
-    slot_of,
-)
-from md.laws.pair import initial, interact, result
-from md.particles.cell_rows import WIDTH, at, slots_within
+from md.backend.prelude import slot_of
+from md.particles.cell_rows import WIDTH
 from md.particles.system import System
-from md.search.grid.sorted_cells import SortedCells, SortedCellsSearch
+from md.search.grid.sorted_cells import SortedCells, SortedCellsSearch, fold_cells, fold_rows
 from sfc import Curve
 from sfc.compile import kernel
 
@@ -67,25 +56,7 @@ class ScatteredSearch(SortedCellsSearch):
 def force(n, pos, vel, work, start, rank, order, grid, law, out):
     """Compute out[i], the law folded over the slots of the home cell and of the cells around it."""
     for item in numba.prange(n):
-        g = grid[0]
-        i = slot_of(work, item)
-        ri = load(pos, i, g)
-        vi = load(vel, i, g)
-        acc = initial(law, ri)
-        home = home_cell(g, ri)
-        for row in neighbour_rows(g, home):
-            if row < 0:
-                continue
-            for x in axis_neighbours(g, 0, home[0]):
-                if x < 0:
-                    continue
-                cell = rank[row + x]
-                for k in range(start[cell], start[cell + 1]):
-                    j = order[k]
-                    if j != i:
-                        dr = displacement(g, ri, load(pos, j, g))
-                        acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
-        finish(out, g, i, ri, vi, result(law, ri, vi, acc))
+        fold_cells(grid[0], slot_of(work, item), pos, vel, start, rank, order, law, out)
 
 
 @kernel(parallel=True)
@@ -95,16 +66,7 @@ def force_rows(n, pos, vel, work, start, rank, order, division, reach, keep2, pa
     Each part takes a range of the particles and lists the slots closer than the square root of `keep2` first.
     """
     for p in numba.prange(parts):
-        g = grid[0]
         near = np.empty(n + WIDTH, np.uint32)
         for item in range(p * n // parts, (p + 1) * n // parts):
             i = slot_of(work, item)
-            ri = load(pos, i, g)
-            vi = load(vel, i, g)
-            acc = initial(law, ri)
-            found, plain = slots_within(g, division, reach, keep2, i, ri, pos, start, rank, order, near)
-            for k in range(found):
-                j = near[at(k)]
-                dr = separation(g, plain, ri, load(pos, at(j), g))
-                acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
-            finish(out, g, i, ri, vi, result(law, ri, vi, acc))
+            fold_rows(grid[0], i, pos, vel, start, rank, order, division, reach, keep2, near, law, out)

@@ -1,6 +1,7 @@
-"""Base classes of the searches that sort by cell at every step: the particles in memory, or a list of slots.
+"""Base of the searches that sort by cell at every step: the particles in memory, or a list of slots.
 
-Green, Particle Simulation using CUDA, NVIDIA (2010). A derived class stands in the file of its kernels.
+Green, Particle Simulation using CUDA, NVIDIA (2010). A derived class is in the file of its kernels,
+which fold a law over the cells around a particle.
 """
 
 from __future__ import annotations
@@ -10,11 +11,23 @@ from typing import Any
 import numpy as np
 
 from md import checks
-from md.particles.cell_rows import checked, divided, reach_of
+from md.backend.prelude import (
+    axis_neighbours,
+    displacement,
+    dot,
+    finish,
+    home_cell,
+    load,
+    neighbour_rows,
+    separation,
+)
+from md.laws.pair import initial, interact, result
+from md.particles.cell_rows import at, checked, divided, reach_of, slots_within
 from md.particles.cell_sort import CellSort
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
 from sfc import Curve
+from sfc.compile import inlined
 
 
 class SortedCells(SearchConfig):
@@ -69,3 +82,44 @@ class SortedCellsSearch(Search):
         reach = reach_of(self.grid)
         keep2 = type(reach)(np.inf) if self._reads_all else reach * reach
         return s.start, s.table, *order, division, reach, keep2, 4 * self.backend.workers
+
+
+@inlined
+def fold_cells(grid, i, pos, vel, start, rank, order, law, out):
+    """Compute out[i], the law folded over the particles of the home cell and of the cells around it.
+
+    `rank` is the rank of each cell by its number; (0,) if it is that number. `order` is the slot of each
+    entry; None if it is the number of the entry.
+    """
+    ri, vi = load(pos, i, grid), load(vel, i, grid)
+    acc, home = initial(law, ri), home_cell(grid, ri)
+    for row in neighbour_rows(grid, home):
+        if row < 0:
+            continue
+        for x in axis_neighbours(grid, 0, home[0]):
+            if x < 0:
+                continue
+            cell = rank[row + x] if len(rank) else row + x
+            for k in range(start[cell], start[cell + 1]):
+                j = k if order is None else order[k]
+                if j != i:
+                    dr = displacement(grid, ri, load(pos, j, grid))
+                    acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
+    finish(out, grid, i, ri, vi, result(law, ri, vi, acc))
+
+
+@inlined
+def fold_rows(grid, i, pos, vel, start, rank, order, division, reach, keep2, near, law, out):
+    """Compute out[i], the law folded over the particles in the rows of cells within reach.
+
+    `near` has room for all particles and `WIDTH` more: the slots closer than the square root of `keep2` are
+    listed in it first. The other arguments are those of `slots_within`.
+    """
+    ri, vi = load(pos, i, grid), load(vel, i, grid)
+    acc = initial(law, ri)
+    found, plain = slots_within(grid, division, reach, keep2, i, ri, pos, start, rank, order, near)
+    for k in range(found):
+        j = near[at(k)]
+        dr = separation(grid, plain, ri, load(pos, at(j), grid))
+        acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
+    finish(out, grid, i, ri, vi, result(law, ri, vi, acc))
