@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from md.backend import Backend
 from md.backend.base import Array
 from md.backend.prelude import finish, store
 from md.laws import PairLaw
+from md.particles.arrays import ParticleArrays
 from md.particles.system import System
 from md.search.base import Search, SearchConfig
 from sfc.cache import AccessStream
@@ -54,6 +56,14 @@ def build_search(config: SearchConfig, system: System, order: Order | None = Non
     return config.build(system)
 
 
+def room_for_copy(particles: ParticleArrays, backend: Backend) -> ParticleArrays:
+    """Return particles with positions, velocities and radii to fill, and otherwise the given arrays."""
+    copied, dim, precision = copy.copy(particles), particles.box.dim, particles.pos.dtype
+    copied.pos, copied.vel = (backend.rows(particles.n, dim, precision) for _ in range(2))
+    copied.radius = backend.empty(len(particles.radius), precision)
+    return copied
+
+
 class ScatterOutput(NamedTuple):
     """Output of a force kernel on a sorted copy: row k is written to the slot it was copied from.
 
@@ -79,11 +89,7 @@ class SortedCopySearch(Search):
     def __init__(self, config: SearchConfig, system: System, order: Array):
         super().__init__(config, system)
         self.capabilities = replace(config.capabilities, fusable=False)
-        p, backend = self.particles, self.backend
-        self._order, self._copy = order, copy.copy(p)
-        n, dim = p.pos.shape
-        self._copy.pos, self._copy.vel = (backend.rows(n, dim, p.pos.dtype) for _ in range(2))
-        self._copy.radius = backend.empty(len(p.radius), p.radius.dtype)
+        self._order, self._copy = order, room_for_copy(self.particles, self.backend)
         self._search = config.build(system.with_particles(self._copy))
 
     @property

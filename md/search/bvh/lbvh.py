@@ -12,12 +12,10 @@ import numba
 import numpy as np
 
 from md.backend.base import Array
-from md.backend.prelude import finish, load
-from md.laws.pair import result
 from md.particles.capabilities import SearchCapabilities
 from md.particles.system import System
 from md.search.bvh.base import REBUILD_EVERY, BinaryTreeSearch, TreeConfig
-from md.search.bvh.traversal import traverse_images
+from md.search.bvh.pair_forces import gather_leaf
 from sfc import Curve
 from sfc.compile import inlined, kernel
 
@@ -97,8 +95,5 @@ def reach_of(radius, reach, i):
 def force(n, pos, vel, nodes, ropes, radius, reach, grid, law, out):
     """Compute out[i], the law folded over the leaves that traversals for a particle and its images visit."""
     for item in numba.prange(n):
-        i, g = np.int64(item), grid[0]
-        rows, tree, own_reach = (pos, vel, ropes[:0]), (nodes, ropes), reach_of(radius, reach[0], i)
-        acc = traverse_images(n, i, False, rows, tree, g, own_reach, law, None, None)
-        ri, vi = load(pos, i, g), load(vel, i, g)
-        finish(out, g, i, ri, vi, result(law, ri, vi, acc))
+        i, rows, tree = np.int64(item), (pos, vel, ropes[:0]), (nodes, ropes)
+        gather_leaf(n, i, False, rows, tree, grid[0], reach_of(radius, reach[0], i), law, None, out)

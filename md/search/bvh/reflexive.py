@@ -7,7 +7,6 @@ the leaves. Sources: [lift], and part II of [karras2012blog].
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,8 +24,8 @@ from md.particles.capabilities import SearchCapabilities
 from md.particles.system import System
 from md.search.bvh.base import BinaryTreeSearch, TreeConfig
 from md.search.bvh.contact_list import ContactList
-from md.search.bvh.pair_forces import gather_part, push_part, reach_of, sum_parts
-from md.search.sorted_copy import ScatterOutput
+from md.search.bvh.pair_forces import gather_part, push_part, sum_parts
+from md.search.sorted_copy import ScatterOutput, room_for_copy
 from sfc import Curve
 from sfc.compile import in_parts, kernel
 
@@ -155,16 +154,12 @@ class ReflexiveSearch(BinaryTreeSearch):
         listed = p.n if self.contacts == "listed" else 0
         self._contact_counts = backend.zeros(listed, np.int32)
         if listed:
+            what = f"room = {self.room} for {listed} particles"
             remedy = "take less room, fewer particles, or contacts='walked'"
-            needed = 4 * self.room * listed
-            checks.require_bytes(
-                f"room = {self.room} for {listed} particles", needed, backend.free_memory(), remedy
-            )
+            checks.require_bytes(what, 4 * self.room * listed, backend.free_memory(), remedy)
         self._contact_list = ContactList(self.room, backend.empty(self.room * listed, np.int32))
         if self.data == "shadow":
-            self._read = copy.copy(p)
-            self._read.pos, self._read.vel = (backend.rows(p.n, grid.box.dim, real) for _ in range(2))
-            self._read.radius = backend.empty(len(p.radius), p.radius.dtype)
+            self._read = room_for_copy(p, backend)
             self._forces = backend.rows(p.n if self.met == "once" else 0, grid.box.dim, real)
 
     def build(self) -> None:
@@ -197,14 +192,9 @@ class ReflexiveSearch(BinaryTreeSearch):
         return int((self.backend.download(self._contact_counts) > self.room).sum())
 
     @property
-    def _order(self) -> Array:
-        """(n,) int32 slot of the particle of each leaf; (0,) if it is the number of the leaf."""
-        return self.tree.keys.order if self.data == "unsorted" else self._in_place
-
-    @property
     def _work_order(self) -> Array:
-        """Slots in the order of the leaves, the work items; (0,) if the rows have that order."""
-        return self._order
+        """(n,) int32 slot of the particle of each leaf, a work item; (0,) if it is the number of the leaf."""
+        return self.tree.keys.order if self.data == "unsorted" else self._in_place
 
     def _ids(self) -> np.ndarray:
         """Return the ids of the rows that the kernel reads: those of the copy for data='shadow'."""
@@ -219,7 +209,7 @@ class ReflexiveSearch(BinaryTreeSearch):
 
     def structure(self) -> tuple[Array, Array, Array, np.ndarray]:
         """Return the order of the leaves, nodes and ropes of the tree, and the search radii."""
-        return self._order, self.tree.nodes, self.tree.ropes, self._boxes_of()[1]
+        return self._work_order, self.tree.nodes, self.tree.ropes, self._boxes_of()[1]
 
     @property
     def slots(self) -> Array:
@@ -229,33 +219,32 @@ class ReflexiveSearch(BinaryTreeSearch):
     @property
     def _radius(self) -> Array:
         """Radii of the rows that the kernel reads: those of the copy for data='shadow'."""
-        return self._read.radius if self.data == "shadow" else self.particles.radius
+        return self._read.radius
 
     def _fit(self) -> tuple[Any, ...]:
         """Update the copy and the boxes from the present positions; return the arguments of the kernels."""
-        p, read = self.particles, self._read
+        read = self._read
         if self.data == "shadow":
-            p.copy_to(self.tree.keys.order, read.pos, read.vel, read.radius)
-        else:
-            read = p
-        self.tree.fit(read.pos, self._order if self.data == "unsorted" else None)
+            self.particles.copy_to(self.tree.keys.order, read.pos, read.vel, read.radius)
+        self.tree.fit(read.pos, self._work_order)
         return read.pos, read.vel, *self.structure(), self.grid.record
 
     def _fold(self, law: Any, parameters: Any, out: Any) -> None:
         """Fit the boxes, and fold a law by the kernel in which each leaf gathers from its partners."""
-        read, kernels, n = self._fit(), self.backend.kernels(__name__, law), self.particles.n
-        gather = getattr(kernels, f"gather_{self.stack}")
-        later_only = int(self._reads_all and self.met == "once")
-        gather(n, 4 * self.backend.workers, self._entries, later_only, *read, parameters, out)
+        later_only = self._reads_all and self.met == "once"
+        self._gather(law, int(later_only), self._fit(), parameters, out)
+
+    def _gather(self, law: Any, later_only: int, read: tuple[Any, ...], parameters: Any, out: Any) -> None:
+        """Fold a law over all other leaves, or over later leaves only, by boxes that `_fit` computed."""
+        gather = getattr(self.backend.kernels(__name__, law), f"gather_{self.stack}")
+        gather(self.particles.n, 4 * self.backend.workers, self._entries, later_only, *read, parameters, out)
 
     def _push(self, law: PairLaw, parameters: Any, out: Array) -> None:
         """Fit the boxes, and add the force of each pair to both particles, directly or from lists."""
         read, kernels, n = self._fit(), self.backend.kernels(__name__, law), self.particles.n
         self.backend.kernels(__name__).clear(n, out)
         if self.contacts == "listed":
-            listing = self.backend.kernels(__name__, self._contact_list)
-            gather, parts = getattr(listing, f"gather_{self.stack}"), 4 * self.backend.workers
-            gather(n, parts, self._entries, 1, *read, self._contact_list, self._contact_counts)
+            self._gather(self._contact_list, 1, read, self._contact_list, self._contact_counts)
             lists = self.room, self._contact_counts, self._contact_list.partners
             kernels.resolve(n, self.backend.workers, *lists, *read, parameters, self._sums, out)
             return
@@ -268,9 +257,7 @@ def gather_none(n, parts, entries, later_only, pos, vel, order, nodes, ropes, re
     """Compute out[i], the law folded over all other leaves or over later leaves only; without a stack."""
     for part in numba.prange(parts):
         rows, tree = (pos, vel, order), (nodes, ropes)
-        gather_part(
-            np.int64(part), n, parts, later_only, rows, tree, grid[0], reach_of(reach[0]), law, None, out
-        )
+        gather_part(np.int64(part), n, parts, later_only, rows, tree, grid[0], reach[0], law, None, out)
 
 
 @kernel(parallel=True)
@@ -278,9 +265,7 @@ def gather_local(n, parts, entries, later_only, pos, vel, order, nodes, ropes, r
     """Compute out[i] as `gather_none` does, with a stack of so many entries."""
     for part in numba.prange(parts):
         rows, tree, stack = (pos, vel, order), (nodes, ropes), np.empty(entries, np.int32)
-        gather_part(
-            np.int64(part), n, parts, later_only, rows, tree, grid[0], reach_of(reach[0]), law, stack, out
-        )
+        gather_part(np.int64(part), n, parts, later_only, rows, tree, grid[0], reach[0], law, stack, out)
 
 
 @kernel(parallel=True)
@@ -288,7 +273,7 @@ def push_none(n, parts, entries, pos, vel, order, nodes, ropes, reach, grid, law
     """Compute out[i], the force on each particle, visiting each pair once; without a stack."""
     for part in numba.prange(parts):
         rows, tree = (pos, vel, order), (nodes, ropes)
-        push_part(np.int64(part), n, parts, None, rows, tree, grid[0], reach_of(reach[0]), law, None, sums)
+        push_part(np.int64(part), n, parts, None, rows, tree, grid[0], reach[0], law, None, sums)
     for leaf in numba.prange(n):
         sum_parts(np.int64(leaf), n, parts, order, sums, out)
 
@@ -298,7 +283,7 @@ def push_local(n, parts, entries, pos, vel, order, nodes, ropes, reach, grid, la
     """Compute out[i] as `push_none` does, with a stack of so many entries."""
     for part in numba.prange(parts):
         rows, tree, stack = (pos, vel, order), (nodes, ropes), np.empty(entries, np.int32)
-        push_part(np.int64(part), n, parts, None, rows, tree, grid[0], reach_of(reach[0]), law, stack, sums)
+        push_part(np.int64(part), n, parts, None, rows, tree, grid[0], reach[0], law, stack, sums)
     for leaf in numba.prange(n):
         sum_parts(np.int64(leaf), n, parts, order, sums, out)
 
@@ -308,7 +293,7 @@ def resolve(n, parts, room, counts, partners, pos, vel, order, nodes, ropes, rea
     """Compute out[i] from contact lists; the particle of a list that overflowed traverses the tree."""
     for part in numba.prange(parts):
         rows, tree, lists = (pos, vel, order), (nodes, ropes), (counts, room, partners)
-        push_part(np.int64(part), n, parts, lists, rows, tree, grid[0], reach_of(reach[0]), law, None, sums)
+        push_part(np.int64(part), n, parts, lists, rows, tree, grid[0], reach[0], law, None, sums)
     for leaf in numba.prange(n):
         sum_parts(np.int64(leaf), n, parts, order, sums, out)
 

@@ -99,7 +99,7 @@ class Tree:
 
         Args:
             pos: (n, dim) positions in d.
-            order: (n,) int32 slot of the particle of each leaf; None if `pos` is in the order of leaves.
+            order: (n,) int32 slot of the particle of each leaf; None or (0,) if `pos` is in their order.
             radius: (n,) in d, in the order of `pos`, for boxes of spheres; None or (0,) for boxes of
                 centres. It may differ from call to call.
             scale: factor of the radii.
