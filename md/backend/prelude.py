@@ -1,7 +1,8 @@
 """Device functions of the Numba kernels of `md`: vectors as tuples, the box and its cells.
 
-Contract. A vector is a tuple of `dim` numbers of the run's precision. `dim` is compile-time: it is read
-from the type of the grid record (its field `length` has one entry an axis) or of another vector. Functions
+Contract. A vector is a tuple of `dim` numbers of the run's precision. `dim` is compile-time: it is the length
+of the tuple, or of the field `length` of the grid record. Numba evaluates `len` of a tuple and `ndim` of an
+array that are arguments before it infers types, so the branch for the other `dim` is not compiled. Functions
 without a body can be called in a kernel only, where Numba compiles the overload for that `dim`.
 """
 
@@ -28,14 +29,20 @@ def slot_of(work, item):
     return np.uint32(work[item]) if len(work) else np.uint32(item)
 
 
+@inlined
 def store(array, i, vector):
     """Write a vector to row i of an (n, dim) array."""
-    raise NotImplementedError
+    array[i, 0] = vector[0]
+    array[i, 1] = vector[1]
+    if len(vector) == 3:
+        array[i, 2] = vector[2]
 
 
+@inlined
 def zero(vector):
     """Return the zero vector of the dim and precision of another."""
-    raise NotImplementedError
+    none = like(vector, 0)  # a literal 0.0 is float64 and would widen float32 sums
+    return (none, none) if len(vector) == 2 else (none, none, none)
 
 
 def like(vector, number):
@@ -43,50 +50,90 @@ def like(vector, number):
     raise NotImplementedError
 
 
+@inlined
 def dot(a, b):
     """Compute the inner product of two vectors."""
-    raise NotImplementedError
+    plane = a[0] * b[0] + a[1] * b[1]
+    return plane if len(a) == 2 else plane + a[2] * b[2]
 
 
+@inlined
 def sub(a, b):
     """Compute the difference a - b."""
-    raise NotImplementedError
+    x, y = a[0] - b[0], a[1] - b[1]
+    return (x, y) if len(a) == 2 else (x, y, a[2] - b[2])
 
 
+@inlined
 def add_scaled(a, factor, b):
     """Compute the sum a + factor * b."""
-    raise NotImplementedError
+    x, y = a[0] + factor * b[0], a[1] + factor * b[1]
+    return (x, y) if len(a) == 2 else (x, y, a[2] + factor * b[2])
 
 
+@inlined
+def nearest(difference, half, image):
+    """Compute one component of a displacement to the nearest image.
+
+    `image` is the box length on a periodic axis, `half` infinite on another.
+    """
+    none = image - image  # 0 of the run's precision
+    over = image if difference > half else none  # selects, not branches: a naive step is 3.5 times as fast
+    under = image if difference < -half else none
+    return difference - over + under
+
+
+@inlined
 def displacement(grid, a, b):
     """Compute the difference a - b of the nearest periodic images of two positions inside the box.
 
     Antisymmetric to the last bit.
     """
-    raise NotImplementedError
+    x = nearest(a[0] - b[0], grid.half[0], grid.image[0])
+    y = nearest(a[1] - b[1], grid.half[1], grid.image[1])
+    return (x, y) if len(a) == 2 else (x, y, nearest(a[2] - b[2], grid.half[2], grid.image[2]))
 
 
+@inlined
 def separation(grid, interior, a, b):
     """Compute the difference a - b: plain where a is in an interior cell, else as `displacement`.
 
     Only for partners in adjacent cells; for others a plain difference may be longer than that of the nearest
     images, but not shorter than a cell.
     """
-    raise NotImplementedError
+    difference = sub(a, b)
+    if not interior:
+        difference = displacement(grid, a, b)
+    return difference
 
 
+@inlined
+def is_inner(grid, axis, x):
+    """Check that a cell is neither the first nor the last along an axis."""
+    return 0 < x < grid.cells[axis] - 1
+
+
+@inlined
 def is_interior(grid, cell):
     """Check that a cell is at no side of the box, so that no pair from it crosses a periodic side."""
-    raise NotImplementedError
+    inner = is_inner(grid, 0, cell[0]) and is_inner(grid, 1, cell[1])
+    return inner and (len(grid.length) == 2 or is_inner(grid, 2, cell[2]))
 
 
+@inlined
+def axis_cell(grid, axis, x):
+    """Compute the cell of one coordinate; the first or last one for a coordinate beyond an open side."""
+    return max(0, min(int(x * grid.per_side[axis]), grid.cells[axis] - 1))
+
+
+@inlined
 def home_cell(grid, r):
     """Compute the cell of a position as (x, y, z) integers, z = 0 in 2D.
 
     The upper side of the box belongs to the last cell. Positions beyond an open side belong to the first or
     last cell, so that partners are still in adjacent cells.
     """
-    raise NotImplementedError
+    return axis_cell(grid, 0, r[0]), axis_cell(grid, 1, r[1]), 0 if len(r) == 2 else axis_cell(grid, 2, r[2])
 
 
 def _dim(kind: Any) -> int:
@@ -104,41 +151,17 @@ def _load(array, i, like):
     return lambda array, i, like: (array[i, 0], array[i, 1], array[i, 2])
 
 
-@overload(store)
-def _store(array, i, vector):
-    if _dim(vector) == 2:
-
-        def store_2d(array, i, vector):
-            array[i, 0] = vector[0]
-            array[i, 1] = vector[1]
-
-        return store_2d
-
-    def store_3d(array, i, vector):
-        array[i, 0] = vector[0]
-        array[i, 1] = vector[1]
-        array[i, 2] = vector[2]
-
-    return store_3d
-
-
 def _to_array(out, grid, i, ri, vi, acc):
     """Return the function that stores a result in a plain array; None for another output."""
-    if not isinstance(out, types.Array):
-        return None
-    if out.ndim == 1:
 
-        def write_number(out, grid, i, ri, vi, acc):
+    def write(out, grid, i, ri, vi, acc):
+        if out.ndim == 1:
             out[i] = acc
-            return 0.0
-
-        return write_number
-
-    def write_vector(out, grid, i, ri, vi, acc):
-        store(out, i, acc)
+        else:
+            store(out, i, acc)
         return 0.0
 
-    return write_vector
+    return write if isinstance(out, types.Array) else None
 
 
 @chosen_by("out", default=_to_array)
@@ -163,104 +186,10 @@ def finish(out, grid, i, ri, vi, acc):
     raise NotImplementedError
 
 
-@overload(zero)
-def _zero(vector):
-    number = vector.dtype  # a literal 0.0 is float64 and would widen float32 sums
-    if _dim(vector) == 2:
-        return lambda vector: (number(0), number(0))
-    return lambda vector: (number(0), number(0), number(0))
-
-
 @overload(like)
 def _like(vector, number):
     real = vector.dtype
     return lambda vector, number: real(number)
-
-
-@overload(dot)
-def _dot(a, b):
-    if _dim(a) == 2:
-        return lambda a, b: a[0] * b[0] + a[1] * b[1]
-    return lambda a, b: a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-@overload(sub)
-def _sub(a, b):
-    if _dim(a) == 2:
-        return lambda a, b: (a[0] - b[0], a[1] - b[1])
-    return lambda a, b: (a[0] - b[0], a[1] - b[1], a[2] - b[2])
-
-
-@overload(add_scaled)
-def _add_scaled(a, factor, b):
-    if _dim(a) == 2:
-        return lambda a, factor, b: (a[0] + factor * b[0], a[1] + factor * b[1])
-    return lambda a, factor, b: (a[0] + factor * b[0], a[1] + factor * b[1], a[2] + factor * b[2])
-
-
-@inlined
-def nearest(difference, half, image):
-    """Compute one component of a displacement to the nearest image.
-
-    `image` is the box length on a periodic axis, `half` infinite on another.
-    """
-    none = image - image  # 0 of the run's precision
-    over = image if difference > half else none  # selects, not branches: a naive step is 3.5 times as fast
-    under = image if difference < -half else none
-    return difference - over + under
-
-
-@overload(displacement)
-def _displacement(grid, a, b):
-    if _dim(grid) == 2:
-        return lambda grid, a, b: (
-            nearest(a[0] - b[0], grid.half[0], grid.image[0]),
-            nearest(a[1] - b[1], grid.half[1], grid.image[1]),
-        )
-    return lambda grid, a, b: (
-        nearest(a[0] - b[0], grid.half[0], grid.image[0]),
-        nearest(a[1] - b[1], grid.half[1], grid.image[1]),
-        nearest(a[2] - b[2], grid.half[2], grid.image[2]),
-    )
-
-
-@overload(separation)
-def _separation(grid, interior, a, b):
-    def plain_or_nearest(grid, interior, a, b):
-        difference = sub(a, b)
-        if not interior:
-            difference = displacement(grid, a, b)
-        return difference
-
-    return plain_or_nearest
-
-
-@inlined
-def axis_cell(grid, axis, x):
-    """Compute the cell of one coordinate; the first or last one for a coordinate beyond an open side."""
-    return max(0, min(int(x * grid.per_side[axis]), grid.cells[axis] - 1))
-
-
-@overload(home_cell)
-def _home_cell(grid, r):
-    if _dim(grid) == 2:
-        return lambda grid, r: (axis_cell(grid, 0, r[0]), axis_cell(grid, 1, r[1]), 0)
-    return lambda grid, r: (axis_cell(grid, 0, r[0]), axis_cell(grid, 1, r[1]), axis_cell(grid, 2, r[2]))
-
-
-@overload(is_interior)
-def _is_interior(grid, cell):
-    if _dim(grid) == 2:
-        return lambda grid, cell: is_inner(grid, 0, cell[0]) and is_inner(grid, 1, cell[1])
-    return lambda grid, cell: (
-        is_inner(grid, 0, cell[0]) and is_inner(grid, 1, cell[1]) and is_inner(grid, 2, cell[2])
-    )
-
-
-@inlined
-def is_inner(grid, axis, x):
-    """Check that a cell is neither the first nor the last along an axis."""
-    return 0 < x < grid.cells[axis] - 1
 
 
 @inlined
@@ -302,29 +231,19 @@ def row_number(grid, y, z):
     return grid.cells[0] * (y + grid.cells[1] * z) if y >= 0 and z >= 0 else -1
 
 
+@inlined
+def rows_at(grid, y, z):
+    """Compute `row_number` of three y, a tuple, at the same z."""
+    return row_number(grid, y[0], z), row_number(grid, y[1], z), row_number(grid, y[2], z)
+
+
 @overload(neighbour_rows)
 def _neighbour_rows(grid, home):
     if _dim(grid) == 2:
-
-        def rows_2d(grid, home):
-            y0, y1, y2 = axis_neighbours(grid, 1, home[1])
-            return row_number(grid, y0, 0), row_number(grid, y1, 0), row_number(grid, y2, 0)
-
-        return rows_2d
+        return lambda grid, home: rows_at(grid, axis_neighbours(grid, 1, home[1]), 0)
 
     def rows_3d(grid, home):
-        y0, y1, y2 = axis_neighbours(grid, 1, home[1])
-        z0, z1, z2 = axis_neighbours(grid, 2, home[2])
-        return (
-            row_number(grid, y0, z0),
-            row_number(grid, y1, z0),
-            row_number(grid, y2, z0),
-            row_number(grid, y0, z1),
-            row_number(grid, y1, z1),
-            row_number(grid, y2, z1),
-            row_number(grid, y0, z2),
-            row_number(grid, y1, z2),
-            row_number(grid, y2, z2),
-        )
+        y, z = axis_neighbours(grid, 1, home[1]), axis_neighbours(grid, 2, home[2])
+        return rows_at(grid, y, z[0]) + rows_at(grid, y, z[1]) + rows_at(grid, y, z[2])
 
     return rows_3d

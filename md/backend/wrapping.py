@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sfc.compile import inlined, overload
+from sfc.compile import inlined
 
 
 @inlined
@@ -25,58 +25,30 @@ def inside(grid, axis, x):
     return x >= grid.lowest[axis] and (x < highest or (x == highest and grid.periodic[axis] == 0))
 
 
+@inlined
 def well_inside(grid, r):
     """Check that a position is in [0, length) along each axis; false for NaN."""
-    raise NotImplementedError
+    plane = 0 <= r[0] < grid.length[0] and 0 <= r[1] < grid.length[1]
+    return plane if len(r) == 2 else plane and 0 <= r[2] < grid.length[2]
 
 
+@inlined
 def folded(grid, r):
     """Wrap a position along the periodic axes."""
-    raise NotImplementedError
+    x = wrapped(r[0], grid.length[0], grid.periodic[0])
+    y = wrapped(r[1], grid.length[1], grid.periodic[1])
+    return (x, y) if len(r) == 2 else (x, y, wrapped(r[2], grid.length[2], grid.periodic[2]))
 
 
+@inlined
 def in_box(grid, r):
     """Check that a wrapped position is in the box or beyond an open side; false for NaN."""
-    raise NotImplementedError
+    plane = inside(grid, 0, r[0]) and inside(grid, 1, r[1])
+    return plane if len(r) == 2 else plane and inside(grid, 2, r[2])
 
 
+@inlined
 def is_finite(r):
     """Check that every component of a vector is finite."""
-    raise NotImplementedError
-
-
-@overload(well_inside)
-def _well_inside(grid, r):
-    if r.count == 2:
-        return lambda grid, r: 0 <= r[0] < grid.length[0] and 0 <= r[1] < grid.length[1]
-    return lambda grid, r: (
-        0 <= r[0] < grid.length[0] and 0 <= r[1] < grid.length[1] and 0 <= r[2] < grid.length[2]
-    )
-
-
-@overload(folded)
-def _folded(grid, r):
-    if r.count == 2:
-        return lambda grid, r: (
-            wrapped(r[0], grid.length[0], grid.periodic[0]),
-            wrapped(r[1], grid.length[1], grid.periodic[1]),
-        )
-    return lambda grid, r: (
-        wrapped(r[0], grid.length[0], grid.periodic[0]),
-        wrapped(r[1], grid.length[1], grid.periodic[1]),
-        wrapped(r[2], grid.length[2], grid.periodic[2]),
-    )
-
-
-@overload(in_box)
-def _in_box(grid, r):
-    if r.count == 2:
-        return lambda grid, r: inside(grid, 0, r[0]) and inside(grid, 1, r[1])
-    return lambda grid, r: inside(grid, 0, r[0]) and inside(grid, 1, r[1]) and inside(grid, 2, r[2])
-
-
-@overload(is_finite)
-def _is_finite(r):
-    if r.count == 2:
-        return lambda r: np.isfinite(r[0]) and np.isfinite(r[1])
-    return lambda r: np.isfinite(r[0]) and np.isfinite(r[1]) and np.isfinite(r[2])
+    plane = np.isfinite(r[0]) and np.isfinite(r[1])
+    return plane if len(r) == 2 else plane and np.isfinite(r[2])
