@@ -5,60 +5,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from sfc import Curve
-from sfc.checks import (
-    array,
-    bytes_shown,
-    fits,
-    flag,
-    function,
-    host_memory,
-    instance,
-    integer,
-    integers,
-    is_integer,
-    is_number,
-    number,
-    numbers,
-    path,
-    per_axis,
-    refuse_class,
-    refuse_value,
-    require_allocatable,
-    require_bytes,
-    sequence,
-    shown,
-    text,
-    word,
-)
-
-__all__ = [
-    "array",
-    "bytes_shown",
-    "fits",
-    "flag",
-    "function",
-    "host_memory",
-    "instance",
-    "integer",
-    "integers",
-    "is_integer",
-    "is_number",
-    "number",
-    "number_or_word",
-    "numbers",
-    "order_of_cells",
-    "path",
-    "per_axis",
-    "refuse_class",
-    "refuse_value",
-    "require_allocatable",
-    "require_bytes",
-    "sequence",
-    "set_fields",
-    "shown",
-    "text",
-    "word",
-]
+from sfc.checks import *  # noqa: F403 - each of them is a check of md too
+from sfc.checks import instance, number, refuse_value
 
 
 def set_fields(config: object, **fields: Any) -> None:
