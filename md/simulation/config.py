@@ -90,21 +90,17 @@ class SimulationConfig:
     allow_overlap: bool
 
     def __post_init__(self):
-        _walls(self.walls), _reorder(self.reorder)
-        surroundings = _surroundings(self.surroundings)
-        precision = checks.word("precision", self.precision, PRECISIONS)
-        set_field = object.__setattr__
-        set_field(self, "surroundings", surroundings)
-        set_field(self, "precision", precision)
-        for name in ("fused", "allow_overlap"):
-            set_field(self, name, checks.flag(name, getattr(self, name)))
-        set_field(self, "search", search(self.search))
-        set_field(self, "integrator", integrator(self.integrator))
+        set_field = partial(object.__setattr__, self)
+        for name, check in ALONE.items():
+            set_field(name, check(getattr(self, name)))
+        set_field("precision", checks.word("precision", self.precision, PRECISIONS))
         require_law(self.law)
-        check_compatible(self.search, self.integrator, self.reorder, self.fused, surroundings, self.law)
-        set_field(self, "backend", backends.get(self.backend))
+        for condition, message in INCOMPATIBLE:
+            if condition(self):
+                raise ValueError(message.format(c=self))
+        set_field("backend", backends.get(self.backend))
         self.backend.require_code_of(self.law)
-        kernel_law(self.law, np.dtype(precision))  # raises for its numbers here, not at the first step
+        kernel_law(self.law, np.dtype(self.precision))  # raises for its numbers here, not at the first step
 
     def build_system(self, state: State) -> System:
         """Make the shared state of a simulation from its initial state.
@@ -227,14 +223,12 @@ def _surroundings(surroundings: Any) -> tuple[Boundary, ...]:
     return surroundings
 
 
-ALONE: dict[str, Callable[[Any], Any]] = {  # name -> check of a choice without the others
-    "law": require_law,
-    "search": search,
-    "integrator": integrator,
+ALONE: dict[str, Callable[[Any], Any]] = {  # name -> check of a choice without the others, which returns it
     "walls": _walls,
     "reorder": _reorder,
     "surroundings": _surroundings,
-    "backend": backends.checked,
+    "search": search,
+    "integrator": integrator,
     "fused": partial(checks.flag, "fused"),
     "allow_overlap": partial(checks.flag, "allow_overlap"),
 }
@@ -244,67 +238,47 @@ def check_given(given: Mapping[str, Any], dim: int) -> None:
     """Check the choices that replace those of a file, each without the others.
 
     Args:
-        given: choices by name; a name that is not in `ALONE` is not checked.
+        given: choices by name; a name of another choice is not checked.
         dim: number of axes of the box.
 
     Raises:
         TypeError: a choice of another class.
         ValueError: a choice that is invalid for every simulation of so many axes.
     """
+    check = ALONE | {"law": require_law, "backend": backends.checked}
     for name, choice in given.items():
-        if name in ALONE:
-            ALONE[name](choice)
+        if name in check:
+            check[name](choice)
         elif name == "gravity" and choice is not None:
             checks.numbers(name, choice, dim, unit="d / time^2")
 
 
-@dataclass(frozen=True)
-class Combination:
-    """Choices that are checked together, with shorthands for the conditions of `INCOMPATIBLE`.
-
-    Attributes:
-        search, integrator, reorder, fused, surroundings, law: as in `SimulationConfig`; None for any law.
-    """
-
-    search: SearchConfig
-    integrator: Integrator
-    reorder: Reorder | None
-    fused: bool
-    surroundings: tuple[Boundary, ...]
-    law: PairLaw | None = None
-
-    @property
-    def takes_other_laws(self) -> bool:
-        """Whether the integrator takes increments and the law gives forces, or the reverse."""
-        takes = self.integrator.capabilities.takes_increments
-        return self.law is not None and takes != gives_increments(self.law)
-
-    @property
-    def sorts_otherwise(self) -> bool:
-        """Whether the search sorts the particles, and cannot sort them along the ordering of the reorder."""
-        known = {order for dim in (2, 3) for order in type(self.search).cell_orders(dim)}
-        moves = self.search.capabilities.moves_particles
-        return moves and isinstance(self.ordering, str) and self.ordering not in known
-
-    @property
-    def copies(self) -> bool:
-        """Whether the search works on a sorted copy of the particles."""
-        return self.reorder is not None and self.reorder.mode == "shadow"
-
-    @property
-    def ordering(self) -> str | Curve | None:
-        """Ordering of the reorder; None without one."""
-        return None if self.reorder is None else self.reorder.ordering
+def _takes_other_laws(c: SimulationConfig) -> bool:
+    """Return whether the integrator takes increments and the law gives forces, or the reverse."""
+    return c.integrator.capabilities.takes_increments != gives_increments(c.law)
 
 
-INCOMPATIBLE: tuple[tuple[Callable[[Combination], bool], str], ...] = (  # (condition, message)
+def _sorts_otherwise(c: SimulationConfig) -> bool:
+    """Return whether the search sorts the particles, and cannot along the ordering of the reorder."""
+    if c.reorder is None or not c.search.capabilities.moves_particles:
+        return False
+    known = {order for dim in (2, 3) for order in type(c.search).cell_orders(dim)}
+    return isinstance(c.reorder.ordering, str) and c.reorder.ordering not in known
+
+
+def _copies(c: SimulationConfig) -> bool:
+    """Return whether the search works on a sorted copy of the particles."""
+    return c.reorder is not None and c.reorder.mode == "shadow"
+
+
+INCOMPATIBLE: tuple[tuple[Callable[[SimulationConfig], bool], str], ...] = (  # (condition, message)
     (
-        lambda c: c.takes_other_laws and c.integrator.capabilities.takes_increments,
+        lambda c: _takes_other_laws(c) and c.integrator.capabilities.takes_increments,
         "integrator {c.integrator.name!r} takes increments of velocity, and {c.law} gives forces; allowed: a "
         "law such as md.laws.Boids(), or integrator='velocity_verlet'",
     ),
     (
-        lambda c: c.takes_other_laws,
+        _takes_other_laws,
         "{c.law} gives increments of velocity, and integrator {c.integrator.name!r} takes forces; allowed: "
         "integrator='flight'",
     ),
@@ -322,7 +296,7 @@ INCOMPATIBLE: tuple[tuple[Callable[[Combination], bool], str], ...] = (  # (cond
         "another that takes one kick and one drift a step (`md.integrate.Capabilities`)",
     ),
     (
-        lambda c: bool(c.surroundings) and c.copies,
+        lambda c: bool(c.surroundings) and _copies(c),
         "surroundings with a reorder of mode 'shadow', which searches on a copy of the particles; "
         "allowed: mode 'data' or 'threads', or none",
     ),
@@ -332,41 +306,22 @@ INCOMPATIBLE: tuple[tuple[Callable[[Combination], bool], str], ...] = (  # (cond
         "into it; take fused=False, or 'reflexive' with met='twice', atomics='none', data='sorted'",
     ),
     (
-        lambda c: c.sorts_otherwise,
-        "search {c.search.name!r} sorts the data itself, and not along {c.ordering!r}, so a "
+        _sorts_otherwise,
+        "search {c.search.name!r} sorts the data itself, and not along {c.reorder.ordering!r}, so a "
         "separate reorder has no effect; allowed: no reorder, or search 'coherent' with "
-        "cell_order={c.ordering!r}",
+        "cell_order={c.reorder.ordering!r}",
     ),
     (
         lambda c: c.reorder is not None and c.search.capabilities.moves_particles,
         "search {c.search.name!r} sorts the data itself, so a separate reorder "
-        "({c.ordering!r}) has no effect; give it cell_order={c.ordering!r} instead",
+        "({c.reorder.ordering!r}) has no effect; give it cell_order={c.reorder.ordering!r} instead",
     ),
     (
-        lambda c: c.fused and c.copies,
+        lambda c: c.fused and _copies(c),
         "mode 'shadow' with fused=True would move the copy, which is overwritten at the next step; allowed: "
         "fused=False, or mode 'data' or 'threads'",
     ),
 )
-
-
-def check_compatible(
-    search: SearchConfig,
-    integrator: Integrator,
-    reorder: Reorder | None,
-    fused: bool,
-    surroundings: Sequence[Boundary] = (),
-    law: PairLaw | None = None,
-) -> None:
-    """Raise if two choices exclude each other, by the rows of `INCOMPATIBLE`.
-
-    Raises:
-        ValueError: the message of the first row with a true condition.
-    """
-    combination = Combination(search, integrator, reorder, fused, tuple(surroundings), law)
-    for condition, message in INCOMPATIBLE:
-        if condition(combination):
-            raise ValueError(message.format(c=combination))
 
 
 def holds(saved: SavedRun, slot: str, choice: Any) -> bool:

@@ -1,11 +1,13 @@
 """Choices that do not go together: each row of the table is reached, and raised by `Simulation`."""
 
+from types import SimpleNamespace
+
 import pytest
 
 import md
 from md.integrate import INTEGRATORS, integrator
 from md.search import search
-from md.simulation.config import INCOMPATIBLE, Combination
+from md.simulation.config import INCOMPATIBLE
 from tests.md.laws.alignment import Alignment
 
 BOX = md.Box((24.0, 16.0), (True, False))
@@ -50,9 +52,9 @@ CASES = [  # one for each row, in the order of the table: choices, and what the 
 ]
 
 
-def combined(search_name="linked", integrator_name="velocity_verlet", **choices) -> Combination:
+def combined(search_name="linked", integrator_name="velocity_verlet", **choices) -> SimpleNamespace:
     given = {"reorder": None, "fused": False, "surroundings": (), "law": LAW} | choices
-    return Combination(search(search_name), integrator(integrator_name), **given)
+    return SimpleNamespace(search=search(search_name), integrator=integrator(integrator_name), **given)
 
 
 def simulated(**choices) -> md.Simulation:
