@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import Any, Self
 
 
-class SimulationFault(RuntimeError):  # noqa: N818 - named, as its subclasses, for what happened
+class _Copied(RuntimeError):  # noqa: N818 - the errors below are named for what happened
+    """Base of the errors with further attributes, which copies made by `pickle` have too."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The base class would call the constructors with the message, but they take other arguments.
+        return copyreg.__newobj__, (type(self), *self.args), dict(self.__dict__)  # type: ignore[attr-defined]  # typeshed
+
+
+class SimulationFault(_Copied):
     """Fault that ends a run.
 
     Attributes:
@@ -25,10 +33,6 @@ class SimulationFault(RuntimeError):  # noqa: N818 - named, as its subclasses, f
         self.step, self.particle = step, particle
         self.state: Any = None
         self.saved: Path | None = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # The base class would call the constructors with the message, but they take other arguments.
-        return copyreg.__newobj__, (type(self), *self.args), dict(self.__dict__)  # type: ignore[attr-defined]  # typeshed
 
     def keep(self, snapshot: Any, folder: Path | None = None) -> Self:
         """Store a snapshot in `state`, and save it as `fault-<step>.npz` in a folder.
@@ -170,7 +174,7 @@ class ListOverflow(SimulationFault):
         return type(self)(self.particle, self.needed, self.allowed, step)
 
 
-class NonFiniteField(RuntimeError):  # noqa: N818 - named, as the faults above, for what happened
+class NonFiniteField(_Copied):
     """Fault of a cavity with a velocity or a pressure that became NaN or infinite.
 
     Attributes:
@@ -195,11 +199,8 @@ class NonFiniteField(RuntimeError):  # noqa: N818 - named, as the faults above, 
         self.step, self.cell, self.field, self.value = step, cell, field, value
         self.dt, self.bound = dt, bound
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.step, self.cell, self.field, self.value, self.dt, self.bound)
 
-
-class PressureNotConverged(RuntimeError):  # noqa: N818 - named, as the faults above, for what happened
+class PressureNotConverged(_Copied):
     """Fault of a cavity with an iteration of the pressure that did not reach its tolerance.
 
     Attributes:
@@ -221,15 +222,12 @@ class PressureNotConverged(RuntimeError):  # noqa: N818 - named, as the faults a
         )
         self.residual, self.tolerance, self.sweeps, self.step = residual, tolerance, sweeps, step
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.residual, self.tolerance, self.sweeps, self.step)
-
     def at(self, step: int) -> Self:
         """Return the fault with a step."""
         return type(self)(self.residual, self.tolerance, self.sweeps, step)
 
 
-class NotSteady(RuntimeError):  # noqa: N818 - named, as the faults above, for what happened
+class NotSteady(_Copied):
     """Error of a cavity that still changes at the end of the time allowed to become steady.
 
     Attributes:
@@ -246,9 +244,6 @@ class NotSteady(RuntimeError):  # noqa: N818 - named, as the faults above, for w
             f"{allowed:.3g}; give more time, a larger tolerance, or a lower Reynolds number"
         )
         self.change, self.allowed, self.time = change, allowed, time
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.change, self.allowed, self.time)
 
 
 class UnstableTimeStep(UserWarning):
