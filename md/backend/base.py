@@ -8,7 +8,7 @@ kernels only through that object, so that their code is the same on each backend
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -274,14 +274,22 @@ class Backend(ABC):
         """
         yield
 
-    @abstractmethod
-    def phase(self, timings: Timings, name: str, step: int) -> AbstractContextManager[None]:
-        """Time the work inside the context as one phase of a step."""
+    @contextmanager
+    def phase(self, timings: Timings, name: str, step: int) -> Iterator[None]:
+        """Time the work inside the context as one phase of a step; does not wait."""
+        start = self.mark()
+        yield
+        stop = self.mark()
+        timings.add(name, step, lambda: self.between(start, stop))
 
-    @abstractmethod
-    def stopwatch(self) -> AbstractContextManager[list[float]]:
+    @contextmanager
+    def stopwatch(self) -> Iterator[list[float]]:
         """Time the work inside the context until it is done.
 
         Returns:
             A context with a list, which holds the milliseconds after the context ends.
         """
+        elapsed: list[float] = []
+        start = self.mark()
+        yield elapsed
+        elapsed.append(self.between(start, self.mark()))

@@ -2,8 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from numpy.typing import DTypeLike
 from md.backend.base import Backend
 from md.backend.sorting import radix
 from md.backend.sorting.counting import MAX_PARTS, counting_sort, fill
-from md.backend.timings import Timings
 from md.backend.waiting import wait_passively
 from sfc.compile import thread_count
 
@@ -102,18 +100,3 @@ class Cpu(Backend):
     def between(self, first: float, second: float) -> float:
         """Return the milliseconds between two time stamps of `mark`."""
         return 1e3 * (second - first)
-
-    @contextmanager
-    def phase(self, timings: Timings, name: str, step: int) -> Iterator[None]:
-        """Time a phase of a step as wall time of `time.perf_counter`."""
-        start = time.perf_counter()
-        yield
-        timings.add(name, step, 1e3 * (time.perf_counter() - start))
-
-    @contextmanager
-    def stopwatch(self) -> Iterator[list[float]]:
-        """Time the work inside the context as wall time of `time.perf_counter`."""
-        elapsed: list[float] = []
-        start = time.perf_counter()
-        yield elapsed
-        elapsed.append(1e3 * (time.perf_counter() - start))

@@ -10,7 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,11 @@ from md.backend.kernels.launcher import Launcher, functor_of, takes_packed_rows,
 from md.backend.kernels.launches import KernelLaunches
 from md.backend.kernels.on_device import THREADS
 from md.backend.sorting import radix
-from md.backend.timings import Timings
 from md.errors import BackendUnavailableError, DeviceMemoryError
 
 SCAN_TILE = 8 * THREADS  # counts of a block in the scan of counting.cu
 RADIX_TILE = 2**14  # bytes of the keys of a block in radix.cu
-_takes_packed: dict[type, bool] = {}  # law -> whether its functions read packed rows
+_takes_packed = cache(takes_packed_rows)
 _launchers: dict[tuple, Launcher] = {}  # with their compiled kernels, for all backend objects of the process
 _launches: list[KernelLaunches] = []  # of all backend objects: one, made with the first of them
 
@@ -208,7 +207,7 @@ class Cuda(Backend):
 
     def require_code_of(self, law: Any) -> None:
         """Raise an error for a law without a `.cuh` file next to the module of its class."""
-        functor_of(law)
+        functor_of(type(law))
 
     def packs_rows_for(self, law: Any) -> bool:
         """Return whether the layout is "aos4" and the law takes velocities as `velocity*`, not as `real*`.
@@ -216,10 +215,7 @@ class Cuda(Backend):
         So must the law that it wraps, if it wraps one.
         """
         laws = [one for one in (law, wrapped_law(law)) if one is not None]
-        for one in laws:
-            if type(one) not in _takes_packed:
-                _takes_packed[type(one)] = takes_packed_rows(one)
-        return self.layout == "aos4" and all(_takes_packed[type(one)] for one in laws)
+        return self.layout == "aos4" and all(_takes_packed(type(one)) for one in laws)
 
     def sort_scratch(self, n: int, bins: int) -> tuple:
         """Allocate counts of bins and status words of the scan in one block, and a rank for each key."""
@@ -307,8 +303,9 @@ class Cuda(Backend):
         return event
 
     def between(self, first: Any, second: Any) -> float:
-        """Return the device time between two events, in ms."""
-        return self._elapsed(first, second)
+        """Return the device time between two events, in ms; waits for the later one."""
+        second.synchronize()
+        return float(self._cupy.cuda.get_elapsed_time(first, second))
 
     @contextmanager
     def profiled(self) -> Iterator[None]:
@@ -332,28 +329,13 @@ class Cuda(Backend):
             self._delay = before
 
     @contextmanager
-    def phase(self, timings: Timings, name: str, step: int) -> Iterator[None]:
-        """Time a phase of a step as device time between two events; the host does not wait."""
-        start = self.mark()
-        yield
-        stop = self.mark()
-        timings.add(name, step, lambda: self._elapsed(start, stop))
-
-    @contextmanager
     def stopwatch(self) -> Iterator[list[float]]:
         """Time the work inside the context as device time between two events, starting on an idle device."""
-        elapsed: list[float] = []
         self._cupy.cuda.Device().synchronize()
         if self._delay:
             self._cupy.cuda.get_current_stream().launch_host_func(time.sleep, self._delay)
-        start = self.mark()
-        yield elapsed
-        elapsed.append(self._elapsed(start, self.mark()))
-
-    def _elapsed(self, start: Any, stop: Any) -> float:
-        """Wait for an event, and return the milliseconds since an earlier one."""
-        stop.synchronize()
-        return float(self._cupy.cuda.get_elapsed_time(start, stop))
+        with super().stopwatch() as elapsed:
+            yield elapsed
 
 
 def _nvidia_smi(bus: str) -> dict[str, str]:

@@ -66,8 +66,8 @@ class Launcher:
         self._stem, self._layout, self._make, self._start = stem, layout, compile, start
         self._constants = dict(constants or {})
         pair = wrapped_law(law)
-        self._law_file = None if law is None else functor_of(law)
-        self._pair_file = None if pair is None else functor_of(pair)
+        self._law_file = None if law is None else functor_of(type(law))
+        self._pair_file = None if pair is None else functor_of(type(pair))
         if {"initial", "result"} & set(getattr(pair, "kernel_functions", ())):
             self._constants["OWN_SUMS"] = 1
         self._parameters = parameters(_cuda_file(stem).read_text("utf-8"))
@@ -175,14 +175,13 @@ def wrapped_law(law: Any) -> Any:
     return getattr(law, "pair", None) if hasattr(law, "kernel_law") else None
 
 
-def functor_of(law: Any) -> Path:
-    """Find the CUDA functions of a law: the `.cuh` next to the module of its class.
+def functor_of(kind: type) -> Path:
+    """Find the CUDA functions of a class of laws: the `.cuh` next to its module.
 
     Raises:
         BackendUnavailableError: there is no file, its functions are not those of the law on the CPU, or the
             module has a second law, which would get the same functions.
     """
-    kind = type(law)
     path = file_of(kind.__module__, ".cuh")
     if not path.exists():
         raise BackendUnavailableError(
@@ -220,9 +219,9 @@ def _code(path: Path) -> str:
     return re.sub(r"//[^\n]*|/\*.*?\*/", " ", with_includes(path), flags=re.DOTALL)
 
 
-def takes_packed_rows(law: Any) -> bool:
-    """Return whether every `interact` of a law's CUDA functions takes velocities as `const velocity*`."""
-    heads = re.findall(r"\binteract\s*\(([^;{}()]*)\)\s*\{", _code(functor_of(law)))
+def takes_packed_rows(kind: type) -> bool:
+    """Return whether every `interact` of a class of laws takes velocities as `const velocity*` in CUDA."""
+    heads = re.findall(r"\binteract\s*\(([^;{}()]*)\)\s*\{", _code(functor_of(kind)))
     return bool(heads) and all(re.search(r"\bvelocity\s*\*\s*\w+", head) for head in heads)
 
 

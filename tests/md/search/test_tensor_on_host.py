@@ -66,7 +66,13 @@ def compiled(dim: int, windows: np.ndarray, law: md.laws.Boids) -> Path:
         "Out": _struct(np.empty(0, np.float32)),
     }
     source = assemble(
-        "md.search.grid.tensor", "force", dim, np.dtype(np.float32), "aos4", structs, [functor_of(law), STORE]
+        "md.search.grid.tensor",
+        "force",
+        dim,
+        np.dtype(np.float32),
+        "aos4",
+        structs,
+        [functor_of(type(law)), STORE],
     )
     emulated = '#line 1 "md/backend/tensor_cores.cuh"'
     source, found = re.subn(rf"{re.escape(emulated)}.*?(?=#line)", "", source, flags=re.DOTALL)
