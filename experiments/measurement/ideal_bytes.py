@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 import md
+from md.search.lists.blocks import BLOCK
 from md.search.lists.list_search import ListSearch
 
 INDEX = 4  # bytes of an index, a key or an id
@@ -119,8 +120,8 @@ def traffic(search: str, sizes: Sizes, runs_ahead: bool) -> dict[str, Traffic]:
     each_step: dict[str, float] = {}
     if search == "verlet":
         lists, pruned = sizes.listed, sizes.pruned
-        if not runs_ahead:  # lists have starts and lengths, and each entry a byte for its owner
-            lists, pruned = (entries + entries / INDEX + 2 * ends for entries in (lists, pruned))
+        if not runs_ahead:  # each block of lists has a start and a length, each entry a byte for its owner
+            lists, pruned = (entries + entries / INDEX + 2 * ends / BLOCK for entries in (lists, pruned))
         is_guarded = runs_ahead and sizes.out == sizes.rows  # fused steps of a device keep no positions
         reference = 0 if is_guarded else sizes.pos
         listing = sizes.pos + reference + starts + sizes.ranked + lists

@@ -30,9 +30,10 @@ class BlockLists(NamedTuple):
     """Neighbour lists of blocks of particles.
 
     Attributes:
-        first: (n,) place in `partners` of the first partner of each particle.
-        count: (n,) int32 number of its partners.
-        partners: int32 slots of the partners; the lists of a block are contiguous.
+        first: (blocks,) place in `partners` of the first entry of each block.
+        count: (blocks,) int32 number of its entries.
+        partners: int32 slots of the partners: those of the first particle of a block, of the second, and so
+            on.
         owners: uint8 number, in its block, of the particle to which a partner belongs.
         within2: square of the cutoff in d^2, or a little more.
         reach2: square of the largest distance of the partners of pruned lists, in d^2.
@@ -63,9 +64,7 @@ class Bound(NamedTuple):
 @inlined
 def block_of(b, n, lists):
     """Return the first particle of block b, the one after its last, its first entry, and its entries."""
-    lowest, highest = b * BLOCK, min((b + 1) * BLOCK, n)
-    begin = lists.first[at(lowest)]
-    return lowest, highest, begin, lists.first[at(highest - 1)] + lists.count[at(highest - 1)] - begin
+    return b * BLOCK, min((b + 1) * BLOCK, n), lists.first[at(b)], lists.count[at(b)]
 
 
 @inlined
@@ -122,22 +121,18 @@ def near_of(lowest, begin, entries, near, pos, lists, grid):
 
 
 @inlined
-def near_and_pruned(lowest, highest, begin, near, pos, lists, pruned, grid):
+def near_and_pruned(b, lowest, begin, entries, near, pos, lists, pruned, grid):
     """Do as `near_of`, and store the entries within `pruned.reach2` in the lists of `pruned`."""
-    found, kept, k = 0, begin, 0
-    for i in range(lowest, highest):
-        pruned.first[at(i)] = kept
-        ri, last = load(pos, at(i), grid), lists.first[at(i)] + lists.count[at(i)] - begin
-        while k < last:
-            owner, partner = lists.owners[at(begin + k)], lists.partners[at(begin + k)]
-            dr = displacement(grid, ri, load(pos, at(partner), grid))
-            r2 = dot(dr, dr)
-            near[at(found)] = k
-            found += not (r2 >= lists.within2)
-            pruned.owners[at(kept)], pruned.partners[at(kept)] = owner, partner
-            kept += not (r2 >= pruned.reach2)
-            k += 1
-        pruned.count[at(i)] = kept - pruned.first[at(i)]
+    found, kept = 0, begin
+    for k in range(entries):
+        owner, partner = lists.owners[at(begin + k)], lists.partners[at(begin + k)]
+        dr = displacement(grid, load(pos, at(lowest + owner), grid), load(pos, at(partner), grid))
+        r2 = dot(dr, dr)
+        near[at(found)] = k
+        found += not (r2 >= lists.within2)
+        pruned.owners[at(kept)], pruned.partners[at(kept)] = owner, partner
+        kept += not (r2 >= pruned.reach2)
+    pruned.count[at(b)] = kept - begin
     return found
 
 
@@ -145,9 +140,9 @@ def near_and_pruned(lowest, highest, begin, near, pos, lists, pruned, grid):
 def fold_share(p, n, pos, vel, lists, pruned, prunes, grid, law, out):
     """Fold the law over the partners of the particles of share p; return the square of the largest speed.
 
-    The partners are those that `md.search.lists.list_search.force` takes, in the same order, except for those
-    too far away for a force. The law is folded in one place, whether lists are pruned or not, because each
-    call is inlined and adds to the compile time.
+    The partners are those of the lists, in the same order, except for those too far away for a force. The law
+    is folded in one place, whether lists are pruned or not, because each call is inlined and adds to the
+    compile time.
 
     Args:
         p: number of the share.
@@ -171,7 +166,7 @@ def fold_share(p, n, pos, vel, lists, pruned, prunes, grid, law, out):
         if pruned is None or not prunes:
             found = near_of(lowest, begin, entries, near, pos, lists, g)
         else:
-            found = near_and_pruned(lowest, highest, begin, near, pos, lists, pruned, g)
+            found = near_and_pruned(b, lowest, begin, entries, near, pos, lists, pruned, g)
         for k in range(found):
             prefetch(vel, lists.partners[at(begin + near[at(k)])])
         own = fold_near(lowest, highest, near, found, begin, pos, vel, lists, grid, law, out, flight)

@@ -23,18 +23,10 @@ import numpy as np
 from md import checks
 from md.backend import OnDevice
 from md.backend.base import Array
-from md.backend.prelude import (
-    displacement,
-    dot,
-    finish,
-    home_cell,
-    is_interior,
-    load,
-    separation,
-)
+from md.backend.prelude import displacement, dot, load
 from md.errors import ListOverflow
 from md.laws import PairLaw
-from md.laws.pair import initial, interact, kernel_law, result
+from md.laws.pair import kernel_law
 from md.laws.polydisperse import scaled_to_radii
 from md.particles.capabilities import SearchCapabilities
 from md.particles.cell_grid import CellGrid
@@ -60,6 +52,8 @@ MOST_FOURS, MOST_POOLED = 2**32, 2**31  # fours in all and in the pool, by their
 # Most entries of a list that a thread of a device keeps in shared memory. Few particles leave more room, and
 # need it: their skin is wide, and one crowded list takes as long as all others.
 KEPT, KEPT_OF_FEW = 28, 44
+
+force = OnDevice(threads=128)
 
 
 class ListConfig(SearchConfig):
@@ -238,7 +232,7 @@ class ListSearch(Search):
         backend, n = self.backend, self.particles.n
         self._free_lists()
         backend.release()
-        entries, listed = room, n
+        entries, listed = room, -(-n // BLOCK)
         if backend.runs_ahead:
             entries, listed = FOUR * (self._rows * n + room), 0
             most = most_room(self._rows, n)
@@ -253,7 +247,7 @@ class ListSearch(Search):
         first = backend.empty(listed, np.int32 if room < 2**31 else np.int64)
         count = backend.empty(listed, np.int32)
         if listed and self.policy.prunes:
-            self._pruned_blocks = tuple(map(np.empty_like, (first, count, partners, owners)))
+            self._pruned_blocks = tuple(map(np.empty_like, (count, partners, owners)))
         self._partners, self._owners, self._first, self._count = partners, owners, first, count
         self._room = room
 
@@ -392,7 +386,7 @@ class ListSearch(Search):
         return super().pairs(cutoff) if finder is None else finder.pairs(cutoff)
 
     def structure(self) -> tuple[Array, Array, Array, int]:
-        """Return the start of each list, its length, the partners, and the rows of fours of a device."""
+        """Return start and length of the lists of each block, the partners, and the rows of a device."""
         return self._first, self._count, self._partners, self._rows
 
     def _fold(self, law: Any, parameters: Any, out: Any) -> None:
@@ -401,13 +395,15 @@ class ListSearch(Search):
         if is_fused and self.backend.runs_ahead:
             self._take_fused_step(law, parameters, out)
             return
-        if self.backend.runs_ahead or isinstance(law, CollectPartners):
+        if self.backend.runs_ahead:
             super()._fold(law, parameters, out)
         elif is_fused:
             self._take_steps(parameters, (out, out), int(out.clock[out.turn]), 1)
         else:
-            p = self.particles
-            force_of_blocks(p.n, p.pos, p.vel, self._block_lists, self.grid.record, parameters, out)
+            p, lists = self.particles, self._block_lists
+            if isinstance(law, CollectPartners):  # it takes partners beyond the cutoff
+                lists = lists._replace(within2=self.grid.precision.type(np.inf))
+            force_of_blocks(p.n, p.pos, p.vel, lists, self.grid.record, parameters, out)
 
     @property
     def most_steps(self) -> int:
@@ -435,8 +431,8 @@ class ListSearch(Search):
         p, lists, grid = self.particles, self._block_lists, self.grid.record
         pruned = lists
         if self.policy.prunes and p.n:  # without particles no lists were made
-            first, count, partners, owners = self._pruned_blocks
-            pruned = lists._replace(first=first, count=count, partners=partners, owners=owners)
+            count, partners, owners = self._pruned_blocks
+            pruned = lists._replace(count=count, partners=partners, owners=owners)
         since_build, since_pruning, rounding = self.policy.travel()
         taken, *bounds = steps_of_blocks(
             most, step, p.n, p.pos, p.vel, lists, pruned, Bound(*since_build), Bound(*since_pruning),
@@ -480,23 +476,3 @@ def fastest(n, vel, most):
             speed2 += vel[i, k] * vel[i, k]
         found = max(found, speed2)
     most[0] = found
-
-
-@OnDevice(threads=128)
-@kernel(parallel=True)
-def force(n, pos, vel, first, count, partners, rows, grid, law, out):
-    """Compute out[i], the law folded over the list of particle i; `rows` are those of a device.
-
-    On the CPU only for laws that take partners beyond the cutoff; for others see `md.search.lists.blocks`.
-    """
-    for i in numba.prange(n):
-        g = grid[0]
-        ri = load(pos, i, g)
-        vi = load(vel, i, g)
-        acc = initial(law, ri)
-        interior = is_interior(g, home_cell(g, ri))
-        for a in range(first[i], first[i] + count[i]):
-            j = partners[a]
-            dr = separation(g, interior, ri, load(pos, j, g))
-            acc = interact(law, vel, i, j, dot(dr, dr), dr, vi, acc)
-        finish(out, g, i, ri, vi, result(law, ri, vi, acc))

@@ -21,8 +21,8 @@ class Lists(NamedTuple):
     """Arrays of neighbour lists, filled by a lister.
 
     Attributes:
-        first: (n,) on the CPU: place in `partners` of the first partner of each particle.
-        count: (n,) int32 on the CPU: number of its partners.
+        first: (blocks,) on the CPU: place in `partners` of the first entry of each block of particles.
+        count: (blocks,) int32 on the CPU: number of its entries.
         partners: int32 slots of the partners; on a device fours of them, see fours.cuh.
         owners: uint8 on the CPU; see `md.search.lists.blocks`.
         rows: rows of fours on a device.

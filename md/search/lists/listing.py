@@ -189,8 +189,8 @@ def build_lists(
         grid: record of the cells.
         reach2: square of the distance in d^2.
         reference_pos: (n, dim), filled with `pos`.
-        first: (n,), filled: place in `partners` of the first partner of each particle.
-        count: (n,) int32, filled: number of its partners.
+        first: (blocks,), filled: place in `partners` of the first entry of each block of `BLOCK` particles.
+        count: (blocks,) int32, filled: number of its entries.
         partners: (room,) int32, filled: slots of the partners.
         owners: (room,) uint8, filled: number, in its block of `BLOCK` particles, of the particle to which a
             partner belongs.
@@ -222,7 +222,8 @@ def _build_lists(
             ri = load(pos, i, g)
             store(reference_pos, i, ri)
             begin_of_list = here
-            first[i] = min(here, last + 1)  # beyond the room it need not be a number of its type
+            if i % BLOCK == 0:
+                first[i // BLOCK] = min(here, last + 1)  # beyond the room it need not be a number of its type
             home = home_cell(g, ri)
             columns = axis_neighbours(g, 0, home[0])
             around = 0
@@ -258,7 +259,7 @@ def _build_lists(
                     dr = displacement(g, ri, load(pos, at(j), g))
                     partners[at(min(here, last))] = j
                     here += (dot(dr, dr) < reach2) & (j != i)
-            count[i] = here - begin_of_list
+            count[i // BLOCK] = here - first[i // BLOCK]
             for a in range(min(begin_of_list, last + 1), min(here, last + 1)):
                 owners[at(a)] = i % BLOCK
         lengths[p] = here - begin

@@ -393,9 +393,9 @@ def test_the_fused_step_counts_no_references_to_arrays():
     stepper = simulation.config.integrator.build(simulation.system, field)
     # Compiled here: a kernel from the cache comes without its assembly. Serial: a parallel one counts once a
     # call, for the largest speed.
-    fresh = numba.njit(nogil=True, error_model="numpy")(list_search.force.py_func)
+    fresh = numba.njit(nogil=True, error_model="numpy")(naive.force.py_func)
     fresh(
-        p.n, p.pos, p.vel, *search.structure(), search.grid.record, kernel_law(LAW, search.grid.precision),
+        p.n, p.pos, p.vel, p.work, search.grid.record, kernel_law(LAW, search.grid.precision),
         stepper.fused_output(0, simulation.system.status.fault, search.policy.guard),
     )  # fmt: skip
     (assembly,) = fresh.inspect_asm().values()

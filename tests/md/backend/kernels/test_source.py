@@ -59,6 +59,7 @@ TENSOR = "md.search.grid.tensor"  # on a device only, for laws with windows in f
 PRUNED, LISTING, CELLS = "md.search.lists.pruned_lists", "md.search.lists.listing", "md.particles.cell_sort"
 TREE_LISTING = "md.search.tree_listing"
 ON_DEVICE = {  # on a device only
+    ("md.search.lists.list_search", "force"),
     (PRUNED, "force"),
     (PRUNED, "force_and_prune"),
     (LISTING, "store_bytes"),

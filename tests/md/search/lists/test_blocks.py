@@ -7,8 +7,7 @@ import pytest
 
 import md
 from md.laws.pair import kernel_law
-from md.search.lists import list_search
-from md.search.lists.blocks import BLOCK
+from md.search.lists.blocks import BLOCK, force_of_blocks
 from tests import tiers
 
 LAW, DT = md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT
@@ -49,14 +48,14 @@ def assert_same(one: md.Simulation, other: md.Simulation) -> None:
 
 
 @pytest.mark.parametrize(("case", "precision"), IN_BOXES)
-def test_forces_are_those_of_the_kernel_that_takes_all_listed_partners(case, precision):
+def test_forces_are_those_of_all_listed_partners(case, precision):
     run = run_of(gas(case), precision, fused=False)
     run.run(30)
     found = run.forces()
     p, search = run.system.particles, run.search
     expected = np.zeros_like(p.pos)
-    law = kernel_law(LAW, p.pos.dtype)
-    list_search.force(p.n, p.pos, p.vel, *search.structure(), search.grid.record, law, expected)
+    law, lists = kernel_law(LAW, p.pos.dtype), search._block_lists._replace(within2=p.pos.dtype.type(np.inf))
+    force_of_blocks(p.n, p.pos, p.vel, lists, search.grid.record, law, expected)
     np.testing.assert_array_equal(found, expected[np.argsort(p.id)])
     assert (np.abs(found).max() > 1) == (case != "few")
 
@@ -72,13 +71,14 @@ def test_pairs_beyond_the_cutoff_are_collected_from_the_lists():
 def test_the_lists_of_a_block_are_contiguous_and_know_their_owners(case):
     run = run_of(gas(case))
     run.run(3)
-    first, count, owners = run.search._first, run.search._count, run.search._owners
-    n = len(first)
-    for begin in range(0, n, BLOCK):
-        end = min(begin + BLOCK, n)
-        np.testing.assert_array_equal(first[begin + 1 : end], (first + count)[begin : end - 1])
-        entries = owners[first[begin] : first[end - 1] + count[end - 1]]
-        np.testing.assert_array_equal(entries, np.repeat(np.arange(end - begin), count[begin:end]))
+    first, count, partners, owners = run.search._block_lists[:4]
+    lengths, n = np.diff(run.accesses().offsets), len(run)
+    ranges = [slice(begin, begin + entries) for begin, entries in zip(first, count, strict=True)]
+    assert len(ranges) == -(-n // BLOCK)
+    for b, entries in enumerate(ranges):
+        of_block = lengths[b * BLOCK : (b + 1) * BLOCK]
+        np.testing.assert_array_equal(owners[entries], np.repeat(np.arange(len(of_block)), of_block))
+    np.testing.assert_array_equal(np.concatenate([partners[r] for r in ranges]), run.accesses().reads)
     assert count.sum() > n
 
 
@@ -129,7 +129,7 @@ def test_steps_with_pruned_lists_are_those_with_the_lists_of_the_build(case, inn
         assert_same(pruned, whole)
     assert pruned.builds == whole.builds > 2
     assert [run.search.policy.prunes for run in (pruned, whole)] == [True, False]
-    kept, listed = pruned.search._pruned_blocks[1].sum(), pruned.search._count.sum()
+    kept, listed = pruned.search._pruned_blocks[0].sum(), pruned.search._count.sum()
     assert (kept < 0.8 * listed) == (inner < 0.2)
 
 
@@ -138,12 +138,12 @@ def test_pruned_lists_hold_all_partners_within_the_cutoff():
     prunings = set()
     for _ in range(80):
         run.run(3, phases=False)
-        first, count, partners, _ = run.search._pruned_blocks
+        first, (count, partners, owners) = run.search._first, run.search._pruned_blocks
         bound, ids = run.search.policy._bound_since_pruning, run.system.particles.id.copy()
         listed = {
-            (int(ids[i]), int(ids[j]))
-            for i in range(len(ids))
-            for j in partners[first[i] : first[i] + count[i]]
+            (int(ids[b * BLOCK + owners[k]]), int(ids[partners[k]]))
+            for b in range(len(first))
+            for k in range(first[b], first[b] + count[b])
         }
         close = {tuple(pair) for pair in run.pairs().tolist()} & set(
             map(tuple, run.search.pairs(0.98).tolist())
