@@ -36,7 +36,7 @@ from md.particles.units import distance_error, units_of
 from md.search.lists.blocks import BLOCK
 from md.search.lists.lister import Lister, Lists
 from sfc import Curve
-from sfc.compile import in_parts, kernel
+from sfc.compile import in_parts, inlined, kernel
 
 FEW = 2**9  # particles for which threads of the CPU are not worth their start
 WIDTH = 8  # numbers written at once
@@ -102,7 +102,7 @@ class CellLister(Lister):
             builder.build(pos, sort, reference_pos, (lists.partners, lists.rows, lists.room), room)
             return
         backend.kernels(__name__).build_lists(
-            len(pos), pos, sort.start, sort.rank, grid.record, reach**2, reference_pos, lists.first,
+            len(pos), pos, sort.start, sort.table, grid.record, reach**2, reference_pos, lists.first,
             lists.count, lists.partners, lists.owners, lists.room, lists.needed, 4 * backend.workers,
         )  # fmt: skip
 
@@ -185,7 +185,7 @@ def build_lists(
         n: number of particles.
         pos: (n, dim) positions, sorted by the rank of their cell.
         start: (cells + 1,) int32 first particle of each cell, by rank.
-        rank: (cells,) int32 rank of each cell, by row-major number.
+        rank: (cells,) int32 rank of each cell, by row-major number; or (0,) if it is that number.
         grid: record of the cells.
         reach2: square of the distance in d^2.
         reference_pos: (n, dim), filled with `pos`.
@@ -202,6 +202,12 @@ def build_lists(
     given = pos, start, rank, grid, reach2, reference_pos, first, count, partners, owners, room
     in_parts(lambda part: _build_lists((part.start, part.stop), n, *given, lengths), parts, FEW, n)
     needed[0] = parts * (lengths.max() + 1)
+
+
+@inlined
+def rank_of(rank, cell):
+    """Return the rank of a cell; its number for an empty table."""
+    return np.int64(rank[at(cell)]) if len(rank) else np.int64(cell)
 
 
 @kernel
@@ -232,13 +238,13 @@ def _build_lists(
                     continue
                 joined = (
                     min(columns[0], columns[2]) >= 0
-                    and rank[at(row + columns[1])] == rank[at(row + columns[0])] + 1
-                    and rank[at(row + columns[2])] == rank[at(row + columns[0])] + 2
+                    and rank_of(rank, row + columns[1]) == rank_of(rank, row + columns[0]) + 1
+                    and rank_of(rank, row + columns[2]) == rank_of(rank, row + columns[0]) + 2
                 )  # the three cells are contiguous in memory
                 for k in range(1 if joined else 3):
                     if columns[k] < 0:
                         continue
-                    cell = rank[at(row + columns[k])]
+                    cell = rank_of(rank, row + columns[k])
                     j = start[at(cell)]
                     length = start[at(cell + (3 if joined else 1))] - j
                     for b in range(WIDTH):  # most ranges are shorter; the excess is overwritten
