@@ -43,7 +43,8 @@ from md.search.partners import CollectPartners
 from sfc import Curve
 from sfc.compile import kernel
 
-ROOM = 20  # initial room of a list on the CPU, in partners: one list of millions has more than 16
+ROOM = 20  # initial room of a list on the CPU, in partners, at most: one list of millions has more than 16
+FEW_PARTNERS = 2**18  # partners in all for which the CPU has room at first, however long lists usually are
 ROUNDING = 1e-5  # of a distance relative to the cutoff, at most
 FEW_BLOCKS = 128  # blocks of a thread on the CPU: so few are one share, because each share costs time too
 MOST_PARTICLE_STEPS, MOST_STEPS = 2**20, 256  # in a call of the CPU: steps times particles, and steps
@@ -209,7 +210,10 @@ class ListSearch(Search):
 
     def _usual_room(self) -> int:
         """Return the initial room: of all lists in partners on the CPU, of the pool in fours on a device."""
-        return self.particles.n // 8 + 1 if self.backend.runs_ahead else ROOM * self.particles.n
+        n = self.particles.n
+        if self.backend.runs_ahead:
+            return n // 8 + 1
+        return min(ROOM * n, max(FEW_PARTNERS, math.ceil(n * self._usual_length(self.grid.cutoff))))
 
     def _free_lists(self) -> None:
         """Free the lists; the next build allocates them."""
