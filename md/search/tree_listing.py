@@ -173,7 +173,7 @@ def build_lists(
         reach: record of `reaches_of`.
         grid: record of the cells.
         reference_pos: (n, dim), filled with `pos`.
-        first: (blocks,), filled: place in `partners` of the first entry of each block of `BLOCK` particles.
+        first: (blocks,) int64, filled: place in `partners` of the first entry of each `BLOCK` particles.
         count: (blocks,) int32, filled: number of its entries.
         partners: (room,) int32, filled: slots of the partners.
         owners: (room,) uint8, filled: number, in its block of `BLOCK` particles, of the particle to which a
@@ -216,8 +216,8 @@ def _build_lists(
                     ri = load(pos, i, g)
                     store(reference_pos, i, ri)
                     begin_of_list = here
-                    if i % BLOCK == 0:  # beyond the room it need not be a number of its type
-                        first[i // BLOCK] = min(here, last + 1)
+                    if i % BLOCK == 0:
+                        first[i // BLOCK] = here
                     found_i = near_particles(
                         dim,
                         n,

@@ -30,7 +30,7 @@ class BlockLists(NamedTuple):
     """Neighbour lists of blocks of particles.
 
     Attributes:
-        first: (blocks,) place in `partners` of the first entry of each block.
+        first: (blocks,) int64 place in `partners` of the first entry of each block.
         count: (blocks,) int32 number of its entries.
         partners: int32 slots of the partners: those of the first particle of a block, of the second, and so
             on.
@@ -121,24 +121,30 @@ def near_of(lowest, begin, entries, near, pos, lists, grid):
 
 
 @inlined
-def near_and_pruned(b, lowest, begin, entries, near, pos, lists, pruned, grid):
-    """Do as `near_of`, and store the entries within `pruned.reach2` in the lists of `pruned`."""
-    found, kept = 0, begin
+def near_and_pruned(b, lowest, begin, entries, near, pos, lists, pruned, here, last, grid):
+    """Do as `near_of`, and store the entries within `pruned.reach2` in the lists of `pruned`, from `here` on.
+
+    Return the number of near entries, and the place after the last that was stored; it is beyond `last` if
+    there is too little room, and the lists are cut then.
+    """
+    found, start = 0, here
     for k in range(entries):
         owner, partner = lists.owners[at(begin + k)], lists.partners[at(begin + k)]
         dr = displacement(grid, load(pos, at(lowest + owner), grid), load(pos, at(partner), grid))
         r2 = dot(dr, dr)
         near[at(found)] = k
         found += not (r2 >= lists.within2)
-        pruned.owners[at(kept)], pruned.partners[at(kept)] = owner, partner
-        kept += not (r2 >= pruned.reach2)
-    pruned.count[at(b)] = kept - begin
-    return found
+        pruned.owners[at(min(here, last))], pruned.partners[at(min(here, last))] = owner, partner
+        here += not (r2 >= pruned.reach2)
+    pruned.first[at(b)], pruned.count[at(b)] = start, here - start
+    return found, here
 
 
 @inlined
 def fold_share(p, n, pos, vel, lists, pruned, prunes, grid, law, out):
-    """Fold the law over the partners of the particles of share p; return the square of the largest speed.
+    """Fold the law over the partners of the particles of share p.
+
+    Return the square of the largest speed, and the entries of the share in pruned lists, if they are filled.
 
     The partners are those of the lists, in the same order, except for those too far away for a force. The law
     is folded in one place, whether lists are pruned or not, because each call is inlined and adds to the
@@ -159,6 +165,9 @@ def fold_share(p, n, pos, vel, lists, pruned, prunes, grid, law, out):
     g, blocks = grid[0], -(-n // BLOCK)
     near, largest = np.empty(8 * BLOCK, np.uint32), 0.0
     flight = free_flight(out, g, law, pos, vel, BLOCK)
+    room = 0 if pruned is None else len(pruned.partners)
+    begin_of_share, last = p * room // lists.shares, (p + 1) * room // lists.shares - 1
+    here = begin_of_share
     for b in range(p * blocks // lists.shares, (p + 1) * blocks // lists.shares):
         lowest, highest, begin, entries = block_of(b, n, lists)
         if entries > len(near):
@@ -166,17 +175,17 @@ def fold_share(p, n, pos, vel, lists, pruned, prunes, grid, law, out):
         if pruned is None or not prunes:
             found = near_of(lowest, begin, entries, near, pos, lists, g)
         else:
-            found = near_and_pruned(b, lowest, begin, entries, near, pos, lists, pruned, g)
+            found, here = near_and_pruned(b, lowest, begin, entries, near, pos, lists, pruned, here, last, g)
         for k in range(found):
             prefetch(vel, lists.partners[at(begin + near[at(k)])])
         own = fold_near(lowest, highest, near, found, begin, pos, vel, lists, grid, law, out, flight)
         largest = max(largest, own)
-    return max(largest, fastest_of(flight))
+    return max(largest, fastest_of(flight)), here - begin_of_share
 
 
 @inlined
 def step_share(p, prunes, returns, n, pos, vel, lists, pruned, grid, law, out, back):
-    """Take a fused step of the particles of share p; return the square of the largest speed.
+    """Take a fused step of the particles of share p; return what `fold_share` returns.
 
     Chosen here: a named tuple that a `prange` reads must be an argument of its kernel, so a choice between
     two fails to compile for threads. There is one call for both directions, because each call is inlined and
@@ -227,9 +236,11 @@ def steps_of_blocks(most, step, n, pos, vel, lists, pruned, bound, inner, roundi
         back: that of the second step, which writes to `pos` and `vel`.
 
     Returns:
-        Number of steps, and the two bounds of the displacement after them.
+        Number of steps; the two bounds of the displacement after them; and the room that pruned lists need,
+        0 if no step pruned. If there is less, the lists are cut, and the next step has to prune.
     """
     fastest, travelled, since, taken = np.zeros(lists.shares), bound.now, inner.now, 0
+    kept, needed = np.zeros(lists.shares, np.int64), 0
     while taken < most:
         prunes, returns = not since < inner.limit, taken % 2 == 1
         if returns:
@@ -237,12 +248,19 @@ def steps_of_blocks(most, step, n, pos, vel, lists, pruned, bound, inner, roundi
         else:
             out.clock[out.turn] = step + taken
         for p in numba.prange(lists.shares):
-            fastest[p] = step_share(p, prunes, returns, n, pos, vel, lists, pruned, grid, law, out, back)
+            fastest[p], kept[p] = step_share(
+                p, prunes, returns, n, pos, vel, lists, pruned, grid, law, out, back
+            )
         taken += 1
         # 1e-6: more than the rounding of the speed and the stride in float32. The position is rounded too.
         stride = math.sqrt(fastest.max()) * out.drift * (1 + 1e-6) + rounding
         travelled += stride
         since = stride if prunes else since + stride
+        if prunes and n:
+            needed = lists.shares * (kept.max() + 1)
+            if needed > len(pruned.partners):
+                since = math.inf
+                break
         if not travelled < bound.limit or out.fault[0] != NO_FAULT:
             break
-    return taken, travelled, since
+    return taken, travelled, since, needed

@@ -227,8 +227,6 @@ class ListSearch(Search):
     def _allocate_lists(self, room: int) -> None:
         """Allocate lists with this room instead of the present ones; they are freed before.
 
-        On the CPU starts are int64 if int32 is too short.
-
         Raises:
             ValueError: more fours on a device than can be numbered.
             MemoryError: not enough memory.
@@ -248,12 +246,23 @@ class ListSearch(Search):
                 )
         partners = backend.empty(entries, np.int32)
         owners = backend.empty(room if listed else 0, np.uint8)
-        first = backend.empty(listed, np.int32 if room < 2**31 else np.int64)
-        count = backend.empty(listed, np.int32)
+        first, count = backend.empty(listed, np.int64), backend.empty(listed, np.int32)
         if listed and self.policy.prunes:
-            self._pruned_blocks = tuple(map(np.empty_like, (count, partners, owners)))
+            nearer = self._usual_length(self._inner_reach) / self._usual_length(self.grid.cutoff)
+            self._allocate_pruned(max(n, math.ceil(nearer * room)))
         self._partners, self._owners, self._first, self._count = partners, owners, first, count
         self._room = room
+
+    def _allocate_pruned(self, room: int) -> None:
+        """Allocate pruned lists of the CPU with this room instead of the present ones.
+
+        Raises:
+            MemoryError: not enough memory; the present ones are kept.
+        """
+        empty, blocks = self.backend.empty, -(-self.particles.n // BLOCK)
+        starts = empty(blocks, np.int64), empty(blocks, np.int32)
+        self._pruned_blocks = *starts, empty(room, np.int32), empty(room, np.uint8)
+        self._pruned_needed = 0
 
     def reset(self) -> None:
         """Return to the state after construction, with the room of the first lists.
@@ -435,10 +444,12 @@ class ListSearch(Search):
         p, lists, grid = self.particles, self._block_lists, self.grid.record
         pruned = lists
         if self.policy.prunes and p.n:  # without particles no lists were made
-            count, partners, owners = self._pruned_blocks
-            pruned = lists._replace(count=count, partners=partners, owners=owners)
+            if self._pruned_needed > len(self._pruned_blocks[2]):
+                self._allocate_pruned(self._pruned_needed + self._pruned_needed // 4)
+            first, count, partners, owners = self._pruned_blocks
+            pruned = lists._replace(first=first, count=count, partners=partners, owners=owners)
         since_build, since_pruning, rounding = self.policy.travel()
-        taken, *bounds = steps_of_blocks(
+        taken, *bounds, self._pruned_needed = steps_of_blocks(
             most, step, p.n, p.pos, p.vel, lists, pruned, Bound(*since_build), Bound(*since_pruning),
             rounding, grid, parameters, *outputs,
         )  # fmt: skip

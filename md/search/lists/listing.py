@@ -189,7 +189,7 @@ def build_lists(
         grid: record of the cells.
         reach2: square of the distance in d^2.
         reference_pos: (n, dim), filled with `pos`.
-        first: (blocks,), filled: place in `partners` of the first entry of each block of `BLOCK` particles.
+        first: (blocks,) int64, filled: place in `partners` of the first entry of each `BLOCK` particles.
         count: (blocks,) int32, filled: number of its entries.
         partners: (room,) int32, filled: slots of the partners.
         owners: (room,) uint8, filled: number, in its block of `BLOCK` particles, of the particle to which a
@@ -229,7 +229,7 @@ def _build_lists(
             store(reference_pos, i, ri)
             begin_of_list = here
             if i % BLOCK == 0:
-                first[i // BLOCK] = min(here, last + 1)  # beyond the room it need not be a number of its type
+                first[i // BLOCK] = here
             home = home_cell(g, ri)
             columns = axis_neighbours(g, 0, home[0])
             around = 0

@@ -129,7 +129,7 @@ def test_steps_with_pruned_lists_are_those_with_the_lists_of_the_build(case, inn
         assert_same(pruned, whole)
     assert pruned.builds == whole.builds > 2
     assert [run.search.policy.prunes for run in (pruned, whole)] == [True, False]
-    kept, listed = pruned.search._pruned_blocks[0].sum(), pruned.search._count.sum()
+    kept, listed = pruned.search._pruned_blocks[1].sum(), pruned.search._count.sum()
     assert (kept < 0.8 * listed) == (inner < 0.2)
 
 
@@ -138,7 +138,7 @@ def test_pruned_lists_hold_all_partners_within_the_cutoff():
     prunings = set()
     for _ in range(80):
         run.run(3, phases=False)
-        first, (count, partners, owners) = run.search._first, run.search._pruned_blocks
+        first, count, partners, owners = run.search._pruned_blocks
         bound, ids = run.search.policy._bound_since_pruning, run.system.particles.id.copy()
         listed = {
             (int(ids[b * BLOCK + owners[k]]), int(ids[partners[k]]))
@@ -153,6 +153,24 @@ def test_pruned_lists_hold_all_partners_within_the_cutoff():
         assert bound < 0.06 + 0.04  # and the last stride
         prunings.add(bound)
     assert len(prunings) > 10
+
+
+@pytest.mark.parametrize("phases", [False, True])
+def test_pruned_lists_without_room_are_made_again_with_more(phases, monkeypatch):
+    few, enough = run_of(gas("periodic", 8.0)), run_of(gas("periodic", 8.0))
+    rooms, allocate = [], few.search._allocate_pruned
+
+    def with_little_at_first(room):
+        rooms.append(room)
+        allocate(room if len(rooms) > 1 else 4 * BLOCK)
+
+    monkeypatch.setattr(few.search, "_allocate_pruned", with_little_at_first)
+    few.run(63, phases=phases)
+    enough.run(63, phases=phases)
+    assert_same(few, enough)
+    of_few, of_enough = few.search._pruned_blocks, enough.search._pruned_blocks
+    np.testing.assert_array_equal(of_few[1], of_enough[1])
+    assert 4 * BLOCK < of_few[1].sum() < len(of_few[2]) == rooms[-1] < rooms[0] == len(of_enough[2])
 
 
 def test_no_particle_has_moved_farther_since_the_pruning_than_its_bound():
