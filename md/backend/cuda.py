@@ -26,7 +26,7 @@ from md.errors import BackendUnavailableError, DeviceMemoryError
 
 SCAN_TILE = 8 * THREADS  # counts of a block in the scan of counting.cu
 RADIX_TILE = 2**14  # bytes of the keys of a block in radix.cu
-_takes_packed = cache(takes_packed_rows)
+_takes_packed: Callable[[type], bool] = cache(takes_packed_rows)
 _launchers: dict[tuple, Launcher] = {}  # with their compiled kernels, for all backend objects of the process
 _launches: list[KernelLaunches] = []  # of all backend objects: one, made with the first of them
 
