@@ -310,7 +310,7 @@ def near_leaves(dim, block, reach2, grid, levels, boxes, found, spare):
     here, other = (found, spare) if top % 2 else (spare, found)
     here[0], count = 0, 1  # one node above all of the uppermost level
     for level in range(top, -1, -1):
-        children = WIDEST if level == top else NODES if level else LEAVES
+        children = levels.number[top] if level == top else NODES if level else LEAVES
         below = 0
         for k in range(count):
             first = here[k] * children

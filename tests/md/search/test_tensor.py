@@ -120,6 +120,7 @@ def test_the_capacity_of_a_block_suits_the_density(monkeypatch):
 
 def test_a_window_wider_than_the_cutoff_is_refused(monkeypatch):
     monkeypatch.setattr(md.backend.Cpu, "staging_memory", 227 * 1024)
+    monkeypatch.setattr(md.laws.Boids, "cutoff", LAW.cutoff)
     monkeypatch.setattr(md.laws.Boids, "windows", (5.0, 3.0, 6.0))
     run = md.Simulation(
         state_of("cube"),
