@@ -57,10 +57,8 @@ class Sor:
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.tolerance = checks.number("tolerance", tolerance, above=0, below=1)
         jacobi = jacobi_radius(shape, sides)
-        if relaxation is None:
-            self.relaxation = optimal_relaxation(jacobi)
-        else:
-            self.relaxation = checks.number("relaxation", relaxation, above=0, below=2)
+        chosen = optimal_relaxation(jacobi) if relaxation is None else relaxation
+        self.relaxation = checks.number("relaxation", chosen, above=0, below=2)
         if most_sweeps is None:
             rate = -math.log(max(spectral_radius(self.relaxation, jacobi), 0.1))
             self.most_sweeps = 100 + math.ceil(4 * math.log(1 / self.tolerance) / rate)

@@ -23,6 +23,8 @@ from md.cavity.sides import NAMES, Wall, driven
 from md.errors import PressureNotConverged
 from sfc.compile import kernel
 
+STATE = ("u_faces", "v_faces", "differences")  # arrays of a solver
+
 
 @dataclass(frozen=True)
 class Staggered(Strategy):
@@ -118,16 +120,12 @@ class StaggeredSolver(Solver):
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """Return copies of the face velocities and the pressure differences."""
-        return {
-            "u_faces": self.u_faces.copy(),
-            "v_faces": self.v_faces.copy(),
-            "differences": self.differences.copy(),
-        }
+        return {name: getattr(self, name).copy() for name in STATE}
 
     def load_state(self, state: Mapping[str, np.ndarray]) -> None:
         """Restore what `state_dict` returned; see `Solver.load_state`."""
-        self.u_faces[...], self.v_faces[...] = state["u_faces"], state["v_faces"]
-        self.differences[...] = state["differences"]
+        for name in STATE:
+            getattr(self, name)[...] = state[name]
 
     def advance(self, steps: int) -> int:
         """Take steps, until a field is not finite; see `Solver.advance`."""

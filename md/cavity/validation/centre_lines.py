@@ -102,9 +102,5 @@ def deviation(cavity: Cavity, reference: Reference) -> Deviation:
     kept = ~np.isin(at_x, reference.doubtful)
     du = CubicSpline(y, u)(reference.y) - np.array(reference.u)
     dv = CubicSpline(x, v)(at_x[kept]) - table[kept]
-    return Deviation(
-        float(np.sqrt((du**2).mean())),
-        float(np.abs(du).max()),
-        float(np.sqrt((dv**2).mean())),
-        float(np.abs(dv).max()),
-    )
+    u_rms, v_rms = (float(np.sqrt((d**2).mean())) for d in (du, dv))
+    return Deviation(u_rms, float(np.abs(du).max()), v_rms, float(np.abs(dv).max()))

@@ -59,10 +59,8 @@ def settle(cavity: Cavity, tolerance: float = SETTLED, longest: float = LONGEST)
         NotSteady: the cavity still changes after `longest`.
         NonFiniteField: a field has become NaN or infinite.
     """
-    tolerance, longest = (
-        checks.number("tolerance", tolerance, above=0),
-        checks.number("longest", longest, above=0),
-    )
+    tolerance = checks.number("tolerance", tolerance, above=0)
+    longest = checks.number("longest", longest, above=0)
     dt = cavity.scheme.dt
     start, chunk = cavity.time, max(1, round(1 / dt))
     u, v = cavity.u, cavity.v
@@ -98,13 +96,10 @@ def steady_cavity(
     Raises:
         TypeError, ValueError, NotSteady: see `settle` and `md.Cavity`.
     """
-    chosen = {
-        "pressure": "converged",
-        "strategy": "numpy" if grid == "collocated" else grid,
-        "backend": "cpu",
-    }
+    strategy = "numpy" if grid == "collocated" else grid
+    chosen = {"pressure": "converged", "strategy": strategy, "backend": "cpu"} | options
     viscosity = 1 / checks.number("reynolds", reynolds, above=0)
-    cavity = Cavity((points, points), viscosity=viscosity, grid=grid, **(chosen | options))
+    cavity = Cavity((points, points), viscosity=viscosity, grid=grid, **chosen)
     settle(cavity, tolerance)
     return cavity
 
