@@ -58,10 +58,8 @@ FAR_BELOW = (
     1.48753612908506148525e-2, 7.86869131145613259100e-4, 1.84631831751005468180e-5,
     1.42151175831644588870e-7, 2.04426310338993978564e-15,
 )  # fmt: skip
-LN2 = 0.6931471805599453
-SQRT2 = 1.4142135623730951
-FRACTION_BITS, EXPONENT_OF_1 = np.uint64(52), np.int64(1023)
-FRACTION, ONE = np.uint64(2**52 - 1), np.uint64(1023 << 52)
+LN2, SQRT_HALF = 0.6931471805599453, 1.4142135623730951 / 2
+ARTANH = tuple(1.0 / k for k in range(1, 22, 2))  # coefficients of artanh(s) / s, of the powers of s^2
 
 
 @callee
@@ -95,8 +93,11 @@ def uniforms(number, stream, key_0, key_1):
 
 @inlined
 def horner(c, x):
-    """Compute the polynomial of eight coefficients, that of power 0 first."""
-    return ((((((c[7] * x + c[6]) * x + c[5]) * x + c[4]) * x + c[3]) * x + c[2]) * x + c[1]) * x + c[0]
+    """Compute the polynomial of some coefficients, that of power 0 first."""
+    total = c[len(c) - 1]
+    for k in range(len(c) - 2, -1, -1):
+        total = total * x + c[k]
+    return total
 
 
 @callee
@@ -105,26 +106,11 @@ def logarithm(x):
 
     The series of log m = 2 artanh((m - 1) / (m + 1)), for m within a factor of sqrt(2) of 1.
     """
-    bits = np.float64(x).view(np.uint64)
-    exponent = np.int64(bits >> FRACTION_BITS) - EXPONENT_OF_1
-    m = np.uint64((bits & FRACTION) | ONE).view(np.float64)
-    if m > SQRT2:
-        m *= 0.5
-        exponent += 1
+    m, exponent = math.frexp(x)  # 1/2 <= m < 1
+    if m <= SQRT_HALF:
+        m, exponent = 2.0 * m, exponent - 1
     s = (m - 1.0) / (m + 1.0)
-    z = s * s
-    series = 1.0 / 21
-    series = series * z + 1.0 / 19
-    series = series * z + 1.0 / 17
-    series = series * z + 1.0 / 15
-    series = series * z + 1.0 / 13
-    series = series * z + 1.0 / 11
-    series = series * z + 1.0 / 9
-    series = series * z + 1.0 / 7
-    series = series * z + 1.0 / 5
-    series = series * z + 1.0 / 3
-    series = series * z + 1.0
-    return np.float64(exponent) * LN2 + (s + s) * series
+    return np.float64(exponent) * LN2 + (s + s) * horner(ARTANH, s * s)
 
 
 @callee
