@@ -24,7 +24,6 @@ from md.laws import SpringDashpot
 from md.particles.box import Box
 from md.particles.state import State
 from md.scenes.deviates import JITTER, LOW, VELOCITY, WORD, normal, uniforms
-from md.scenes.lattice import require_room
 from md.scenes.permutation import ROUNDS, bits_of, permuted
 from md.scenes.spheres import MEMORY_ORDERS, box_for, checked_seed
 from sfc.compile import in_parts, inlined, kernel
@@ -134,7 +133,8 @@ def benchmark_gas(
     box, n, seed = box_for(n, filling_fraction), int(n), checked_seed(seed)
     word("memory_order", memory_order, MEMORY_ORDERS)
     summing = _summing_backend(backend, n)
-    require_room(n, NARROWEST, summing.free_memory, "take fewer: a smaller n")
+    remedy = "take fewer: a smaller n"
+    checks.require_allocatable(f"a scene of {n} particles", NARROWEST * n, remedy, summing.free_memory)
     record = _lattice(n, filling_fraction, box)
     words = np.random.SeedSequence(seed).generate_state(2 + ROUNDS)
     record["key"], record["round_keys"] = words[:2], words[2:]
@@ -238,14 +238,9 @@ def _make(first, last, n, gas, pos, vel, id):
         g = gas[0]
         site = np.int64(permuted(i, n, g.bits, g.round_keys)) if g.shuffled else i
         key_0, key_1 = np.uint64(g.key[0]), np.uint64(g.key[1])
-        u0, u1, u2 = uniforms(np.uint64(site), JITTER, key_0, key_1)
-        q0, q1, q2 = whole_deviates(g, site)
-        x, rest = site % g.side, site // g.side
-        y, z = rest % g.side, rest // g.side
-        pos[i, 0] = real((x + 0.5) * g.spacing + u0 * g.amplitude)
-        pos[i, 1] = real((y + 0.5) * g.spacing + u1 * g.amplitude)
-        pos[i, 2] = real((z + 0.5) * g.spacing + u2 * g.amplitude)
-        vel[i, 0] = real((q0 - g.mean[0]) * g.scale)
-        vel[i, 1] = real((q1 - g.mean[1]) * g.scale)
-        vel[i, 2] = real((q2 - g.mean[2]) * g.scale)
+        u, q = uniforms(np.uint64(site), JITTER, key_0, key_1), whole_deviates(g, site)
+        cell = site % g.side, site // g.side % g.side, site // g.side // g.side
+        for k in range(3):
+            pos[i, k] = real((cell[k] + 0.5) * g.spacing + u[k] * g.amplitude)
+            vel[i, k] = real((q[k] - g.mean[k]) * g.scale)
         id[i] = site

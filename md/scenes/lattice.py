@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -37,24 +37,14 @@ LATTICES: dict[int, dict[str, tuple[Basis, tuple[float, ...]]]] = {
 BYTES = 200  # of a particle while a scene is made, approximately: 90 to 300 were measured
 
 
-def require_room(
-    n: int,
-    each: int = BYTES,
-    free: Callable[[], int] | None = None,
-    remedy: str = "take fewer: a lower filling fraction, or a smaller box",
-) -> None:
-    """Raise an error if there is not enough memory to make a scene of n particles.
-
-    Args:
-        n: number of particles.
-        each: bytes that a particle needs.
-        free: returns the free bytes of the memory in which the scene is made; None for the host.
-        remedy: what to do instead.
+def require_room(n: int) -> None:
+    """Raise an error if there is not enough memory on the host to make a scene of n particles.
 
     Raises:
         ValueError: not enough memory.
     """
-    require_allocatable(f"a scene of {n} particles", each * n, remedy, free)
+    remedy = "take fewer: a lower filling fraction, or a smaller box"
+    require_allocatable(f"a scene of {n} particles", BYTES * n, remedy)
 
 
 def lattice_sites(box: Box, n: int) -> tuple[np.ndarray, float]:
@@ -74,14 +64,13 @@ def lattice_sites(box: Box, n: int) -> tuple[np.ndarray, float]:
     instance("box", box, Box, "an md.Box")
     n = integer("n", n, 1, MAX_PARTICLES, unit="sites")
     require_room(n)
-    lattices = (
+    candidates = (
         (np.array(basis), counts)
         for basis, proportions in LATTICES[box.dim].values()
         for counts in _cell_counts(box, math.ceil(n / len(basis)), proportions)
     )
-    candidates = ((_spacing(box, basis, counts), basis, counts) for basis, counts in lattices)
-    spacing, basis, counts = max(candidates, key=lambda candidate: candidate[0])  # the first of equal ones
-    return _sites(box, basis, counts), spacing
+    basis, counts = max(candidates, key=lambda lattice: _spacing(box, *lattice))  # the first of equal ones
+    return _sites(box, basis, counts), _spacing(box, basis, counts)
 
 
 def _cell_counts(box: Box, cells: int, proportions: Sequence[float]) -> Iterator[tuple[int, ...]]:
@@ -92,19 +81,16 @@ def _cell_counts(box: Box, cells: int, proportions: Sequence[float]) -> Iterator
     """
     sides = np.array(box.lengths) / proportions
     axes = np.argsort(sides, kind="stable")
-    counts = [0] * box.dim
-
-    def divide(k: int, divided: int) -> Iterator[tuple[int, ...]]:
-        if k == box.dim - 1:
-            counts[axes[k]] = -(-cells // divided)  # rounded up
-            yield tuple(counts)
-            return
-        ideal = sides[axes[k]] * (cells / divided / np.prod(sides[axes[k:]])) ** (1 / (box.dim - k))
-        for count in range(max(1, math.floor(ideal) - 2), math.ceil(ideal) + 4):
-            counts[axes[k]] = count
-            yield from divide(k + 1, divided * count)
-
-    return divide(0, 1)
+    divided: list[tuple[int, ...]] = [()]  # counts along the first of these axes
+    for k in range(box.dim - 1):
+        rest, shorter, divided = sides[axes[k:]], divided, []
+        for counts in shorter:
+            ideal = rest[0] * (cells / math.prod(counts) / np.prod(rest)) ** (1 / len(rest))
+            near = range(max(1, math.floor(ideal) - 2), math.ceil(ideal) + 4)
+            divided += [(*counts, count) for count in near]
+    for counts in divided:
+        whole = *counts, -(-cells // math.prod(counts))  # rounded up
+        yield tuple(whole[k] for k in np.argsort(axes))
 
 
 def _cell_sides(box: Box, basis: np.ndarray, counts: Sequence[int]) -> np.ndarray:
@@ -112,13 +98,9 @@ def _cell_sides(box: Box, basis: np.ndarray, counts: Sequence[int]) -> np.ndarra
 
     Between walls the outermost sites are half a diameter from the walls, without an image beyond.
     """
-    sides = []
-    for axis, count in enumerate(counts):
-        if box.periodic[axis]:
-            sides.append(box.lengths[axis] / count)
-        else:
-            sides.append((box.lengths[axis] - 1) / max(count - 1 + basis[:, axis].max(), 0.5))
-    return np.array(sides)
+    lengths, along = np.array(box.lengths), np.array(counts)
+    between_walls = (lengths - 1) / np.maximum(along - 1 + basis.max(axis=0), 0.5)
+    return np.where(box.periodic, lengths / along, between_walls)
 
 
 def _spacing(box: Box, basis: np.ndarray, counts: Sequence[int]) -> float:
