@@ -57,18 +57,15 @@ def flock(
     )
     generator = np.random.default_rng(integer("seed", seed, 0))
     lengths = np.array(box.lengths)
-    if not clusters:
-        pos = generator.random((n, box.dim)) * lengths
-        return State(box.wrap(pos), speed * _headings(n, box.dim, generator), box)
-    member = generator.integers(clusters, size=n)
-    centres, headings = (
-        generator.random((clusters, box.dim)) * lengths,
-        _headings(clusters, box.dim, generator),
-    )
-    away = _headings(n, box.dim, generator) * radius * generator.random((n, 1)) ** (1 / box.dim)
-    pos = box.wrap(centres[member] + away)
+    member = generator.integers(clusters, size=n) if clusters else slice(None)  # each boid by itself
+    pos = (generator.random((clusters or n, box.dim)) * lengths)[member]
+    headings = _headings(clusters or n, box.dim, generator)[member]
+    if clusters:
+        away = _headings(n, box.dim, generator) * radius
+        pos = pos + away * generator.random((n, 1)) ** (1 / box.dim)
+    pos = box.wrap(pos)
     reflected = np.clip(np.where(pos < 0, -pos, np.where(pos > lengths, 2 * lengths - pos, pos)), 0, lengths)
-    return State(np.where(box.periodic, pos, reflected), speed * headings[member], box)
+    return State(np.where(box.periodic, pos, reflected), speed * headings, box)
 
 
 def _headings(n: int, dim: int, generator: np.random.Generator) -> np.ndarray:
