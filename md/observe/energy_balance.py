@@ -14,8 +14,6 @@ from md.observe.sums import total
 from md.simulation import Simulation
 from sfc.compile import in_parts, kernel
 
-COLUMNS = ("kinetic", "wall_energy", "pair_loss", "wall_loss", "power_in")
-
 
 class EnergyBalance:
     """A reporter that integrates the energy input of walls and gravity, and the dissipation of dashpots.
@@ -55,27 +53,27 @@ class EnergyBalance:
             raise ValueError(f"no energy balance of {view.integrator!r} steps; allowed: velocity_verlet")
         lost = p.spare[0]  # rows for the output of a force kernel
         view.search.force(replace(law, stiffness=0.0), lost)
-        sums = backend.zeros(len(COLUMNS), np.float64)
+        sums = backend.zeros(5, np.float64)
         outside = view.outside
         backend.kernels(__name__).flows(
             p.n, p.pos, p.vel, view.vel, lost, p.radius, view.search.grid.record, outside.record,
             outside.now, 4 * backend.workers, sums,
         )  # fmt: skip
-        found = dict(zip(COLUMNS, backend.download(sums).tolist(), strict=True))
+        kinetic, walls, lost_in_pairs, lost_at_walls, power_in = backend.download(sums).tolist()
         tally = PairTally(law, 0.0, p.n, backend)
         view.search.force(tally, lost)
         contact, _, _ = total(tally, backend)
         row = {
             "step": view.step,
             "time": view.time,
-            "kinetic_energy": found["kinetic"],
+            "kinetic_energy": kinetic,
             "contact_energy": contact,
-            "wall_energy": found["wall_energy"],
-            "power_in": found["power_in"],
-            "power_lost_in_pairs": found["pair_loss"],
-            "power_lost_at_walls": found["wall_loss"],
+            "wall_energy": walls,
+            "power_in": power_in,
+            "power_lost_in_pairs": lost_in_pairs,
+            "power_lost_at_walls": lost_at_walls,
         }
-        self._rows.append(row | self._sums_to(row))
+        self._rows.append(row)
 
     def table(self) -> dict[str, np.ndarray]:
         """Return the columns, a row for each report: energies in m d^2 / time^2, powers in that per time.
@@ -86,26 +84,20 @@ class EnergyBalance:
         Returns:
             Column -> (reports,) array.
         """
-        names = self._rows[0] if self._rows else ()
-        return {name: np.array([row[name] for row in self._rows]) for name in names}
-
-    def _sums_to(self, row: dict[str, float]) -> dict[str, float]:
-        """Integrate the powers from the first report to the one of a row."""
-        kinds = {"energy_in": "power_in"} | {
-            f"energy_lost_{place}": f"power_lost_{place}" for place in ("in_pairs", "at_walls")
-        }
         if not self._rows:
-            return dict.fromkeys((*kinds, "energy_missing"), 0.0)
-        before, first = self._rows[-1], self._rows[0]
-        half = (row["time"] - before["time"]) / 2
-        sums = {name: before[name] + half * (before[power] + row[power]) for name, power in kinds.items()}
-        stored = sum(row[k] - first[k] for k in ("kinetic_energy", "contact_energy", "wall_energy"))
-        missing = sums["energy_in"] - sums["energy_lost_in_pairs"] - sums["energy_lost_at_walls"] - stored
-        return sums | {"energy_missing": missing}
+            return {}
+        table = {name: np.array([row[name] for row in self._rows]) for name in self._rows[0]}
+        half = np.diff(table["time"]) / 2
+        for flow in ("in", "lost_in_pairs", "lost_at_walls"):
+            power = table[f"power_{flow}"]
+            table[f"energy_{flow}"] = np.append(0.0, np.cumsum(half * (power[:-1] + power[1:])))
+        stored = sum(table[k] - table[k][0] for k in ("kinetic_energy", "contact_energy", "wall_energy"))
+        missing = table["energy_in"] - table["energy_lost_in_pairs"] - table["energy_lost_at_walls"] - stored
+        return table | {"energy_missing": missing}
 
 
 def flows(n, pos, vel, vel_now, lost, radius, grid, field, now, parts, sums):
-    """Add to the sums of `COLUMNS`: energies, and powers of external forces and of dashpots.
+    """Add to five sums: energy of motion, of walls, power lost in pairs, lost at walls, and power put in.
 
     `vel` are the velocities with which forces were computed, `vel_now` those at the time of the positions,
     `lost` the dashpot forces of the pairs.
