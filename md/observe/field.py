@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from md import checks
 from md.backend.base import Array
-from md.backend.prelude import cell_number, home_cell, load
-from md.observe.sums import cells_along, cells_of
+from md.backend.prelude import load
+from md.observe.profile import mean_velocity, thermal_energy
+from md.observe.sums import cell_of, cells_along, cells_of, sums_of_cells
 from md.observe.virial import Virial
 from md.particles.box import Box
 from md.simulation import Simulation
@@ -112,7 +114,7 @@ class Fields:
         self.interval = checks.integer("interval of Fields", interval, unit="steps")
         self.cells = cells_of(cells, MOST_CELLS)
         self._reports = 0
-        self._sums: np.ndarray | None = None
+        self._sums: Any = 0.0
         self._last: tuple[int, float, Box] | None = None  # step, time, box of the last report
 
     def __repr__(self) -> str:
@@ -121,8 +123,7 @@ class Fields:
     def report(self, simulation: Simulation) -> None:
         """Add the fields of a simulation at its step."""
         view = checks.instance("simulation", simulation, Simulation, "an md.Simulation").device_view()
-        sums = _sums(view, self.cells)
-        self._sums = sums if self._sums is None else self._sums + sums
+        self._sums = self._sums + _sums(view, self.cells)
         self._reports += 1
         self._last = view.step, view.time, view.particles.box
 
@@ -135,7 +136,7 @@ class Fields:
         Raises:
             ValueError: no report yet.
         """
-        if self._last is None or self._sums is None:
+        if self._last is None:
             raise ValueError("no field was seen yet; run the simulation for at least one interval")
         step, time, box = self._last
         return _field(step, time, self._sums, self._reports, box)
@@ -153,32 +154,22 @@ def _virial_of(view: DeviceView) -> tuple[Virial, Array]:
 
 def _sums(view: DeviceView, cells: int | Sequence[int]) -> np.ndarray:
     """Sum 1, v^2, the virial and the velocity in each cell: (cells of axis 0, ... of the last, 3 + dim)."""
-    p, backend, box = view.particles, view.backend, view.particles.box
-    cells = cells_along(cells, box.dim, MOST_CELLS)
+    p, cells = view.particles, cells_along(cells, view.particles.box.dim, MOST_CELLS)
     law, slots = _virial_of(view)
-    record = view.search.grid.record.copy()
-    record["cells"][0] = (*cells, 1)[:3]
-    record["per_side"][0] = np.array(cells) / box.lengths
-    sums = backend.zeros(math.prod(cells) * (3 + box.dim), np.float64)
-    backend.kernels(__name__).collect(p.n, p.pos, view.vel, slots, law.virial, record, sums)
-    sums = backend.download(sums).reshape(*cells[::-1], -1)  # axis 0 is the fastest in a cell's number
-    return sums.transpose(*range(box.dim)[::-1], box.dim)
+    add = partial(view.backend.kernels(__name__).collect, p.n, p.pos, view.vel, slots, law.virial)
+    return sums_of_cells(view, cells, add)
 
 
 def _field(step: int, time: float, sums: np.ndarray, reports: int, box: Box) -> Field:
     """Compute the fields from the sums of some reports."""
     cells, dim = sums.shape[:-1], box.dim
     volume = reports * box.volume / math.prod(cells)
-    count = sums[..., 0]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        velocity = sums[..., 3:] / count[..., None]
-        temperature = np.maximum(sums[..., 1] / count - np.square(velocity).sum(axis=-1), 0) / dim
+    count, temperature = sums[..., 0], thermal_energy(sums, squares=1) * 2 / dim
     density, contact = count / volume, sums[..., 2] / (dim * volume)
     centres = tuple((np.arange(c) + 0.5) * side / c for c, side in zip(cells, box.lengths, strict=True))
     motion = density * np.nan_to_num(temperature)
-    return Field(
-        step, time, centres, count / reports, density, velocity, temperature, contact, motion + contact
-    )
+    flow = mean_velocity(sums)
+    return Field(step, time, centres, count / reports, density, flow, temperature, contact, motion + contact)
 
 
 @kernel
@@ -187,13 +178,9 @@ def collect(n, pos, vel, slots, virial, grid, sums):
     dim, g = pos.shape[1], grid[0]
     for row in range(n):
         i = np.int64(slots[row]) if len(slots) else row
-        r = load(pos, i, g)
-        out = False
-        for axis in range(dim):
-            out |= r[axis] < 0 or r[axis] > g.length[axis]
-        if out:
+        at, v2 = (3 + dim) * cell_of(g, load(pos, i, g)), 0.0
+        if at < 0:
             continue
-        at, v2 = (3 + dim) * cell_number(g, home_cell(g, r)), 0.0
         for axis in range(dim):
             v = np.float64(vel[i, axis])
             v2 += v * v

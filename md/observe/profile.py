@@ -114,8 +114,13 @@ def mean_velocity(sums: np.ndarray) -> np.ndarray:
         return sums[..., 3:] / sums[..., :1]
 
 
-def thermal_energy(sums: np.ndarray) -> np.ndarray:
-    """Compute the kinetic energy per particle about the mean velocity of the bin: (...), NaN if empty."""
+def thermal_energy(sums: np.ndarray, squares: int = 2) -> np.ndarray:
+    """Compute the kinetic energy per particle about the mean velocity of the bin: (...), NaN if empty.
+
+    Args:
+        sums: (..., 3 + dim), the number of particles first, and the sums of the velocity last.
+        squares: column of the sums of v^2.
+    """
     with np.errstate(invalid="ignore"):
-        mean = sums[..., 2] / sums[..., 0]
+        mean = sums[..., squares] / sums[..., 0]
     return np.maximum(mean - np.square(mean_velocity(sums)).sum(axis=-1), 0) / 2

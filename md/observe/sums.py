@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from md.backend.base import Array, Backend
 from md.backend.prelude import cell_number, home_cell, load
 from md.observe.pair_tally import PairTally
 from md.simulation.device_view import DeviceView
-from sfc.compile import in_parts, kernel
+from sfc.compile import in_parts, inlined, kernel
 
 MOST_BINS = 1000  # as in sums.cu
 THREADS = 2**17  # at most, on a device, in whole blocks; each sums several particles
@@ -67,15 +69,29 @@ def binned(view: DeviceView, bins: tuple[int, ...], pos: Array | None = None) ->
         (bins of axis 0, ... of the last, 3 + dim) float64: the number of particles, the sums of the speed
         and of its square, and the sum of each component of the velocity.
     """
-    p, backend = view.particles, view.backend
-    record = view.search.grid.record.copy()  # its cells are the bins
-    record["cells"][0] = (*bins, 1)[:3]
-    record["per_side"][0] = np.array(bins) / p.box.lengths
-    sums = backend.zeros(math.prod(bins) * (3 + p.box.dim), np.float64)
-    given = p.n, p.pos if pos is None else pos, view.vel, record, 4 * backend.workers, sums
-    backend.kernels(__name__).tally(_threads(p.n), *given)
-    sums = backend.download(sums).reshape(*bins[::-1], -1)  # axis 0 is the fastest in a cell's number
-    return sums.transpose(*range(len(bins))[::-1], len(bins))
+    n, backend, pos = view.particles.n, view.backend, view.particles.pos if pos is None else pos
+    add = partial(backend.kernels(__name__).tally, _threads(n), n, pos, view.vel)
+    return sums_of_cells(view, bins, lambda grid, sums: add(grid, 4 * backend.workers, sums))
+
+
+def sums_of_cells(view: DeviceView, cells: tuple[int, ...], add: Callable[..., None]) -> np.ndarray:
+    """Sum over the particles in each cell of a grid over the box.
+
+    Args:
+        view: of a simulation.
+        cells: along each axis.
+        add: takes the record of a grid of these cells, and an array of the backend to which it adds the sums.
+
+    Returns:
+        (cells of axis 0, ... of the last, 3 + dim) float64.
+    """
+    dim, grid = len(cells), view.search.grid.record.copy()
+    grid["cells"][0] = (*cells, 1)[:3]
+    grid["per_side"][0] = np.array(cells) / view.particles.box.lengths
+    sums = view.backend.zeros(math.prod(cells) * (3 + dim), np.float64)
+    add(grid, sums)
+    sums = view.backend.download(sums).reshape(*cells[::-1], -1)  # axis 0 is the fastest in a cell's number
+    return sums.transpose(*range(dim)[::-1], dim)
 
 
 def summed(view: DeviceView, sums: np.ndarray) -> np.ndarray:
@@ -120,10 +136,19 @@ def tally(threads, n, pos, vel, grid, parts, sums):
 
     `threads` is the number of threads on a device; here each part sums a range of the particles.
     """
-    partial = np.zeros((parts, len(sums)))
-    in_parts(lambda part: _tally(part.start, part.stop, n, pos, vel, grid, partial), parts, rows=n)
-    for one in partial:
+    by_part = np.zeros((parts, len(sums)))
+    in_parts(lambda part: _tally(part.start, part.stop, n, pos, vel, grid, by_part), parts, rows=n)
+    for one in by_part:
         sums += one
+
+
+@inlined
+def cell_of(grid, r):
+    """Return the number of the cell of a position; -1 for one beyond an open side of the box."""
+    for axis in range(len(r)):
+        if r[axis] < 0 or r[axis] > grid.length[axis]:
+            return -1
+    return cell_number(grid, home_cell(grid, r))
 
 
 @kernel
@@ -132,13 +157,9 @@ def _tally(first, last, n, pos, vel, grid, partial):
     columns, parts, g = 3 + pos.shape[1], len(partial), grid[0]
     for p in range(first, last):
         for i in range(p * n // parts, (p + 1) * n // parts):
-            r, out = load(pos, i, g), False
-            for axis in range(pos.shape[1]):
-                out |= r[axis] < 0 or r[axis] > g.length[axis]
-            if out:
+            at, v2 = columns * cell_of(g, load(pos, i, g)), 0.0
+            if at < 0:
                 continue
-            at = columns * cell_number(g, home_cell(g, r))
-            v2 = 0.0
             for axis in range(pos.shape[1]):
                 v = np.float64(vel[i, axis])  # float() leaves a float32 as it is
                 v2 += v * v
@@ -150,9 +171,9 @@ def _tally(first, last, n, pos, vel, grid, partial):
 
 def add_up(threads, n, energy, touching, started, parts, sums):
     """Add the sums of three arrays to three sums; `threads` is the number of threads on a device."""
-    partial, given = np.zeros((parts, 3)), (energy, touching, started)
-    in_parts(lambda part: _add_up(part.start, part.stop, n, *given, partial), parts, rows=n)
-    for one in partial:
+    by_part, given = np.zeros((parts, 3)), (energy, touching, started)
+    in_parts(lambda part: _add_up(part.start, part.stop, n, *given, by_part), parts, rows=n)
+    for one in by_part:
         sums += one
 
 
