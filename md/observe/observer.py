@@ -60,14 +60,9 @@ class Observer:
         Returns:
             Column -> (reports,) array.
         """
-        rows = [
-            {
-                **{k: v for k, v in seen._asdict().items() if k not in ("momentum", "profiles")},
-                **_components("momentum", seen.momentum),
-            }
-            for seen in self.observations
-        ]
-        return {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+        rows = [seen._asdict() | _components("momentum", seen.momentum) for seen in self.observations]
+        names = [name for name in (rows[0] if rows else ()) if name not in ("momentum", "profiles")]
+        return {name: np.array([row[name] for row in rows]) for name in names}
 
     def profile_table(self) -> dict[str, np.ndarray]:
         """Return the profiles, one row for each report and slice: column -> array.

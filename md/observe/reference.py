@@ -13,8 +13,7 @@ def kinetic_energy(state: State) -> float:
     Raises:
         TypeError: no `md.State`.
     """
-    _checked(state)
-    if not len(state):
+    if not len(_checked(state)):
         return float("nan")
     return float(0.5 * np.square(state.vel.astype(np.float64)).sum() / len(state))
 
