@@ -36,7 +36,7 @@ BLOCK = {3: (4, 2, 2), 2: (4, 4)}  # cells of a block, by dim; as in tensor.cu
 THREADS = 256  # of a block
 CAPACITIES = 2176, 3392, 6912  # staged particles with 3, 2 and 1 blocks on a multiprocessor of an H200
 FIXED = 4096  # most bytes of shared memory of a block besides, with those of CUDA
-ENTRY = 32  # bytes of a staged particle
+ENTRY = 32  # bytes of a staged particle, with those of the lists of the warps
 PADDING = 15  # entries after each row of staged cells; as in tensor.cu
 OFFSET = 0.4140625  # of the masks: those of pairs exactly at a radius do not add up to an integer
 ROUNDING = 2.0**-22  # of a number in two parts, of a product of matrices, and of half of half precision
@@ -82,11 +82,6 @@ class Tensor(SearchConfig):
         return TensorSearch(self, system)
 
 
-def _bytes_of(capacity: int) -> int:
-    """Return the bytes that a kernel needs for the staged particles of a block and lists of its warps."""
-    return ENTRY * capacity
-
-
 class TensorSearch(Search):
     """Search by matrix products over the particles of a system, sorted by cell."""
 
@@ -111,7 +106,7 @@ class TensorSearch(Search):
         around = math.prod(size + 2 for size in block)
         mean = around * self.particles.n / grid.size
         expected = mean + 4 * math.sqrt(mean) + PADDING * around // (block[0] + 2)
-        rooms = [room for room in CAPACITIES if _bytes_of(room) + FIXED <= free]
+        rooms = [room for room in CAPACITIES if ENTRY * room + FIXED <= free]
         return next((room for room in rooms if room >= expected), max(rooms, default=0))
 
     @property
@@ -143,7 +138,7 @@ class TensorSearch(Search):
         blocks, record = math.prod(self._blocks), self._record(windows)
         self.backend.kernels(__name__, law).force(
             THREADS * blocks, p.n, p.pos, p.vel, self._sort.start, *self._blocks[:2], self._capacity,
-            _bytes_of(self._capacity), record, self._finer.record, parameters, out,
+            ENTRY * self._capacity, record, self._finer.record, parameters, out,
         )  # fmt: skip
 
     def _record(self, windows: tuple[float, ...]) -> np.ndarray:
@@ -153,27 +148,21 @@ class TensorSearch(Search):
         return self._records[windows]
 
     def _new_record(self, windows: tuple[float, ...]) -> np.ndarray:
+        grid, real, remedy = self.grid, np.float32, "the cutoff of a law is its largest window"
         for radius in windows:
-            remedy = "the cutoff of a law is its largest window"
-            checks.number(
-                "window of the law", radius, high=self.grid.cutoff, above=0, unit="d", remedy=remedy
-            )
-        grid, real = self.grid, np.float32
+            checks.number("window of the law", radius, above=0, high=grid.cutoff, unit="d", remedy=remedy)
         radii = sorted({real(radius) for radius in windows}, reverse=True)
         scale = 2.0 ** (2 - math.floor(math.log2(radii[0])))  # the largest radius becomes 4 to 8
-        block = BLOCK[grid.box.dim]
-        sides = [length / cells for length, cells in zip(grid.box.lengths, grid.shape, strict=True)]
+        sides, half = np.divide(grid.box.lengths, grid.shape), np.divide(BLOCK[grid.box.dim], 2)
         # Squares of the largest distances from the centre: of particles of the block, and of those around it.
-        reach = [
-            [(size / 2 + more) * side * scale + 0.5 for size, side in zip(block, sides, strict=True)]
-            for more in (0, 1)
-        ]
-        own2, farthest2 = (1.01 * sum(r * r for r in distances) for distances in reach)
+        distances = ((half + more) * sides * scale + 0.5 for more in (0, 1))
+        own2, farthest2 = (1.01 * (distance**2).sum() for distance in distances)
         # Errors of a squared distance. The square of the own distance is rounded, and its two halves meet the
         # product and the offset; the other square is rounded; and so is the sum of the products.
         error = ROUNDING * (3 * own2 + 2 * farthest2)
         sharpness = np.float16(OFFSET / error)
-        scaled2 = np.array([radius * radius * real(scale * scale) for radius in radii], real)
+        scaled2 = [radius * radius * real(scale * scale) for radius in radii]
+        window_of = [radii.index(real(radius)) for radius in windows]
         dtype = np.dtype(
             [
                 ("radius2", real, (len(radii),)),  # in units of the scale, the largest first
@@ -186,10 +175,4 @@ class TensorSearch(Search):
             ],
             align=True,
         )
-        record = np.zeros(1, dtype)
-        record["radius2"][0] = scaled2
-        record["offset"] = OFFSET
-        record["window_of"][0] = [radii.index(real(radius)) for radius in windows]
-        record["scale"], record["unit"] = scale, 1 / scale
-        record["sharpness"], record["farthest2"] = sharpness, farthest2
-        return record
+        return np.array([(scaled2, OFFSET, window_of, scale, 1 / scale, sharpness, farthest2)], dtype)
