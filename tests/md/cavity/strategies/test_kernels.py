@@ -68,6 +68,18 @@ def test_the_check_of_the_speed_copies_no_field_from_the_device_unless_the_flow_
         made.run(1)
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize("strategy", ["persistent", "spectral"])
+def test_a_pressure_without_its_boundary_values_is_refused_and_nothing_set(strategy):
+    made = md.Cavity((9, 9), viscosity=0.1, strategy=strategy, backend=Idle())
+    p = np.zeros((9, 9))
+    p[0, 4] = 2.0
+    with pytest.raises(ValueError, match=r"p = 2.0 at row 0, column 4; allowed: the boundary value 0"):
+        made.set_fields(p=p, u=np.ones((9, 9)))
+    assert not made.p.any()
+    assert not made.u.any()
+
+
 def test_a_resident_kernel_is_started_with_all_its_blocks_and_its_shared_memory():
     calls = []
     kernel = SimpleNamespace(kernel=lambda *call, **options: calls.append((call, options)))
