@@ -111,8 +111,8 @@ def test_a_cpu_has_phases_with_the_bytes_that_they_must_move(capsys):
         (phases["ideal_bytes"] / phases["copy_GB_per_s"] / 1e3).to_numpy()
     )
     force = phases[phases["name"] == "force"].iloc[0]
-    rows, lists = 500 * 6 * 8, 500 * (8 + 5 * force["listed_per_particle"])
-    assert 2 * rows + 500 * 8 < force["ideal_bytes"] < 2 * rows + 1.2 * lists  # most steps read pruned lists
+    rows, lists = 500 * 6 * 8, 500 * 5 * force["listed_per_particle"]
+    assert 2 * rows + 500 * 5 < force["ideal_bytes"] < 2 * rows + 1.2 * lists  # most steps read pruned lists
     assert table["steps_per_build"].gt(1).all()
     step = table[table["what"] == "step"].iloc[0]
     assert step["step_us"] == pytest.approx(1e3 * step["sample_ms"] / 5)
