@@ -32,6 +32,9 @@ def test_energy_that_comes_in_is_lost_or_stored(backend, search, fused, damping)
     stored = table["kinetic_energy"] + table["contact_energy"] + table["wall_energy"]
     assert lost[0][-1] > 0.05 * supplied[-1]
     assert lost[1][-1] > 0.01 * supplied[-1]
+    for flow in ("in", "lost_in_pairs", "lost_at_walls"):
+        areas = np.trapezoid(table[f"power_{flow}"], table["time"])
+        assert table[f"energy_{flow}"][[0, -1]] == pytest.approx([0, areas], rel=1e-9)
     missing = supplied - lost[0] - lost[1] - (stored - stored[0])
     np.testing.assert_allclose(table["energy_missing"], missing, atol=1e-9 * supplied[-1])
     assert np.abs(missing[-1]) < 1e-3 * supplied[-1]
