@@ -209,7 +209,7 @@ def _build_lists(
         for block in range(p * blocks // parts, (p + 1) * blocks // parts):
             number = near_leaves(dim, block, rc.reach2, g, lv, boxes, found, spare)
             for leaf in range(block * LEAVES, min((block + 1) * LEAVES, leaves)):
-                kept, copied, by_particle = near_and_copied(
+                kept, copied, is_alone = near_and_copied(
                     dim, n, pos, radius, g, boxes, rc, leaf, found, number, own, around
                 )
                 for i in range(leaf * LEAF, min((leaf + 1) * LEAF, n)):
@@ -219,21 +219,7 @@ def _build_lists(
                     if i % BLOCK == 0:
                         first[i // BLOCK] = here
                     found_i = near_particles(
-                        dim,
-                        n,
-                        pos,
-                        radius,
-                        g,
-                        boxes,
-                        rc,
-                        leaf,
-                        own,
-                        kept,
-                        copied,
-                        by_particle,
-                        around,
-                        i,
-                        near,
+                        dim, n, pos, radius, g, boxes, rc, leaf, own, kept, copied, is_alone, around, i, near
                     )
                     for k in range(found_i):  # no branch: one beyond the reach is overwritten by the next
                         j = near[k]
