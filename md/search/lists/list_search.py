@@ -37,7 +37,7 @@ from md.search.lists.blocks import BLOCK, BlockLists, Bound, force_of_blocks, st
 from md.search.lists.displacement_bound import DisplacementBound
 from md.search.lists.lister import Lister, Lists
 from md.search.lists.pruned_lists import FOUR, PrunedLists
-from md.search.lists.skin import Skin, checked, checked_inner
+from md.search.lists.skin import Skin
 from md.search.lists.step_costs import FEW
 from md.search.partners import CollectPartners
 from sfc import Curve
@@ -77,12 +77,19 @@ class ListConfig(SearchConfig):
     inner_skin: float | None
 
     def __post_init__(self):
-        name = type(self).__name__
         if self.cell_order is not None:
-            order = checks.order_of_cells(f"cell_order of {name}", self.cell_order)
-            object.__setattr__(self, "cell_order", order)
-        object.__setattr__(self, "skin", checked(name, self.skin))
-        object.__setattr__(self, "inner_skin", checked_inner(name, self.inner_skin, self.skin))
+            self._check("cell_order", checks.order_of_cells)
+        if self.skin is not None:
+            remedy = "None for a width that suits the box; 'auto' to tune it during the run"
+            self._check("skin", checks.number_or_word, ("auto",), 0, unit="d", remedy=remedy)
+        if self.inner_skin is None:
+            return
+        self._check("inner_skin", checks.number, 0, unit="d")
+        if isinstance(self.skin, (int, float)) and self.inner_skin > self.skin:
+            raise ValueError(
+                f"inner_skin of {type(self).__name__} = {self.inner_skin} beside skin = {self.skin}; "
+                f"allowed: 0 .. {self.skin}, as lists are pruned to it; take a wider skin, or inner_skin=None"
+            )
 
     def build(self, system: System) -> ListSearch:
         """Make the search for a system.
@@ -346,15 +353,12 @@ class ListSearch(Search):
             return False
         room, most = needed + needed // 4, self._most_room()
         if room > most:
-            slot, each = self._lister.crowded_slot(), self._partners_each()
+            each = FOUR - 1 if self.backend.runs_ahead else 1  # partners: a full four has a link too
+            slot = self._lister.crowded_slot()
             particle = int(self.backend.download(self.particles.id)[slot])
             raise ListOverflow(particle, each * room, each * most)
         self._allocate_lists(room)
         return True
-
-    def _partners_each(self) -> int:
-        """Return the partners of a place of the room: a four on a device has three, and a link."""
-        return FOUR - 1 if self.backend.runs_ahead else 1
 
     def _most_room(self) -> int:
         """Return the largest room for which there are memory and numbers, if the present lists are freed."""

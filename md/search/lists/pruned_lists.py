@@ -58,8 +58,7 @@ class PrunedLists:
             MemoryError: not enough memory.
         """
         rows = rows_of_fours(partners)
-        self._partners = self._backend.empty(FOUR * rows * self._n, np.int32)
-        self.rows = rows
+        self._partners, self.rows = self._backend.empty(FOUR * rows * self._n, np.int32), rows
 
     def step(
         self,

@@ -10,7 +10,6 @@ from typing import Literal
 
 import numpy as np
 
-from md import checks
 from md.particles.cell_grid import CellGrid
 from md.search.lists.step_costs import StepCosts
 
@@ -91,39 +90,6 @@ THINNEST, WIDEST = 0.02, 1.5  # range of tuning, in d
 SETTLE, TRIAL = 100, 200  # steps after a change that are not timed, and steps that are
 
 
-def checked(name: str, choice: float | Literal["auto"] | None) -> float | Literal["auto"] | None:
-    """Check a choice of the skin of a search of some name, and return it.
-
-    Raises:
-        TypeError: neither a number nor a word nor None.
-        ValueError: a number that is negative or not finite, or another word than "auto".
-    """
-    if choice is None:
-        return None
-    remedy = "None for a width that suits the box; 'auto' to tune it during the run"
-    return checks.number_or_word(  # type: ignore[return-value]  # "auto" is the only word
-        f"skin of {name}", choice, ("auto",), 0, unit="d", remedy=remedy
-    )
-
-
-def checked_inner(name: str, inner: float | None, skin: float | Literal["auto"] | None) -> float | None:
-    """Check a choice of the inner skin of a search of some name, and return it.
-
-    Raises:
-        TypeError: neither a number nor None.
-        ValueError: a number that is negative or not finite, or wider than the skin.
-    """
-    if inner is None:
-        return None
-    inner = checks.number(f"inner_skin of {name}", inner, 0, unit="d")
-    if isinstance(skin, (int, float)) and inner > skin:
-        raise ValueError(
-            f"inner_skin of {name} = {inner} beside skin = {skin}; allowed: 0 .. {skin}, as lists are pruned "
-            "to it; take a wider skin, or inner_skin=None"
-        )
-    return inner
-
-
 class Skin:
     """Skin of the neighbour lists of a run, and its tuning.
 
@@ -145,11 +111,7 @@ class Skin:
     """
 
     def __init__(
-        self,
-        choice: float | Literal["auto"] | None,
-        grid: CellGrid,
-        n: int = 0,
-        inner: float | None = None,
+        self, choice: float | Literal["auto"] | None, grid: CellGrid, n: int = 0, inner: float | None = None
     ):
         box = grid.box
         periodic = [length for length, wraps in zip(box.lengths, box.periodic, strict=True) if wraps]
