@@ -30,11 +30,7 @@ __all__ = [
 LAWS: Registry[PairLaw] = Registry(  # frozen dataclasses
     "law",
     None,
-    {
-        "spring_dashpot": SpringDashpot,
-        "frictional_spring_dashpot": FrictionalSpringDashpot,
-        "boids": Boids,
-    },
+    {"spring_dashpot": SpringDashpot, "frictional_spring_dashpot": FrictionalSpringDashpot, "boids": Boids},
     check=require_pair_function,
 )
 register = LAWS.register

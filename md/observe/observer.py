@@ -87,9 +87,8 @@ class Observer:
             for seen in self.observations
             for profile in seen.profiles
         ]
-        return {
-            name: np.concatenate([table[name] for table in tables]) for name in (tables[0] if tables else ())
-        }
+        names = tables[0] if tables else ()
+        return {name: np.concatenate([table[name] for table in tables]) for name in names}
 
 
 def _components(name: str, vectors: np.ndarray) -> dict[str, np.ndarray]:

@@ -65,8 +65,8 @@ class PairTally:
     reciprocal = False
 
     def __init__(self, law: PairLaw, dt: float, n: int, backend: Backend):
-        self.cutoff, self.pair, self._dt = law.cutoff, law if isinstance(law, EnergyLaw) else None, dt
-        self._backend = backend
+        self.cutoff, self.pair = law.cutoff, law if isinstance(law, EnergyLaw) else None
+        self._dt, self._backend = np.float64(dt), backend
         self._radius: Array | None = None
         self.energy = backend.zeros(n, np.float64)
         self.touching, self.started = (backend.zeros(n, np.int32) for _ in range(2))
@@ -82,8 +82,7 @@ class PairTally:
         radius = self._backend.empty(0, precision) if self._radius is None else self._radius
         pair = None if self.pair is None else kernel_law(self.pair, precision)
         reach2 = np.dtype(precision).type(self.cutoff * self.cutoff)  # as in `Search.touching`
-        dt = np.float64(self._dt)
-        return TallyParameters(reach2, radius, dt, self.energy, self.touching, self.started, pair)
+        return TallyParameters(reach2, radius, self._dt, self.energy, self.touching, self.started, pair)
 
 
 @inlined

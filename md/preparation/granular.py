@@ -69,11 +69,7 @@ def granular_gas(
 
 
 def mixed_sites(
-    filling_fraction: float,
-    box: Box,
-    mixing: float,
-    generator: np.random.Generator,
-    backend: str | Backend,
+    filling_fraction: float, box: Box, mixing: float, generator: np.random.Generator, backend: str | Backend
 ) -> tuple[np.ndarray, np.ndarray]:
     """Put spheres on the sites of a lattice, and randomise their positions without overlaps.
 

@@ -6,12 +6,7 @@ Those that need runs of the engine are in `md.preparation`; its names can be rea
 from importlib import import_module
 from typing import Any
 
-from md.scenes.benchmark import (
-    BENCHMARK_DT,
-    BENCHMARK_LAW,
-    BENCHMARK_TEMPERATURE,
-    benchmark_gas,
-)
+from md.scenes.benchmark import BENCHMARK_DT, BENCHMARK_LAW, BENCHMARK_TEMPERATURE, benchmark_gas
 from md.scenes.clusters import in_clusters
 from md.scenes.flock import SOURCE_DT, flock
 from md.scenes.lattice import lattice_sites

@@ -13,20 +13,15 @@ from md.particles.state import MAX_PARTICLES
 # Sites of one cell in fractions of the cell, and proportions of the cell with all neighbours at one distance.
 # A body-centred cell of these proportions is the face-centred cubic lattice turned by 45 degrees about its
 # long axis: another way to fit into a box, above all a flat one.
+_FACES = (0.0, 0.0, 0.0), (0.5, 0.5, 0.0), (0.5, 0.0, 0.5), (0.0, 0.5, 0.5)
 _CENTRED = (0.0, 0.0, 0.0), (0.5, 0.5, 0.5)
 _LONG = math.sqrt(2)
 Basis = tuple[tuple[float, ...], ...]
 LATTICES: dict[int, dict[str, tuple[Basis, tuple[float, ...]]]] = {
-    2: {
-        "square": (((0.0, 0.0),), (1.0, 1.0)),
-        "hexagonal": (((0.0, 0.0), (0.5, 0.5)), (1.0, math.sqrt(3))),
-    },
+    2: {"square": (((0.0, 0.0),), (1.0, 1.0)), "hexagonal": (((0.0, 0.0), (0.5, 0.5)), (1.0, math.sqrt(3)))},
     3: {
         "simple cubic": (((0.0, 0.0, 0.0),), (1.0, 1.0, 1.0)),
-        "face-centred cubic": (
-            ((0.0, 0.0, 0.0), (0.5, 0.5, 0.0), (0.5, 0.0, 0.5), (0.0, 0.5, 0.5)),
-            (1.0, 1.0, 1.0),
-        ),
+        "face-centred cubic": (_FACES, (1.0, 1.0, 1.0)),
         "body-centred, long along axis 0": (_CENTRED, (_LONG, 1.0, 1.0)),
         "body-centred, long along axis 1": (_CENTRED, (1.0, _LONG, 1.0)),
         "body-centred, long along axis 2": (_CENTRED, (1.0, 1.0, _LONG)),
@@ -108,11 +103,8 @@ def _spacing(box: Box, basis: np.ndarray, counts: Sequence[int]) -> float:
     sides = _cell_sides(box, basis, counts)
     if (sides < 0).any():
         return -math.inf
-    reach = [
-        (-1, 0, 1) if periodic or count > 1 else (0,)
-        for periodic, count in zip(box.periodic, counts, strict=True)
-    ]
-    offsets = np.array(list(itertools.product(*reach)))
+    repeats = np.array(box.periodic) | (np.array(counts) > 1)
+    offsets = np.array(list(itertools.product(*[(-1, 0, 1) if more else (0,) for more in repeats])))
     between = (basis[:, None, None] - basis[:, None] + offsets) * sides
     distances = np.sqrt(np.square(between).sum(axis=-1))
     return float(distances[distances > 0].min(initial=math.inf))

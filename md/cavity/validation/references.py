@@ -116,9 +116,7 @@ BOTELLA_PEYRET = {
 }  # fmt: skip
 """Chebyshev collocation with the corner singularity subtracted; their lid moves along -x, mirrored here."""
 
-MARCHI = {
-    100: Reference(MARCHI_SOURCE, 100, {"u_min": -0.21404, "v_max": 0.17957, "v_min": -0.25380}),
-}
+MARCHI = {100: Reference(MARCHI_SOURCE, 100, {"u_min": -0.21404, "v_max": 0.17957, "v_min": -0.25380})}
 """Finite volumes on 1024 x 1024 cells, extrapolated; rounded to five decimals."""
 
 HELD_TO: dict[int, dict[str, Reference]] = {
