@@ -24,6 +24,11 @@ try:
 except ImportError:  # not on Windows
     resource = None  # type: ignore[assignment]  # a module or None
 
+__all__ = [  # those that `md.checks` has too
+    "array", "bytes_shown", "fits", "flag", "function", "host_memory", "instance", "integer", "integers",
+    "is_integer", "is_number", "number", "numbers", "path", "per_axis", "refuse_class", "refuse_value",
+    "require_allocatable", "require_bytes", "sequence", "shown", "text", "word",
+]  # fmt: skip
 SHOWN = 80  # characters of a value in a message
 INTEGERS = "any integer dtype"
 HELD = "numbers that a float64 holds, as all integers up to 2**53"
