@@ -31,7 +31,7 @@ class BlockLists(NamedTuple):
 
     Attributes:
         first: (blocks,) int64 place in `partners` of the first entry of each block.
-        count: (blocks,) int32 number of its entries.
+        count: (blocks,) int64 number of its entries.
         partners: int32 slots of the partners: those of the first particle of a block, of the second, and so
             on.
         owners: uint8 number, in its block, of the particle to which a partner belongs.

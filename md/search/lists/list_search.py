@@ -253,7 +253,7 @@ class ListSearch(Search):
                 )
         partners = backend.empty(entries, np.int32)
         owners = backend.empty(room if listed else 0, np.uint8)
-        first, count = backend.empty(listed, np.int64), backend.empty(listed, np.int32)
+        first, count = (backend.empty(listed, np.int64) for _ in range(2))
         if listed and self.policy.prunes:
             nearer = self._usual_length(self._inner_reach) / self._usual_length(self.grid.cutoff)
             self._allocate_pruned(max(n, math.ceil(nearer * room)))
@@ -264,10 +264,12 @@ class ListSearch(Search):
         """Allocate pruned lists of the CPU with this room instead of the present ones.
 
         Raises:
-            MemoryError: not enough memory; the present ones are kept.
+            ValueError: not enough memory; the present ones are kept.
         """
-        empty, blocks = self.backend.empty, -(-self.particles.n // BLOCK)
-        starts = empty(blocks, np.int64), empty(blocks, np.int32)
+        n, empty, free = self.particles.n, self.backend.empty, self.backend.free_memory()
+        remedy = "take fewer particles, or a smaller inner_skin"
+        checks.require_bytes(f"pruned neighbour lists of {n} particles", 5 * room, free, remedy)
+        starts = (empty(-(-n // BLOCK), np.int64) for _ in range(2))
         self._pruned_blocks = *starts, empty(room, np.int32), empty(room, np.uint8)
         self._pruned_needed = 0
 
@@ -403,7 +405,7 @@ class ListSearch(Search):
         return super().pairs(cutoff) if finder is None else finder.pairs(cutoff)
 
     def structure(self) -> tuple[Array, Array, Array, int]:
-        """Return start and length of the lists of each block, the partners, and the rows of a device."""
+        """Return start and length of the lists of each block, (0,) on a device; partners; and its rows."""
         return self._first, self._count, self._partners, self._rows
 
     def _fold(self, law: Any, parameters: Any, out: Any) -> None:
@@ -436,9 +438,8 @@ class ListSearch(Search):
     @property
     def _block_lists(self) -> BlockLists:
         """Lists of the last build, for the kernels of the CPU that fold a law block by block."""
-        real = self.grid.precision.type
+        real, workers = self.grid.precision.type, self.backend.workers
         reach = self._inner_reach + self.skin.rounding
-        workers = self.backend.workers
         shares = 4 * workers if self.particles.n > FEW_BLOCKS * BLOCK * workers else workers
         numbers = real((self._cutoff * (1 + ROUNDING)) ** 2), real(reach**2), shares
         return BlockLists(self._first, self._count, self._partners, self._owners, *numbers)
@@ -450,8 +451,7 @@ class ListSearch(Search):
         if self.policy.prunes and p.n:  # without particles no lists were made
             if self._pruned_needed > len(self._pruned_blocks[2]):
                 self._allocate_pruned(self._pruned_needed + self._pruned_needed // 4)
-            first, count, partners, owners = self._pruned_blocks
-            pruned = lists._replace(first=first, count=count, partners=partners, owners=owners)
+            pruned = BlockLists(*self._pruned_blocks, *lists[len(self._pruned_blocks) :])
         since_build, since_pruning, rounding = self.policy.travel()
         taken, *bounds, self._pruned_needed = steps_of_blocks(
             most, step, p.n, p.pos, p.vel, lists, pruned, Bound(*since_build), Bound(*since_pruning),

@@ -22,7 +22,7 @@ class Lists(NamedTuple):
 
     Attributes:
         first: (blocks,) int64 on the CPU: place in `partners` of the first entry of each block of particles.
-        count: (blocks,) int32 on the CPU: number of its entries.
+        count: (blocks,) int64 on the CPU: number of its entries.
         partners: int32 slots of the partners; on a device fours of them, see fours.cuh.
         owners: uint8 on the CPU; see `md.search.lists.blocks`.
         rows: rows of fours on a device.

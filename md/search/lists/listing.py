@@ -190,7 +190,7 @@ def build_lists(
         reach2: square of the distance in d^2.
         reference_pos: (n, dim), filled with `pos`.
         first: (blocks,) int64, filled: place in `partners` of the first entry of each `BLOCK` particles.
-        count: (blocks,) int32, filled: number of its entries.
+        count: (blocks,) int64, filled: number of its entries.
         partners: (room,) int32, filled: slots of the partners.
         owners: (room,) uint8, filled: number, in its block of `BLOCK` particles, of the particle to which a
             partner belongs.

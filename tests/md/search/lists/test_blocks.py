@@ -180,6 +180,16 @@ def test_pruned_lists_without_room_are_made_again_with_more(phases, monkeypatch)
     assert 4 * BLOCK < of_few[1].sum() < len(of_few[2]) == rooms[-1] < rooms[0] == len(of_enough[2])
 
 
+def test_pruned_lists_that_need_more_than_is_free_are_refused_and_kept(monkeypatch):
+    run = run_of(gas("periodic", 8.0))
+    run.run(5, phases=False)
+    before = run.search._pruned_blocks
+    monkeypatch.setattr(type(run.backend), "free_memory", lambda self: 4999)
+    with pytest.raises(ValueError, match=r"pruned neighbour lists of .* particles.*smaller inner_skin"):
+        run.search._allocate_pruned(1000)
+    assert run.search._pruned_blocks is before
+
+
 def test_no_particle_has_moved_farther_since_the_pruning_than_its_bound():
     run = run_of(gas("periodic", 20.0), search=md.search.Verlet(skin=0.4, inner_skin=0.2))
     policy, last, pruned_at, shares = run.search.policy, np.inf, None, []
