@@ -1,7 +1,7 @@
 """Time stepping schemes. A new one is its own file (pair) and one line here, or is added by `register`."""
 
 from md import checks
-from md.integrate.base import Integrator, Stepper
+from md.integrate.base import Integrator, Stepper, SynchronousStepper
 from md.integrate.descent import SteepestDescent
 from md.integrate.euler import AdaptiveEuler
 from md.integrate.flight import Flight
@@ -18,6 +18,7 @@ __all__ = [
     "PositionVerlet",
     "SteepestDescent",
     "Stepper",
+    "SynchronousStepper",
     "VelocityVerlet",
     "integrator",
     "register",

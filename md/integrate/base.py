@@ -149,16 +149,14 @@ class Stepper(ABC):
         """
         raise NotImplementedError(f"integrator {self.name!r} cannot be fused")
 
+    @abstractmethod
     def velocity_now(self, force: Array, step: int) -> Array:
         """Return the velocities at the time of the present positions: a new (n, dim) array.
-
-        To be overridden for a scheme with velocities at another time than the positions.
 
         Args:
             force: (n, dim) force at the present positions.
             step: number of the next step.
         """
-        return self._kicked(force, 0.0)
 
     def step_times(self, step: int) -> Array:
         """Return the times of the kick and the drift of the last step: (2,) float64 array of the backend.
@@ -219,3 +217,11 @@ class Stepper(ABC):
         out = self._backend.rows(p.n, p.box.dim, self.system.precision)
         self._backend.kernels(leapfrog.__name__).kicked(p.n, p.vel, force, real(kick), self._record, out)
         return out
+
+
+class SynchronousStepper(Stepper):
+    """Stepper of a scheme in which velocities are at the time of the positions."""
+
+    def velocity_now(self, force: Array, step: int) -> Array:
+        """Return a copy of the velocities."""
+        return self._kicked(force, 0.0)

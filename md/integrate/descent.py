@@ -9,7 +9,7 @@ import numba
 from md.backend.base import Array
 from md.backend.prelude import add_scaled, load
 from md.boundaries.external_field import ExternalField
-from md.integrate.base import Integrator, Stepper
+from md.integrate.base import Integrator, SynchronousStepper
 from md.integrate.fused import Placing, place
 from md.particles.capabilities import IntegratorCapabilities
 from md.particles.system import System
@@ -28,7 +28,7 @@ class SteepestDescent(Integrator):
         return SteepestDescentStepper(self, system, field)
 
 
-class SteepestDescentStepper(Stepper):
+class SteepestDescentStepper(SynchronousStepper):
     """Stepper for overdamped relaxation of the particles of a system."""
 
     def advance(self, force: Array, step: int, fault: Array) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from md.backend.base import Array
 from md.backend.prelude import add_scaled, dot, load, store
 from md.boundaries.external_field import ExternalField, outside, radius_of
-from md.integrate.base import Integrator, Stepper
+from md.integrate.base import Integrator, SynchronousStepper
 from md.integrate.fused import Placing, place
 from md.particles.capabilities import IntegratorCapabilities
 from md.particles.system import System
@@ -36,7 +36,7 @@ class AdaptiveEuler(Integrator):
         return AdaptiveEulerStepper(self, system, field)
 
 
-class AdaptiveEulerStepper(Stepper):
+class AdaptiveEulerStepper(SynchronousStepper):
     """Stepper for Euler steps of the particles of a system, as long as the fastest particle allows."""
 
     def __init__(self, integrator: AdaptiveEuler, system: System, field: ExternalField):

@@ -11,7 +11,7 @@ from md.backend.base import Array
 from md.backend.prelude import add_scaled, like, load, store, zero
 from md.boundaries.external_field import ExternalField, outside, radius_of
 from md.checks import number
-from md.integrate.base import Integrator, Stepper
+from md.integrate.base import Integrator, SynchronousStepper
 from md.integrate.fused import KickDrift, Placing, limited, place
 from md.particles.capabilities import IntegratorCapabilities
 from md.particles.system import System
@@ -58,7 +58,7 @@ class Flight(Integrator):
         return FlightStepper(self, system, field)
 
 
-class FlightStepper(Stepper):
+class FlightStepper(SynchronousStepper):
     """Stepper for the flight of the particles of a system."""
 
     def __init__(self, integrator: Flight, system: System, field: ExternalField):

@@ -9,7 +9,7 @@ import numpy as np
 from md.backend.base import Array
 from md.boundaries.external_field import ExternalField
 from md.integrate import leapfrog
-from md.integrate.base import Integrator, Stepper
+from md.integrate.base import Integrator, Stepper, SynchronousStepper
 from md.integrate.fused import KickDrift
 from md.particles.capabilities import IntegratorCapabilities
 from md.particles.system import System
@@ -80,7 +80,7 @@ class PositionVerlet(Integrator):
         return PositionVerletStepper(self, system, field)
 
 
-class PositionVerletStepper(Stepper):
+class PositionVerletStepper(SynchronousStepper):
     """Stepper for position Verlet of the particles of a system."""
 
     def prepare(self, step: int, fault: Array) -> None:

@@ -108,3 +108,13 @@ def test_momentum_stays(integrator, backend):
     before = run.state.vel.sum(axis=0)
     run.run(50)
     np.testing.assert_allclose(run.state.vel.sum(axis=0), before, atol=1e-9)
+
+
+def test_a_stepper_has_to_tell_its_velocities_at_the_time_of_the_positions():
+    class Silent(md.integrate.Stepper):
+        def advance(self, force, step, fault):
+            """Take no step."""
+
+    system = simulated("cpu", "velocity_verlet").system
+    with pytest.raises(TypeError, match=r"abstract.*velocity_now"):
+        Silent(md.integrate.integrator("velocity_verlet"), system, None)
