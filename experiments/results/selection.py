@@ -34,7 +34,7 @@ class Selection:
         along: second column or expression; empty for none.
         each: columns that identify a group.
         labels: those of them that the baseline does not share.
-        unit: column whose values are independent of each other; empty for runs or gases.
+        unit: column with values that are independent of each other; empty for runs or gases.
     """
 
     value: str

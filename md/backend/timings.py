@@ -13,11 +13,12 @@ class Timings:
 
     Attributes:
         total: (steps, ms) of every `run`, measured around the whole loop.
+        known_pieces: (first step, steps, ms) of each resolved group of steps launched together.
     """
 
     def __init__(self) -> None:
         self._times: dict[str, list[tuple[int, float]]] = {}
-        self._pieces: list[tuple[int, int, float]] = []
+        self.known_pieces: list[tuple[int, int, float]] = []
         self._pending: list[tuple[str | None, int, int, Callable[[], float]]] = []
         self.total: list[tuple[int, float]] = []
 
@@ -59,7 +60,7 @@ class Timings:
             taken = next(later, taken)
         for phase, step, steps, ms in pending[:taken]:
             if phase is None:
-                self._pieces.append((step, steps, ms()))
+                self.known_pieces.append((step, steps, ms()))
                 continue
             times = self._times.setdefault(phase, [])
             earlier = times.pop()[1] if times and times[-1][0] == step else 0.0  # a phase in two parts
@@ -69,11 +70,6 @@ class Timings:
     def known(self, phase: str) -> list[tuple[int, float]]:
         """Return the (step, ms) of a phase that are resolved; does not wait."""
         return self._times.get(phase, [])
-
-    @property
-    def known_pieces(self) -> list[tuple[int, int, float]]:
-        """Return (first step, steps, ms) of each resolved group of steps launched together; does not wait."""
-        return self._pieces
 
     @property
     def milliseconds(self) -> dict[str, list[float]]:
@@ -90,7 +86,7 @@ class Timings:
     def clear(self) -> None:
         """Remove all times; to be called after the warm-up."""
         self._times.clear()
-        self._pieces.clear()
+        self.known_pieces.clear()
         self._pending.clear()
         self.total.clear()
 

@@ -23,7 +23,7 @@ from md.io.checkpoint import SavedRun, blamed_on
 from md.io.trajectory import append_frame
 from md.laws import PairLaw
 from md.particles.state import State
-from md.reorder import ActiveReorder, Reorder
+from md.reorder import ActiveReorder, Every, Reorder
 from md.search import Search, SearchConfig
 from md.search.sorted_copy import build_search
 from md.simulation.config import SimulationConfig, check_given, choices_of, holds
@@ -446,6 +446,5 @@ def _reorder_shown(reorder: Reorder | None) -> str:
         return "none"
     schedule = getattr(reorder.schedule, "__qualname__", None) or repr(reorder.schedule)
     along = reorder.ordering if isinstance(reorder.ordering, str) else reorder.ordering.name
-    interval = getattr(reorder.schedule, "interval", None)
-    when = f"every {interval}" if type(reorder.schedule).__name__ == "Every" else schedule
+    when = f"every {reorder.schedule.interval}" if isinstance(reorder.schedule, Every) else schedule
     return f"{along} {when}"

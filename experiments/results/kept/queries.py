@@ -27,7 +27,7 @@ class Query:
         along: second column or expression, for statistics that have one; else empty.
         each: columns; the statistic is taken in each of their groups.
         pick: "lowest" or "highest": which of the groups is the answer; empty without `each`.
-        unit: column whose values are independent of each other, such as "scene"; empty: runs or gases.
+        unit: column with values independent of each other, such as "scene"; empty: runs or gases.
 
     Raises:
         TypeError: an argument of a wrong class.

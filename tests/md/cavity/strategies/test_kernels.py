@@ -38,7 +38,7 @@ def test_the_kernels_compile_for_a_device(strategy, precision):
 
 
 class Idle(EmulatedCuda):
-    """A device whose kernels do nothing, and which notes the sizes of the arrays that the host reads."""
+    """A device with kernels that do nothing, which notes the sizes of the arrays that the host reads."""
 
     def __init__(self):
         super().__init__()
