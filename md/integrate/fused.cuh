@@ -1,12 +1,22 @@
 // Kick, drift, and the fault word; see fused.py. Part of a search's kernel if a step is fused into it.
 
+__device__ __forceinline__ unsigned bits_of(float x) { return __float_as_uint(x); }
+__device__ __forceinline__ unsigned long long bits_of(double x) { return __double_as_longlong(x); }
+
+// Whether a position is inside the box, by the bits of its coordinates, which are ordered as the numbers if these are not
+// negative; false for -0 too.
+__device__ __forceinline__ bool is_inside(const Grid& grid, const Vec& r) {
+    bool inside = true;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) inside = inside && bits_of(r.x[axis]) < bits_of(grid.length[axis]);
+    return inside;
+}
+
 // Returns a position wrapped into the box; or the old one, with the particle in the fault word, if that fails.
 __device__ __forceinline__ Vec placed(const Grid& grid, const Vec& old, Vec r, int i, const int* id,
                                       const long long* step, unsigned long long* fault) {
-    bool inside = true, good = true, finite = true;
-#pragma unroll
-    for (int axis = 0; axis < DIM; ++axis) inside = inside && r.x[axis] >= 0 && r.x[axis] < grid.length[axis];
-    if (inside) return r;  // most are
+    if (is_inside(grid, r)) return r;  // most are
+    bool good = true, finite = true;
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) {
         real x = r.x[axis], length = grid.length[axis];
@@ -61,21 +71,28 @@ __device__ __forceinline__ Vec limited(real max_speed, const Vec& v) {
 #if defined(FUSED)
 #define MOVES_PARTICLES  // `finish` stores the moved particles in out.pos
 
+#define JUST_BUILT -1  // all bits set, which no computed number has: also of the words below, so that no speed halts a step
+#define HALTING 2  // first of two words behind those of the distance, for steps that read the lists of the build
+#define HALTING_PRUNED 4  // the same for steps that read pruned lists
+
+// The smallest square of the largest speed in the step before, as its bits, with which this step is halted.
+__device__ __forceinline__ const unsigned* halting_of(const Out& out) {
+    bool is_pruned = out.bound && !out.prunes;  // whether the lists that this step reads were pruned
+    return (const unsigned*)out.travelled + (is_pruned ? HALTING_PRUNED : HALTING) + (int)out.turn;
+}
+
 // Every other step begins with the last particles, which the step before has written last: they are in the cache. The words
 // of the guard, which `finish` reads, are loaded into the nearest cache meanwhile.
 __device__ __forceinline__ int block_of(const Out& out) {
     if (out.fastest) {
-        touch(out.fastest + out.turn);
-        touch(out.travelled + out.turn);
-        if (out.bound) touch(out.bound + out.turn);
+        touch(out.fastest + (int)out.turn);
+        touch(halting_of(out));
     }
     return out.turn ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
 }
 
 __device__ __forceinline__ float rounded_up(float x) { return x; }
 __device__ __forceinline__ float rounded_up(double x) { return __double2float_ru(x); }
-
-#define JUST_BUILT -1  // all bits set, which no computed number has
 
 // Upper bound of the distance travelled by any particle since the build, for the distance at the step before and the square
 // of the largest speed.
@@ -89,16 +106,43 @@ __device__ __forceinline__ float travelled_by_now(const Out& out, float before, 
 // Raises the word of the next step to the square of a speed in this step. Numbers that are not negative are ordered as
 // their bits, with NaN above them all. From step to step the word decreases by a fixed share at most, so that few
 // particles are fast enough to write it; the thread of the first particle writes that lower bound.
-__device__ __forceinline__ void raise(const Out& out, unsigned long long fastest, int i, real speed2) {
-    float floor = 0.8f * __uint_as_float((unsigned)fastest), own = rounded_up(speed2);
+__device__ __forceinline__ void raise(const Out& out, float fastest, int i, real speed2) {
+    float floor = 0.8f * fastest, own = rounded_up(speed2);
     if (own <= floor && i != 0) return;
-    unsigned long long step = (fastest >> 32) + 1;
-    atomicMax(out.fastest + 1 - out.turn, step << 32 | __float_as_uint(own <= floor ? floor : own));
+    int turn = out.turn;
+    unsigned long long step = (out.fastest[turn] >> 32) + 1;
+    atomicMax(out.fastest + 1 - turn, step << 32 | __float_as_uint(own <= floor ? floor : own));
+}
+
+// Smallest square of a speed, as its bits, with which a step from a distance travelled exceeds a limit: a little less than
+// that of `travelled_by_now`. Without motion a step is taken as long as the distance is less than the limit, or zero.
+__device__ __forceinline__ unsigned halting_from(const Out& out, float travelled, float limit) {
+    if (!(travelled <= 0 || travelled < limit)) return 0;
+    float room = __fadd_rd(limit, -__fadd_ru(travelled, out.rounding));
+    if (!(room > 0)) return 1;
+    float speed = room / (float)out.drift * (1 - 1e-5f);
+    return max(1u, __float_as_uint(min(speed * speed, __int_as_float(0x7f800000))));
+}
+
+// Notes how far particles may have travelled, and which speed halts the next step. Called by the thread of the first particle.
+__device__ __forceinline__ void note(const Out& out, float fastest, bool halted) {
+    int turn = out.turn, next = 1 - turn;
+    float travelled = travelled_by_now(out, out.travelled[turn], fastest);
+    unsigned* halting = (unsigned*)out.travelled;
+    out.travelled[next] = travelled;
+    halting[HALTING + next] = halting_from(out, travelled, out.limit);
+    if (out.bound) {
+        float bound = out.prunes ? fminf(out.limit, __fadd_rd(travelled, out.inner_limit)) : out.bound[turn];
+        out.bound[next] = bound;
+        halting[HALTING_PRUNED + next] = halting_from(out, travelled, bound);
+    }
+    *out.halted_steps += halted;
 }
 
 // Upper bound of the square of the speed of the move that ended at r, with the rounding of r: beyond an open side that is more
 // than `out.rounding`, which is for positions inside the box.
 __device__ __forceinline__ real speed2_of(const Out& out, const Grid& grid, const Vec& r, const Vec& v) {
+    if (is_inside(grid, r)) return dot(v, v);
     real far = 0;
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) {
@@ -113,11 +157,8 @@ __device__ __forceinline__ real speed2_of(const Out& out, const Grid& grid, cons
 
 __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, int i, const Vec& ri, const Vec& vi,
                                        const Vec& acc) {
-    bool is_pruned = out.bound && !out.prunes;  // whether the lists that this step reads were pruned
-    unsigned long long fastest = out.fastest ? out.fastest[out.turn] : 0;
-    float before = out.fastest ? out.travelled[out.turn] : 0, limit = is_pruned ? out.bound[out.turn] : out.limit;
-    float travelled = out.fastest ? travelled_by_now(out, before, __uint_as_float((unsigned)fastest)) : 0;
-    bool halted = out.fastest && !(travelled <= 0 || travelled < limit);  // also for NaN
+    unsigned fastest = out.fastest ? ((const unsigned*)out.fastest)[2 * (int)out.turn] : 0;  // bits of a square
+    bool halted = out.fastest && fastest >= *halting_of(out);  // also for NaN
 #if defined(HAS_FLIGHT)
 #if defined(HAS_OUTSIDE)
     Vec pull = outside(out.outside, radius_of(out.outside, out.radius, i), out.now, grid, ri, vi, zero());
@@ -136,15 +177,9 @@ __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, 
 #endif
     Vec r = placed(grid, ri, halted ? ri : add_scaled(ri, out.drift, v), i, out.id, out.clock + out.turn, out.fault);
     store_row(out.pos, (velocity*)out.vel, n, i, r, v);
-    if (i == 0) out.clock[1 - out.turn] = out.clock[out.turn] + !halted;
-    if (!out.fastest) return;
-    raise(out, fastest, i, speed2_of(out, grid, r, v));
-    if (i == 0) {
-        out.travelled[1 - out.turn] = travelled;
-        if (out.bound) {
-            out.bound[1 - out.turn] = is_pruned ? limit : fminf(limit, __fadd_rd(travelled, out.inner_limit));
-        }
-        *out.halted_steps += halted;
-    }
+    if (out.fastest) raise(out, __uint_as_float(fastest), i, speed2_of(out, grid, r, v));
+    if (i != 0) return;
+    out.clock[1 - out.turn] = out.clock[out.turn] + !halted;
+    if (out.fastest) note(out, __uint_as_float(fastest), halted);
 }
 #endif

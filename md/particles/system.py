@@ -14,14 +14,14 @@ from md.particles.arrays import ParticleArrays
 from md.particles.box import Box
 from md.particles.cell_grid import CellGrid
 
-GUARD, FAULT, ENERGY, FASTEST, WORDS = slice(0, 5), 5, 6, 7, 8  # places in the block, and its length
+GUARD, FAULT, ENERGY, FASTEST, WORDS = slice(0, 7), 7, 8, 9, 10  # places in the block, and its length
 
 
 class StatusCopy(NamedTuple):
     """Host copy of a `StatusBlock` at some moment.
 
     Attributes:
-        guard: (5,) uint64 words of the displacement guard (`md.search.displacement_guard`).
+        guard: (7,) uint64 words of the displacement guard (`md.search.displacement_guard`).
         fault: fault word (`md.integrate`); `md.backend.NO_FAULT` if there is none.
         energy: kinetic energy of all particles when it was last summed, in m d^2 / time^2.
         fastest: bits of the largest v^2 as float32 in the upper half, id of that particle in the lower.
@@ -40,8 +40,9 @@ class StatusBlock:
         backend: where the block is stored.
 
     Attributes:
-        guard: (5,) uint64 of the displacement guard: two words for the largest speed, one for the distances
-            travelled, one for the number of halted steps, one for the bounds of the use of pruned lists.
+        guard: (7,) uint64 of the displacement guard: two words for the largest speed, three for the distances
+            travelled and the speeds that halt steps, one for the number of halted steps, one for the bounds
+            of the use of pruned lists.
         fault: (1,) uint64 fault word.
         energy: (1,) float64.
         fastest: (1,) uint64.

@@ -24,14 +24,17 @@ class DisplacementGuard(NamedTuple):
     """Bound of the displacement since the last build, which fused steps read and update.
 
     A step reads entry `turn` of `fastest` and `travelled` (`turn` of `md.integrate.fused.KickDrift`) and
-    writes the other.
+    writes the other. Each thread compares one word only: the thread of the first particle computes, from the
+    distance, the speed that would halt the next step.
 
     Attributes:
         fastest: (2,) uint64. The lower half is a float32: the square of the largest speed in the step before,
             rounded up, or somewhat more. The upper half counts steps, so that a newer word is larger. (0,)
             for a structure that is rebuilt at every step: nothing is summed, and no step halts.
-        travelled: (2,) float32, bound of the distance travelled from the build to the step before, in d. A
-            build sets all bits of both entries; or both to infinity, to halt the steps.
+        travelled: (6,) float32. Entry `turn`: bound of the distance travelled from the build to the step
+            before, in d. Entry 2 + `turn`: bits of the smallest square of a speed in the step before that
+            halts a step; 4 + `turn` the same for steps that read pruned lists. A build sets all bits of all
+            entries, so that nothing halts; or distances to infinity and speeds to zero, to halt the steps.
         halted_steps: (1,) int32, number of steps that were halted.
         limit: largest allowed displacement, in d.
         rounding: largest displacement of a step beyond speed times time, by rounding, in d.

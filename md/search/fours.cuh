@@ -134,7 +134,13 @@ __device__ __forceinline__ void separate(const Grid& grid, int n, const real* po
 }
 
 #define LOADED_AT_ONCE 2  // partners of which the positions are loaded at the same time while a list is made
-#define INFINITELY_FAR __int_as_float(0x7f800000)
+
+// Halts all steps until the next build; see displacement_guard.py.
+__device__ __forceinline__ void halt(float* travelled) {
+    travelled[0] = travelled[1] = __int_as_float(0x7f800000);
+#pragma unroll
+    for (int k = 2; k < 6; ++k) travelled[k] = 0;
+}
 
 #define NO_LIST -1  // instead of the first entry of a list that is not there
 

@@ -60,5 +60,5 @@ extern "C" __global__ void BLOCKS(8) list_partners(int n, const real* pos, const
     bool is_short = list.is_whole()
                         ? list.write(n, i, rows, partners, room, needed)
                         : write_alone(n, i, pos, boxes, levels, radius, reach, grid, partners, rows, room, needed);
-    if (is_short) travelled[0] = travelled[1] = INFINITELY_FAR;  // halts all steps
+    if (is_short) halt(travelled);
 }

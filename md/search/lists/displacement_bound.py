@@ -54,7 +54,7 @@ class DisplacementBound(RebuildPolicy):
         grow: makes more room if the last lists overflowed, and returns whether they did; waits.
 
     Attributes:
-        travelled: (2,) float32 view of the guard's bound of the displacement.
+        travelled: (6,) float32 view of the guard's bound of the displacement, and of what halts steps.
         is_guarded: whether all steps are fused steps of a device, so that the guard bounds the displacement
             at any time and nothing is measured.
         is_bounded: whether all steps are fused steps of the CPU in a box without an open side, which bound
@@ -78,9 +78,9 @@ class DisplacementBound(RebuildPolicy):
         """Name the words of the status block that the displacement guard reads and writes."""
         self._words = self._status.guard
         self._speeds = self._words[:2]
-        self.travelled = self._words[2:3].view(np.float32)
-        self._halted_steps = self._words[3:].view(np.int32)[:1]
-        self._bounds = self._words[4:].view(np.float32)
+        self.travelled = self._words[2:5].view(np.float32)
+        self._halted_steps = self._words[5:].view(np.int32)[:1]
+        self._bounds = self._words[6:].view(np.float32)
         self.set_limit()
 
     def __setstate__(self, state: dict[str, Any]) -> None:  # the views are of the copied status block
@@ -236,7 +236,7 @@ class DisplacementBound(RebuildPolicy):
         """Plan as many steps as the fastest particle allows; return the number of halted fused steps."""
         if not words[:2].any():  # no fused step was taken
             return 0
-        halted = int(words[3:].view(np.int32)[0])
+        halted = int(words[5:].view(np.int32)[0])
         speed2 = np.uint32(int(words[:2].max()) & 0xFFFFFFFF).view(np.float32)
         self._stride = max(dt * math.sqrt(speed2), RECALL * self._stride)
         self._window = self._allowed(self._skin.limit, self._window, halted > 0)

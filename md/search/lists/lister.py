@@ -28,7 +28,7 @@ class Lists(NamedTuple):
         rows: rows of fours on a device.
         room: entries of all lists on the CPU, fours of the pool on a device.
         needed: (1,) int64 room that is needed. If there is less, some lists are cut.
-        travelled: (2,) float32 of a device that become infinite if there is too little room.
+        travelled: (6,) float32 of the guard of a device, by which steps halt if there is too little room.
     """
 
     first: Array

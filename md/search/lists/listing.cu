@@ -115,5 +115,5 @@ extern "C" __global__ void BLOCKS(8) list_partners(int n, const real* pos, const
     } else {
         is_short = write_crowded(n, i, pos, start, order, grid, reach2, partners, rows, room, needed);
     }
-    if (is_short) travelled[0] = travelled[1] = INFINITELY_FAR;  // halts all steps
+    if (is_short) halt(travelled);
 }

@@ -118,7 +118,7 @@ class NeededRoom(NamedTuple):
 
     Attributes:
         needed: (1,) int64, to which the number of fours of the pool is added.
-        travelled: (2,) float32 that become infinite if there are too few fours.
+        travelled: (6,) float32 of the guard, by which steps halt if there are too few fours.
     """
 
     needed: Array

@@ -32,7 +32,7 @@ int main() {
         int partners[4] = {0, 0, 0, 0}, id = 0, halted = 0, step = 0;
         unsigned long long fault = ~0ull, fastest[2] = {0, 0};
         long long clock[2] = {0, 0};
-        float travelled[2], to_pos[4], to_vel[4];
+        float travelled[6], to_pos[4], to_vel[4];
         memset(travelled, 0xff, sizeof travelled);
         Grid grid = box<Grid>(512, 5, 5, 512, 5, 5);
         if (pos[0] > 512) grid.periodic[0] = 0, grid.highest[0] = 1e6f;

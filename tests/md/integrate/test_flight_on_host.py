@@ -28,7 +28,7 @@ int main(int, char** paths) {
     std::vector<int> id(n);
     unsigned long long fault = ~0ull, fastest[2] = {FASTEST, 0};
     long long clock[2] = {STEP, -1};
-    float travelled[2] = {TRAVELLED, -1};
+    unsigned travelled[6] = {0, 0, HALTING_FROM};
     int halted = 0;
     double now[2] = {0, 0};
     read(file, pos, 3 * n), read(file, vel, 3 * n), read(file, given, 3 * n);
@@ -45,7 +45,7 @@ FUSED = """
     Out out{};
     out.pos = to_pos.data(), out.vel = to_vel.data(), out.id = id.data(), out.drift = flight[0].dt;
     out.fault = &fault, out.clock = clock, out.flight = flight[0];
-    out.fastest = GUARDED ? fastest : nullptr, out.travelled = travelled, out.halted_steps = &halted;
+    out.fastest = GUARDED ? fastest : nullptr, out.travelled = (float*)travelled, out.halted_steps = &halted;
     out.limit = 0.15f;
     DRIVEN
     for (unsigned i = 0; i < n; ++i) {
@@ -94,7 +94,7 @@ def ran(tmp_path, run: md.Simulation, call: str, kernel: str, stem: str, out: st
     parts += [np.array(law)] if kernel == "force" else []
     parts += [run._field.record] if "outside" in call or "DRIVEN" in call else []
     (tmp_path / "flock").write_bytes(b"".join(np.ascontiguousarray(part).tobytes() for part in parts))
-    names = {"GUARDED": 0, "TRAVELLED": 0, "FASTEST": 0, "DRIVEN": ""} | names
+    names = {"GUARDED": 0, "HALTING_FROM": 0, "FASTEST": 0, "DRIVEN": ""} | names
     program = READ.replace("CALL", call)
     if kernel == "add_field":
         program = "struct Flight { real max_speed, dt; };" + program
@@ -125,8 +125,8 @@ class TestFusedSteps:
     def test_move_nothing_from_the_guard_s_limit_on(self, options, tmp_path):
         run = flock(fused=True, **options)
         square = int(np.float32(0.81).view(np.uint32))
-        for travelled, halted in ((0.0, 1), (-0.15, 0)):  # a step of 0.18 from there
-            names = {"GUARDED": 1, "TRAVELLED": travelled, "FASTEST": f"{square}ull"}
+        for halting, halted in ((square, 1), (square + 1, 0)):
+            names = {"GUARDED": 1, "HALTING_FROM": f"{halting}u", "FASTEST": f"{square}ull"}
             pos, vel, status = self.found(tmp_path, run, options, **names)
             assert status == [STEP + 1 - halted, 0, halted]
             assert np.array_equal(pos, run.state.pos) == np.array_equal(vel, run.state.vel) == bool(halted)

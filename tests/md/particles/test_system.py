@@ -22,12 +22,12 @@ def test_the_parts_of_a_status_block_are_words_of_their_own(backend):
     before = block.poll()()
     assert (before.fault, before.energy, int(before.fastest)) == (int(NO_FAULT), 0.0, 0)
     assert not before.guard.any()
-    block.guard[...] = place.upload(np.array([1, 2, 3, 4, 8], np.uint64))
+    block.guard[...] = place.upload(np.array([1, 2, 3, 4, 8, 9, 10], np.uint64))
     block.fault[...] = place.upload(np.array([5], np.uint64))
     block.energy[...] = place.upload(np.array([6.5]))
     block.fastest[...] = place.upload(np.array([7], np.uint64))
     after = block.poll()()
-    assert after.guard.tolist() == [1, 2, 3, 4, 8]
+    assert after.guard.tolist() == [1, 2, 3, 4, 8, 9, 10]
     assert (after.fault, after.energy, int(after.fastest)) == (5, 6.5, 7)
     assert before.fault == int(NO_FAULT)  # a copy
 

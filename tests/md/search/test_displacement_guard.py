@@ -31,7 +31,7 @@ class Lone:
         self.device, self.limit, self.dt, self.steps = device, np.float32(limit), np.float32(dt), 0
         self.rounding, self.inner_limit = np.float32(rounding), np.float32(inner_limit or 0)
         self.bound = device.zeros(0 if inner_limit is None else 2, np.float32)
-        self.fastest, self.travelled = device.zeros(2, np.uint64), device.zeros(2, np.float32)
+        self.fastest, self.travelled = device.zeros(2, np.uint64), device.zeros(6, np.float32)
         self.halted, self.clock = device.zeros(1, np.int32), device.zeros(2, np.int64)
         self.fault, self.id = device.upload(np.array([NO_FAULT])), device.zeros(1, np.int32)
         self.grid = md.particles.cell_grid.CellGrid(md.Box((50.0, 5, 5)), 1.0, np.float32, device)
@@ -65,7 +65,7 @@ def test_steps_are_halted_once_the_fastest_may_have_moved_too_far_and_stay_halte
     lone = Lone(device, limit=0.15)
     assert [lone.step(4.0, k) for k in range(6)] == [True, True, True, True, False, False]
     assert int(device.download(lone.halted)[0]) == 2
-    assert 0.2 <= device.download(lone.travelled).max() <= 0.2 * (1 + 2e-6)  # never less: it rounds up
+    assert 0.2 <= device.download(lone.travelled)[:2].max() <= 0.2 * (1 + 2e-6)  # never less: it rounds up
     assert device.download(lone.clock).tolist() == [4, 4]
     assert device.download(lone.pos)[0, 0] == pytest.approx(1.16)
 
@@ -84,7 +84,7 @@ def test_a_slower_step_after_a_fast_one_adds_its_own_speed(device):
     for k, speed in enumerate([4.0, 1.0, 2.0, 0.5, 0.1]):
         assert lone.step(speed, k)
     shares = 4 + 4 * 0.8**0.5 + 4 * 0.8 + 4 * 0.8**1.5  # it falls by no more than a share at a step
-    assert device.download(lone.travelled).max() == pytest.approx(0.01 * shares)
+    assert device.download(lone.travelled)[:2].max() == pytest.approx(0.01 * shares)
 
 
 @pytest.mark.gpu
@@ -373,7 +373,7 @@ class Words:
 
 def guarded(travelled, speeds, counters=(7, 8), limit=0.15) -> DisplacementBound:
     """A policy of fused steps of 0.01 with these words and complete lists."""
-    words = np.zeros(5, np.uint64)
+    words = np.zeros(7, np.uint64)
     bits = np.array(speeds, np.float32) ** 2
     words[:2] = np.array(counters, np.uint64) << np.uint64(32) | bits.view(np.uint32)
     words[2:3].view(np.float32)[:] = travelled

@@ -73,7 +73,7 @@ class Lists:
         self.n, self.fours = n, rows
         self.rows = [rows_of(array) for array in (self.pos, self.vel)]
         self.partners = device.empty(4 * (rows * n + room), np.int32)
-        self.needed, self.travelled = device.zeros(1, np.int64), device.zeros(2, np.float32)
+        self.needed, self.travelled = device.zeros(1, np.int64), device.zeros(6, np.float32)
         self.reference = rows_of(np.zeros_like(self.pos))
         self.none = device.empty(0, np.int32)
         self.kernels = device.kernels("md.search.lists.list_search", LAW)
@@ -177,7 +177,7 @@ def test_lists_without_room_are_cut_and_halt_the_steps(device):
     for room in (0, 1, needed - 1, needed):
         lists = Lists(device, "many partners", 2, room)
         assert lists.needed.host[0] == needed
-        assert np.isinf(lists.travelled.host).tolist() == 2 * [room < needed]
+        assert np.isinf(lists.travelled.host[:2]).tolist() == 2 * [room < needed]
         near, cut = lists.near(1.3), 0
         for i in range(lists.n):
             found, all_of_it = lists.of(i), np.flatnonzero(near[i]).tolist()

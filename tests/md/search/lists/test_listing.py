@@ -152,7 +152,7 @@ def test_the_kernel_lists_pairs_at_the_worst_places(precision):
     )  # fmt: skip
     partners, room = (
         device.zeros(4 * n, np.int32),
-        NeededRoom(device.zeros(1, np.int64), device.zeros(2, np.float32)),
+        NeededRoom(device.zeros(1, np.int64), device.zeros(6, np.float32)),
     )
     builder = ListBuilder(grid, real.type(reach), lambda reach: 8, False, device)
     builder.build(HostArray(padded[:, :3]), on_device, device.empty((0, 3), real), (partners, 1, 0), room)
@@ -175,7 +175,7 @@ def test_lists_are_built_by_the_number_of_the_cell():
         HostArray(np.full((n, 4), 3.5, np.float32)[:, :3]),
         device.upload(np.full(4, -7, np.int32)),
     )
-    room = NeededRoom(device.zeros(1, np.int64), device.zeros(2, np.float32))
+    room = NeededRoom(device.zeros(1, np.int64), device.zeros(6, np.float32))
     builder = ListBuilder(grid, np.float32(1.3), lambda reach: 8, True, device)
     builder.build(pos, sort, device.empty((0, 3), np.float32), (partners, 1, 0), room)
     assert asked == [True]

@@ -14,7 +14,7 @@ class TestPlansWithPrunedLists:
     """Plans of a device that prunes lists of a skin of 0.4 to 0.1; particles move 0.01 in a step."""
 
     def policy(self, width=0.4, inner=0.1, n=2**21) -> DisplacementBound:
-        words = np.zeros(5, np.uint64)
+        words = np.zeros(7, np.uint64)
         skin = SimpleNamespace(
             limit=width / 2, inner_limit=inner / 2, width=width, inner=inner, step_rounding=0.0, tunes=False,
             proposed=None,
@@ -74,7 +74,7 @@ class TestPlansWithPrunedLists:
         policy.built()
         before = policy._inner_window
         policy._words[:2] = np.uint64(1) << np.uint64(32)
-        policy._words[3:].view(np.int32)[0] = 3
+        policy._words[5:].view(np.int32)[0] = 3
         assert policy.process(policy._words.copy(), 0.01) == 3
         policy.retry()
         assert policy.plan().build

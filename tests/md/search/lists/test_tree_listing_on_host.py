@@ -66,7 +66,7 @@ class TreeLists:
         none, partners = device.empty(0, np.int32), device.empty(4 * (fours * self.n + room), np.int32)
         self.lists = Lists(
             none, none, partners, device.empty(0, np.uint8), fours, room, device.zeros(1, np.int64),
-            device.zeros(2, np.float32),
+            device.zeros(6, np.float32),
         )  # fmt: skip
         self.reference = rows(np.zeros_like(self.pos))
         lister.list(0.0, self.reference, self.lists, lambda reach: column, True)
@@ -113,4 +113,4 @@ def test_lists_without_room_halt_the_steps(device):
     for room in (0, needed - 1, needed):
         lists = TreeLists(device, "many partners", 2, room).lists
         assert lists.needed.host[0] == needed
-        assert np.isinf(lists.travelled.host).tolist() == 2 * [room < needed]
+        assert np.isinf(lists.travelled.host[:2]).tolist() == 2 * [room < needed]
