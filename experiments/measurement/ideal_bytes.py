@@ -17,7 +17,7 @@ from md.search.lists.blocks import BLOCK
 from md.search.lists.list_search import ListSearch
 
 INDEX = 4  # bytes of an index, a key or an id
-FOUR = 4  # partners that a list on a device reads at once
+ENTRIES, ROW = 3, 8  # partners and bytes of a row of a list on a device
 
 
 class Sizes(NamedTuple):
@@ -29,9 +29,9 @@ class Sizes(NamedTuple):
         pos: positions of all particles.
         rows: positions and velocities of all particles.
         out: what a force kernel writes: rows if fused, else forces.
-        listed: partners in all lists, with padding to fours on a device, at least; 0 without lists.
+        listed: partners in all lists, with padding to whole rows on a device, at least; 0 without lists.
         ranked: table of the ranks of all cells that a build reads; 0 for row-major cells.
-        pruned: partners in all pruned lists, with padding to fours, at least; 0 without pruned lists.
+        pruned: partners in all pruned lists, with padding to whole rows, at least; 0 without pruned lists.
     """
 
     n: int
@@ -89,9 +89,9 @@ def sizes_of(simulation: md.Simulation) -> Sizes:
 
 
 def _list_bytes(lengths: np.ndarray, runs_ahead: bool) -> float:
-    """Return the bytes of entries of lists; on a device they are in fours, of which each particle has one."""
+    """Return the bytes of entries of lists; on a device they are in rows, of which each particle has one."""
     if runs_ahead:
-        lengths = FOUR * np.maximum(1, -(-lengths // FOUR))
+        return ROW * float(np.maximum(1, -(-lengths // ENTRIES)).sum())
     return INDEX * float(lengths.sum())
 
 

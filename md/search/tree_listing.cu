@@ -2,18 +2,18 @@
 
 #include "md/search/bvh/wide_reach.cuh"
 #include "md/search/bvh/wide_traversal.cuh"
-#include "md/search/fours.cuh"
+#include "md/search/packed_lists.cuh"
 
 // Searches for the partners of a particle alone, and writes its list: one with too many for shared memory, or in a crowd.
 // Records are passed by value: of one whose address is taken, every thread of the kernel would store a copy.
 __device__ __noinline__ bool write_alone(int n, int i, const real* pos, const real* boxes, Levels levels, const real* radius,
-                                         Reach reach, Grid grid, int* partners, int rows, long long room, long long* needed) {
-    ListWriter writer(n, i, rows, partners);
+                                         Reach reach, Grid grid, list_row* partners, int rows, long long room, long long* needed) {
+    ListWriter writer(n, i, partners, rows, room, needed, RUN);
     Vec ri = load(pos, n, i);
     descend_alone(own_box(i, ri, radius, reach), boxes, levels, reach.reach2, grid, [&](int leaf) {
         for (int j = leaf * LEAF; j < min((leaf + 1) * LEAF, n); ++j) {
             Vec dr = displacement(grid, ri, load(pos, n, j));
-            if (j != i && dot(dr, dr) < bound2_of(reach, radius, i, j)) writer.add(j, room, needed);
+            if (j != i && dot(dr, dr) < bound2_of(reach, radius, i, j)) writer.add(j);
         }
     });
     return writer.end();
@@ -23,7 +23,7 @@ __device__ __noinline__ bool write_alone(int n, int i, const real* pos, const re
 // replaced by those that are. With radii each particle of the leaves within reach is tested by its position.
 extern "C" __global__ void BLOCKS(8) list_partners(int n, const real* pos, const real* boxes, const int* bytes,
                                                         Levels levels, Units units, const real* radius, Reach reach, Grid grid,
-                                                        real* reference_pos, int* partners, int rows, long long room,
+                                                        real* reference_pos, list_row* partners, int rows, long long room,
                                                         long long* needed, float* travelled) {
     __shared__ Descent descent;
     __shared__ int kept[COLUMN][BLOCK];
@@ -58,7 +58,7 @@ extern "C" __global__ void BLOCKS(8) list_partners(int n, const real* pos, const
         }
     }
     bool is_short = list.is_whole()
-                        ? list.write(n, i, rows, partners, room, needed)
+                        ? list.write(n, i, partners, rows, room, needed)
                         : write_alone(n, i, pos, boxes, levels, radius, reach, grid, partners, rows, room, needed);
     if (is_short) halt(travelled);
 }

@@ -14,7 +14,7 @@ ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("md.registry", "md.io.atomic_write", "md.io.archive", "md.io.interrupt"),
     ("md.backend",),
     ("md.particles", "md.laws", "md.cavity"),
-    ("md.search.displacement_guard", "md.search.partners", "md.search.fours"),
+    ("md.search.displacement_guard", "md.search.partners", "md.search.packed_lists"),
     ("md.search.policy",),
     ("md.search.base",),
     ("md.search.sorted_copy",),

@@ -2,7 +2,7 @@
 
 #include "md/particles/cell_rows.cuh"
 #include "md/particles/cells_around.cuh"
-#include "md/search/fours.cuh"
+#include "md/search/packed_lists.cuh"
 
 #define MOST_RANGES 12  // that a thread lists before it visits their particles
 

@@ -1,6 +1,6 @@
 // Neighbour lists; see list_search.py.
 
-#include "md/search/fours.cuh"
+#include "md/search/packed_lists.cuh"
 #include "md/backend/warp.cuh"
 
 extern "C" __global__ void farthest(int n, const real* pos, const real* reference_pos, Grid grid, double* most) {
@@ -25,13 +25,13 @@ extern "C" __global__ void fastest(int n, const velocity* vel, double* most) {
 }
 
 extern "C" __global__ void BLOCKS(12) force(int n, const real* pos, const velocity* vel, const int* first, const int* count,
-                                      const int* partners, int rows, Grid grid, Law law, Out out) {
+                                      const list_row* partners, int rows, Grid grid, Law law, Out out) {
     int i = block_of(out) * blockDim.x + threadIdx.x;
     if (i >= n) return;
     Vec ri, vi;
     load_row(pos, vel, n, i, ri, vi);
     auto acc = initial(law, ri);
-    for_each_listed<true>(n, i, pos, partners, rows, grid, ri, [&](int j, real r2, const Vec& dr) {
+    for_each_listed<true>(n, i, pos, partners, grid, ri, [&](int j, real r2, const Vec& dr) {
         acc = interact(law, vel, n, i, j, r2, dr, vi, acc);
     });
     finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));

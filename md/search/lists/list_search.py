@@ -36,7 +36,7 @@ from md.search.base import FusedOutput, Search, SearchConfig
 from md.search.lists.blocks import BLOCK, BlockLists, Bound, force_of_blocks, steps_of_blocks
 from md.search.lists.displacement_bound import DisplacementBound
 from md.search.lists.lister import Lister, Lists
-from md.search.lists.pruned_lists import FOUR, PrunedLists
+from md.search.lists.pruned_lists import ENTRIES, PrunedLists
 from md.search.lists.skin import Skin
 from md.search.lists.step_costs import FEW
 from md.search.partners import CollectPartners
@@ -48,8 +48,8 @@ FEW_PARTNERS = 2**18  # partners in all for which the CPU has room at first, how
 ROUNDING = 1e-5  # of a distance relative to the cutoff, at most
 FEW_BLOCKS = 128  # blocks of a thread on the CPU: so few are one share, because each share costs time too
 MOST_PARTICLE_STEPS, MOST_STEPS = 2**20, 256  # in a call of the CPU: steps times particles, and steps
-DENSER = 1.2  # partners of a particle over those in an ideal gas, for the rows of fours on a device
-MOST_FOURS, MOST_POOLED = 2**32, 2**31  # fours in all and in the pool, by their numbers in a kernel
+DENSER = 1.2  # partners of a particle over those in an ideal gas, for the rows of lists on a device
+MOST_ROWS = 2**32  # of lists on a device, by their numbers in a kernel
 # Most entries of a list that a thread of a device keeps in shared memory. Few particles leave more room, and
 # need it: their skin is wide, and one crowded list takes as long as all others.
 KEPT, KEPT_OF_FEW = 28, 44
@@ -106,8 +106,8 @@ class ListConfig(SearchConfig):
 
 
 def most_room(rows: int, n: int) -> int:
-    """Return the largest pool of lists of n particles with rows, in fours, by the numbers in its kernels."""
-    return min(MOST_POOLED, MOST_FOURS - rows * n)
+    """Return the largest pool of lists of n particles with rows, by the numbers in its kernels."""
+    return MOST_ROWS - rows * n
 
 
 class ListSearch(Search):
@@ -181,7 +181,7 @@ class ListSearch(Search):
         self._rows = self._usual_rows(grid.cutoff)
         room = self._usual_room()
         if backend.runs_ahead:
-            needed = 4 * FOUR * (self._rows * n + room) + self.particles.packing_bytes
+            needed = 8 * (self._rows * n + room) + self.particles.packing_bytes
             if self.policy.prunes:
                 needed += self._pruned.bytes_for(self._usual_length(self._inner_reach))
             what = f"neighbour lists of {n} particles and their packed rows"
@@ -192,9 +192,9 @@ class ListSearch(Search):
             self._allocate_lists(room)
 
     def _usual_rows(self, reach: float) -> int:
-        """Return the rows of fours on a device, enough for most lists; longer lists go on in a pool."""
+        """Return the rows of a list on a device, enough for most; longer lists go on in a pool."""
         mean = self._usual_length(reach)
-        return max(1, round((mean + 1.5 * math.sqrt(mean)) / FOUR))
+        return max(1, round((mean + 1.5 * math.sqrt(mean)) / ENTRIES))
 
     @property
     def _inner_reach(self) -> float:
@@ -213,10 +213,10 @@ class ListSearch(Search):
         """
         mean = 1 + self._usual_length(reach)  # with itself
         most = KEPT_OF_FEW if self.particles.n < FEW else KEPT
-        return min(most, FOUR * math.ceil((mean + 3 * math.sqrt(mean)) / FOUR))
+        return min(most, 4 * math.ceil((mean + 3 * math.sqrt(mean)) / 4))
 
     def _usual_room(self) -> int:
-        """Return the initial room: of all lists in partners on the CPU, of the pool in fours on a device."""
+        """Return the initial room: of all lists in partners on the CPU, of the pool in rows on a device."""
         n = self.particles.n
         if self.backend.runs_ahead:
             return n // 8 + 1
@@ -235,7 +235,7 @@ class ListSearch(Search):
         """Allocate lists with this room instead of the present ones; they are freed before.
 
         Raises:
-            ValueError: more fours on a device than can be numbered.
+            ValueError: more rows on a device than can be numbered.
             MemoryError: not enough memory.
         """
         backend, n = self.backend, self.particles.n
@@ -243,15 +243,15 @@ class ListSearch(Search):
         backend.release()
         entries, listed = room, -(-n // BLOCK)
         if backend.runs_ahead:
-            entries, listed = FOUR * (self._rows * n + room), 0
+            entries, listed = self._rows * n + room, 0
             most = most_room(self._rows, n)
             if room > most:
                 raise ValueError(
                     f"neighbour lists of {n} particles on a device need {self._rows} rows and a pool of "
-                    f"{room} fours of partners; allowed: a pool of up to {most}; take a smaller skin, or "
+                    f"{room} rows; allowed: a pool of up to {most}; take a smaller skin, or "
                     "fewer particles"
                 )
-        partners = backend.empty(entries, np.int32)
+        partners = backend.empty(entries, np.uint64 if backend.runs_ahead else np.int32)
         owners = backend.empty(room if listed else 0, np.uint8)
         first, count = (backend.empty(listed, np.int64) for _ in range(2))
         if listed and self.policy.prunes:
@@ -355,7 +355,7 @@ class ListSearch(Search):
             return False
         room, most = needed + needed // 4, self._most_room()
         if room > most:
-            each = FOUR - 1 if self.backend.runs_ahead else 1  # partners: a full four has a link too
+            each = ENTRIES if self.backend.runs_ahead else 1  # partners
             slot = self._lister.crowded_slot()
             particle = int(self.backend.download(self.particles.id)[slot])
             raise ListOverflow(particle, each * room, each * most)
@@ -364,8 +364,8 @@ class ListSearch(Search):
 
     def _most_room(self) -> int:
         """Return the largest room for which there are memory and numbers, if the present lists are freed."""
-        entry, lists = self._partners.itemsize, 2 if self.policy.prunes else 1
-        bytes_each = FOUR * entry if self.backend.runs_ahead else lists * (entry + self._owners.itemsize)
+        lists = 2 if self.policy.prunes else 1
+        bytes_each = 8 if self.backend.runs_ahead else 5 * lists
         most = self.backend.free_memory() // bytes_each + max(self._room, 0)
         return min(most, most_room(self._rows, self.particles.n)) if self.backend.runs_ahead else most
 
@@ -463,14 +463,13 @@ class ListSearch(Search):
     def _take_fused_step(self, law: Any, parameters: Any, out: Any) -> None:
         """Launch the kernel of one fused step on a device, over pruned lists if the policy prunes."""
         p, grid = self.particles, self.grid.record
-        constants = {**p.constants, "AT_ONCE": 4} if p.n < FEW else p.constants
         first, count, partners, rows = self.structure()
         if self.policy.prunes:
             reach = self.grid.precision.type(self._inner_reach + self.skin.rounding)
             row, lists = (p.pos, p.velocities), (partners, rows)
-            self._pruned.step(law, constants, row, lists, reach**2, grid, parameters, out)
+            self._pruned.step(law, p.constants, row, lists, reach**2, grid, parameters, out)
         else:
-            kernels = self.backend.kernels(__name__, law, constants)
+            kernels = self.backend.kernels(__name__, law, p.constants)
             kernels.force(p.n, p.pos, p.velocities, first, count, partners, rows, grid, parameters, out)
 
 

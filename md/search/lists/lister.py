@@ -23,10 +23,10 @@ class Lists(NamedTuple):
     Attributes:
         first: (blocks,) int64 on the CPU: place in `partners` of the first entry of each block of particles.
         count: (blocks,) int64 on the CPU: number of its entries.
-        partners: int32 slots of the partners; on a device fours of them, see fours.cuh.
+        partners: int32 slots of the partners; on a device uint64 rows, see packed_lists.cuh.
         owners: uint8 on the CPU; see `md.search.lists.blocks`.
-        rows: rows of fours on a device.
-        room: entries of all lists on the CPU, fours of the pool on a device.
+        rows: of each list on a device.
+        room: entries of all lists on the CPU, rows of the pool on a device.
         needed: (1,) int64 room that is needed. If there is less, some lists are cut.
         travelled: (6,) float32 of the guard of a device, by which steps halt if there is too little room.
     """

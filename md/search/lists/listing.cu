@@ -2,7 +2,7 @@
 
 #include "md/particles/cells_around.cuh"
 #include "md/particles/byte_coordinates.cuh"
-#include "md/search/fours.cuh"
+#include "md/search/packed_lists.cuh"
 
 // Stores the bytes of the particles in the order of their cells.
 extern "C" __global__ void store_bytes(int n, const real* pos, const int* order, Units units, int* bytes) {
@@ -62,14 +62,14 @@ __device__ __forceinline__ void add_near(const Units& units, int own, const int*
 
 // Searches again for the partners of a particle that has too many for shared memory, and writes its list.
 __device__ __noinline__ bool write_crowded(int n, int i, const real* pos, const int* start, const int* order, Grid grid,
-                                           real reach2, int* partners, int rows, long long room, long long* needed) {
-    ListWriter writer(n, i, rows, partners);
+                                           real reach2, list_row* partners, int rows, long long room, long long* needed) {
+    ListWriter writer(n, i, partners, rows, room, needed, RUN);
     Vec ri = load(pos, n, i);
     for_each_around(start, grid, home_cell(grid, ri), [&](int from, int to) {
         for (int k = from; k < to; ++k) {
             int j = order[k];
             Vec dr = displacement(grid, ri, load(pos, n, j));
-            if (j != i && dot(dr, dr) < reach2) writer.add(j, room, needed);
+            if (j != i && dot(dr, dr) < reach2) writer.add(j);
         }
     });
     return writer.end();
@@ -80,7 +80,7 @@ __device__ __noinline__ bool write_crowded(int n, int i, const real* pos, const 
 // that a warp looks at few rows.
 extern "C" __global__ void BLOCKS(8) list_partners(int n, const real* pos, const int* start, const int* order,
                                                    const int* bytes, Grid grid, Units units, real reach2,
-                                                   real* reference_pos, int* partners, int rows, long long room,
+                                                   real* reference_pos, list_row* partners, int rows, long long room,
                                                    long long* needed, float* travelled) {
     __shared__ int kept[COLUMN][BLOCK_THREADS];
     int self = work_item();
@@ -111,7 +111,7 @@ extern "C" __global__ void BLOCKS(8) list_partners(int n, const real* pos, const
             for (int b = 0; b < LOADED_AT_ONCE; ++b) list.add(j[b], j[b] != i);
 #endif
         }
-        is_short = list.write(n, i, rows, partners, room, needed);
+        is_short = list.write(n, i, partners, rows, room, needed);
     } else {
         is_short = write_crowded(n, i, pos, start, order, grid, reach2, partners, rows, room, needed);
     }

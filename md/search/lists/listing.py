@@ -117,8 +117,8 @@ class NeededRoom(NamedTuple):
     """Output of the room that the lists need.
 
     Attributes:
-        needed: (1,) int64, to which the number of fours of the pool is added.
-        travelled: (6,) float32 of the guard, by which steps halt if there are too few fours.
+        needed: (1,) int64, to which the number of rows of the pool is added.
+        travelled: (6,) float32 of the guard, by which steps halt if there are too few rows.
     """
 
     needed: Array
@@ -166,7 +166,7 @@ class ListBuilder:
             pos: (n, dim) positions.
             sort: of the particles; sorted here by the number of their cell, without moving them.
             reference_pos: (n, dim), filled with the positions; or (0, dim).
-            lists: the entries, their rows of fours, and the fours of the pool behind them; see fours.cuh.
+            lists: their rows; those of each list, and of the pool behind them; see packed_lists.cuh.
             room: filled with the room that is needed.
         """
         n, coordinates = pos.shape[0], sort.scratch

@@ -16,16 +16,16 @@ import numpy as np
 from md.backend import Backend, OnDevice
 from md.backend.base import Array
 
-FOUR = 4  # entries of a list that are read at once
+ENTRIES = 3  # of a row of 64 bits; see packed_lists.cuh
 MOST_KEPT = 16  # entries of a list that a thread keeps in shared memory while it is made
 
 force, force_and_prune = OnDevice(threads=128), OnDevice(threads=256)
 
 
-def rows_of_fours(partners: float) -> int:
-    """Return the rows of fours that all but a few of 1000 lists of a mean number of partners need."""
-    enough = math.ceil((partners + 2.5 * math.sqrt(partners)) / FOUR)
-    return min(max(1, enough), MOST_KEPT // FOUR)
+def rows_for(partners: float) -> int:
+    """Return the rows that all but a few of 1000 lists of a mean number of partners need."""
+    enough = math.ceil((partners + 2.5 * math.sqrt(partners)) / ENTRIES)
+    return min(max(1, enough), math.ceil(MOST_KEPT / ENTRIES))
 
 
 class PrunedLists:
@@ -36,7 +36,7 @@ class PrunedLists:
         backend: a device.
 
     Attributes:
-        rows: rows of fours; 0 if the lists are not allocated.
+        rows: of each list; 0 if the lists are not allocated.
     """
 
     def __init__(self, n: int, backend: Backend):
@@ -45,11 +45,11 @@ class PrunedLists:
 
     def bytes_for(self, partners: float) -> int:
         """Return the bytes of the lists for a mean number of partners."""
-        return 4 * FOUR * rows_of_fours(partners) * self._n
+        return 8 * rows_for(partners) * self._n
 
     def free(self) -> None:
         """Free the lists."""
-        self.rows, self._partners = 0, self._backend.empty(0, np.int32)
+        self.rows, self._partners = 0, self._backend.empty(0, np.uint64)
 
     def allocate(self, partners: float) -> None:
         """Allocate lists for a mean number of partners.
@@ -57,8 +57,8 @@ class PrunedLists:
         Raises:
             MemoryError: not enough memory.
         """
-        rows = rows_of_fours(partners)
-        self._partners, self.rows = self._backend.empty(FOUR * rows * self._n, np.int32), rows
+        rows = rows_for(partners)
+        self._partners, self.rows = self._backend.empty(rows * self._n, np.uint64), rows
 
     def step(
         self,
@@ -75,9 +75,9 @@ class PrunedLists:
 
         Args:
             law: the law.
-            constants: of the kernels: those of `ParticleArrays.constants`, and AT_ONCE of fours.cuh.
+            constants: of the kernels, as those of `ParticleArrays.constants`.
             rows: positions and velocities.
-            lists: those of the build, and their rows of fours.
+            lists: those of the build, and the rows of each.
             reach2: square of the distance up to which partners are kept.
             grid: record of the cells.
             parameters: of the law in the kernel.

@@ -92,19 +92,19 @@ def test_sizes_are_those_of_the_arrays(precision):
     assert by_curve.ranked == 4 * by_curve.cells
 
 
-def test_a_device_packs_rows_and_lists_partners_in_fours(monkeypatch):
+def test_a_device_packs_rows_and_lists_partners_in_rows_of_three(monkeypatch):
     sim, lists = simulation("verlet", layout="aos4", steps=0), simulation("verlet", steps=0)
     stream = lists.accesses()  # of the lists that are built for it, in the layout that other tests compile
     monkeypatch.setattr(sim, "accesses", lambda: stream)
     monkeypatch.setattr(sim.search, "pairs", lists.search.pairs)
     count = np.diff(stream.offsets)
-    fours = sum(max(1, math.ceil(one / 4)) for one in count)
+    rows = sum(max(1, math.ceil(one / 3)) for one in count)
     monkeypatch.setattr(sim.backend, "packs_rows_for", lambda law: True)
     monkeypatch.setattr(sim.backend, "runs_ahead", True)
     sizes = sizes_of(sim)
     assert sizes.rows == sizes.out == 300 * 6 * 8
     assert sizes.pos == 300 * 4 * 8
-    assert sizes.listed == 16 * fours > 4 * count.sum()
+    assert sizes.listed == 8 * rows > 8 / 3 * count.sum()
 
 
 def test_sizes_without_lists_and_without_a_fused_step():

@@ -29,7 +29,8 @@ FLIGHT = """
 int main() {
     for (float speed : {SPEEDS}) {
         float pos[4] = {START, 1, 1, 0}, vel[4] = {speed, 0, 0, 0}, start = pos[0], last = 0;
-        int partners[4] = {0, 0, 0, 0}, id = 0, halted = 0, step = 0;
+        list_row partners = row_of(ZERO, ZERO, ZERO, false);
+        int id = 0, halted = 0, step = 0;
         unsigned long long fault = ~0ull, fastest[2] = {0, 0};
         long long clock[2] = {0, 0};
         float travelled[6], to_pos[4], to_vel[4];
@@ -43,7 +44,7 @@ int main() {
         for (; !halted && step < 100000; ++step) {
             out.turn = step % 2;
             last = pos[0];
-            force(1, pos, vel, nullptr, nullptr, partners, 1, grid, law, out);
+            force(1, pos, vel, nullptr, nullptr, &partners, 1, grid, law, out);
             memcpy(pos, to_pos, sizeof pos);
             memcpy(vel, to_vel, sizeof vel);
         }

@@ -125,9 +125,10 @@ def test_a_fused_step_is_that_of_separate_arrays(device, dim, precision):
     grid = CellGrid(md.Box((4.0,) * dim), 1.3, dtype, md.backend.Cpu())
     none, law, real = device.empty(0, np.int32), kernel_law(LAW, dtype), dtype.type
     everyone = np.array([[j for j in range(n) if j != i] for i in range(n)], np.int32)
-    fours = np.concatenate([everyone, np.tile(np.arange(n)[:, None], 4)], 1)[:, : -(-n // 4) * 4]
-    fours = fours.reshape(n, -1, 4).transpose(1, 0, 2).astype(np.int32).copy()
-    fours[:-1, :, 3] = ~fours[:-1, :, 3]
+    entries = np.concatenate([everyone, np.tile(np.arange(n)[:, None], 3)], 1)[:, : -(-n // 3) * 3]
+    entries = (entries - np.arange(n)[:, None] + 2**20).reshape(n, -1, 3).transpose(1, 0, 2)
+    lists = (entries.astype(np.uint64) << np.array([0, 21, 42], np.uint64)).sum(2, dtype=np.uint64)
+    lists[:-1] |= np.uint64(2**63)  # another row follows
     steps = {}
     for kind in ("separate", "packed"):
         if kind == "packed":
@@ -141,8 +142,8 @@ def test_a_fused_step_is_that_of_separate_arrays(device, dim, precision):
         kernels = device.kernels(
             "md.search.lists.list_search", LAW, {"PACKED": 1} if kind == "packed" else {}
         )
-        partners = device.upload(fours.reshape(-1))
-        kernels.force(n, *given, none, none, partners, len(fours), grid.record, law, step)
+        partners = device.upload(lists.reshape(-1))
+        kernels.force(n, *given, none, none, partners, len(lists), grid.record, law, step)
         velocities = np.zeros_like(vel)
         if kind == "packed":
             moved.copy_velocities(velocities)

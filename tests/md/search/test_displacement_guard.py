@@ -195,7 +195,7 @@ def test_steps_halted_before_the_skin_changes_are_taken_again(device):
 
 @pytest.fixture
 def short_rows(monkeypatch):
-    """One row of fours on a device, so that lists of more than four partners need the pool."""
+    """One row of lists on a device, so that those of more than three partners need the pool."""
     monkeypatch.setattr(ListSearch, "_usual_rows", lambda self, reach: 1)
 
 

@@ -290,9 +290,10 @@ def test_more_lists_on_a_device_than_its_kernels_number_are_refused(monkeypatch)
     search = simulated(md.scenes.benchmark_gas(1000, 0.3), "verlet", "cpu").search
     monkeypatch.setattr(search.backend, "runs_ahead", True, raising=False)
     monkeypatch.setattr(search, "_rows", 2)
-    assert most_room(2, search.particles.n) == 2**31
-    with pytest.raises(ValueError, match=r"need 2 rows and a pool of 2147483649 fours .* up to 2147483648"):
-        search._allocate_lists(2**31 + 1)
+    most = most_room(2, search.particles.n)
+    assert most == 2**32 - 2 * search.particles.n
+    with pytest.raises(ValueError, match=rf"need 2 rows and a pool of {most + 1} rows; .* up to {most}"):
+        search._allocate_lists(most + 1)
     assert most_room(2, 2**31 - 1) == 2
 
 

@@ -144,11 +144,11 @@ def test_pruned_lists_that_found_no_memory_are_allocated_at_the_next_build(devic
     empty = type(device).empty
 
     def none_for_pruned_lists(self, shape, dtype):
-        if shape == 16 * lists_rows * 75:
+        if shape == lists_rows * 300:
             raise MemoryError
         return empty(self, shape, dtype)
 
-    lists_rows = md.search.lists.pruned_lists.rows_of_fours(found.search._usual_length(1.1))
+    lists_rows = md.search.lists.pruned_lists.rows_for(found.search._usual_length(1.1))
     monkeypatch.setattr(type(device), "empty", none_for_pruned_lists)
     with pytest.raises(MemoryError):
         found.run(5, phases=False)

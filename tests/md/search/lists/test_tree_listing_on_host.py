@@ -36,7 +36,7 @@ def device():
 class TreeLists:
     """Lists of the particles of a case, which are sorted along the curve on the CPU before."""
 
-    def __init__(self, device, case: str, fours: int = 2, room: int | None = None, column: int = 12):
+    def __init__(self, device, case: str, per_list: int = 2, room: int | None = None, column: int = 12):
         dim, dtype, self.n, side, periodic, width, has_radii = CASES[case]
         random = np.random.default_rng(7)
         pos = random.random((self.n, dim)) * width
@@ -50,7 +50,7 @@ class TreeLists:
         run.search.update()
         sorted_ = run.system.particles
         self.pos, self.radius = np.array(sorted_.pos), sorted_.radius
-        self.box, self.fours = state.box, fours
+        self.box, self.per_list = state.box, per_list
         particles = SimpleNamespace(
             n=self.n,
             pos=rows(self.pos),
@@ -63,9 +63,9 @@ class TreeLists:
         lister = TreeLister("hilbert", grid, CUTOFF * widest, particles, device)
         lister.allocate(grid)
         room = 450 * self.n if room is None else room
-        none, partners = device.empty(0, np.int32), device.empty(4 * (fours * self.n + room), np.int32)
+        none, partners = device.empty(0, np.int32), device.empty(per_list * self.n + room, np.uint64)
         self.lists = Lists(
-            none, none, partners, device.empty(0, np.uint8), fours, room, device.zeros(1, np.int64),
+            none, none, partners, device.empty(0, np.uint8), per_list, room, device.zeros(1, np.int64),
             device.zeros(6, np.float32),
         )  # fmt: skip
         self.reference = rows(np.zeros_like(self.pos))
@@ -98,17 +98,21 @@ def test_lists_hold_all_partners_once(device, case, column):
     near, lists = made.near(), made.lists
     farther = made.near(3e-4 if made.pos.dtype == np.float32 else 1e-12)  # with the rounding of boxes
     assert near.any()
-    assert pooled(near.sum(1), made.fours) <= lists.needed.host[0] <= pooled(farther.sum(1), made.fours)
+    assert (
+        pooled(near.sum(1), made.per_list)
+        <= lists.needed.host[0]
+        <= pooled(farther.sum(1), made.per_list, run=8)
+    )
     assert not lists.travelled.host.any()
     np.testing.assert_array_equal(made.reference.host, made.pos)
     for i in range(made.n):
-        found = listed(lists.partners.host, made.n, made.fours, i)
+        found = listed(lists.partners.host, made.n, made.per_list, i)
         assert len(set(found)) == len(found)
         assert set(np.flatnonzero(near[i])) <= set(found) <= set(np.flatnonzero(farther[i]))
 
 
 def test_lists_without_room_halt_the_steps(device):
-    needed = pooled(TreeLists(device, "many partners").near().sum(1), 2)
+    needed = int(TreeLists(device, "many partners").lists.needed.host[0])
     assert needed > 100
     for room in (0, needed - 1, needed):
         lists = TreeLists(device, "many partners", 2, room).lists
