@@ -38,7 +38,20 @@ __device__ __forceinline__ void touch(const void* word) {
 #endif
 }
 
-// Returns the number of the block of work items that this block of threads processes; a fused output may reverse the order.
+// Loads what is at an address into the L2 cache, without waiting for it.
+__device__ __forceinline__ void fetch(const void* place) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("prefetch.global.L2 [%0];" : : "l"(place));
+#endif
+}
+
+// Whether blocks of threads process blocks of work items in reversed order; a fused output may do so.
+template <class Any>
+__device__ __forceinline__ bool is_reversed(const Any& out) {
+    return false;
+}
+
+// Returns the number of the block of work items that this block of threads processes.
 template <class Any>
 __device__ __forceinline__ int block_of(const Any& out) {
     return blockIdx.x;
@@ -124,6 +137,11 @@ __device__ __forceinline__ void load_row(const real* pos, const velocity* vel, i
     }
 }
 
+__device__ __forceinline__ void fetch_row(const real* pos, const velocity* vel, int n, int k) {
+    fetch(pos + (size_t)k * 4);
+    if (DIM == 3) fetch((const Two*)(pos + 4 * (size_t)n) + k);
+}
+
 __device__ __forceinline__ void store_row(real* pos, velocity* vel, int n, int k, const Vec& r, const Vec& v) {
     union {
         real value[4];
@@ -144,6 +162,8 @@ __device__ __forceinline__ void load_row(const real* pos, const velocity* vel, i
     r = load(pos, n, k);
     v = load(vel, n, k);
 }
+
+__device__ __forceinline__ void fetch_row(const real* pos, const velocity* vel, int n, int k) {}
 
 __device__ __forceinline__ void store_row(real* pos, velocity* vel, int n, int k, const Vec& r, const Vec& v) {
     store(pos, n, k, r);

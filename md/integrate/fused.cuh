@@ -81,14 +81,16 @@ __device__ __forceinline__ const unsigned* halting_of(const Out& out) {
     return (const unsigned*)out.travelled + (is_pruned ? HALTING_PRUNED : HALTING) + (int)out.turn;
 }
 
-// Every other step begins with the last particles, which the step before has written last: they are in the cache. The words
-// of the guard, which `finish` reads, are loaded into the nearest cache meanwhile.
+// Every other step begins with the last particles, which the step before has written last: they are in the cache.
+__device__ __forceinline__ bool is_reversed(const Out& out) { return out.turn; }
+
+// The words of the guard, which `finish` reads, are loaded into the nearest cache meanwhile.
 __device__ __forceinline__ int block_of(const Out& out) {
     if (out.fastest) {
         touch(out.fastest + (int)out.turn);
         touch(halting_of(out));
     }
-    return out.turn ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+    return is_reversed(out) ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
 }
 
 __device__ __forceinline__ float rounded_up(float x) { return x; }

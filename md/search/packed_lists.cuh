@@ -23,6 +23,10 @@
 #define FAR (2 * SPAN - 1)
 #define LINK (2 * SPAN - 2)
 
+#ifndef AHEAD
+#define AHEAD 101376  // particles: half of those that an H100 or H200 works on at the same time
+#endif
+
 struct alignas(8) list_row {
     unsigned low, high;
 
@@ -202,6 +206,17 @@ __device__ __forceinline__ void halt(float* travelled) {
     travelled[0] = travelled[1] = __int_as_float(0x7f800000);
 #pragma unroll
     for (int k = 2; k < 6; ++k) travelled[k] = 0;
+}
+
+// Fetches the rows, and the first row of the list, of the particle AHEAD of this one. Its thread will wait for the L2 cache only,
+// not for the memory of the device.
+template <class Any>
+__device__ __forceinline__ void fetch_ahead(const Any& out, int n, int i, const real* pos, const velocity* vel,
+                                            const list_row* lists) {
+    int k = is_reversed(out) ? i - AHEAD : i + AHEAD;
+    if (k < 0 || k >= n) return;
+    fetch_row(pos, vel, n, k);
+    fetch(lists + k);
 }
 
 template <int COUNT, class Grid, class Visit>

@@ -27,6 +27,7 @@ extern "C" __global__ void fastest(int n, const velocity* vel, double* most) {
 extern "C" __global__ void BLOCKS(12) force(int n, const real* pos, const velocity* vel, const int* first, const int* count,
                                       const list_row* partners, int rows, Grid grid, Law law, Out out) {
     int i = block_of(out) * blockDim.x + threadIdx.x;
+    fetch_ahead(out, n, i, pos, vel, partners);
     if (i >= n) return;
     Vec ri, vi;
     load_row(pos, vel, n, i, ri, vi);
