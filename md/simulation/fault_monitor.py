@@ -126,6 +126,10 @@ class FaultMonitor:
         """Return the steps until the next poll that sums the energy, at least 1."""
         return self._energy.steps_to_next(step)
 
+    def was_polled(self, step: int) -> bool:
+        """Return whether the last poll was before this step, and the run has not ended with a fault."""
+        return self.failed is None and self._before is not None and self._before.step == step
+
     def sample(self, step: int, now: bool = False) -> FaultSample:
         """Poll the run before a step; with `now` sum the energy in any case."""
         is_new = self._energy.measure(step, now)

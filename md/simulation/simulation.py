@@ -207,7 +207,8 @@ class Simulation:
         steps = checks.integer("steps", steps, 0, MOST_STEPS - 1 - self.step, remedy="run in parts")
         reporters = checked(reporters)
         phases, progress = checks.flag("phases", phases), checks.flag("progress", progress)
-        self._loop.synchronise()
+        if not self._monitor.was_polled(self.step):
+            self._loop.synchronise()
         if steps and not self._energy.is_started:
             overlap = self._energy.check_start(self.step)
             if overlap is not None:

@@ -322,3 +322,22 @@ def test_a_fault_is_pickled_with_all_that_it_tells(fault, protocol, tmp_path):
     assert isinstance(copy.state, FaultSnapshot)
     assert all(map(np.array_equal, copy.state[:3], left[:3]))
     assert (copy.state.box.lengths, copy.state.step, copy.state.dt) == (BOX.lengths, 4, 0.1)
+
+
+@pytest.mark.quick
+def test_a_run_that_goes_on_at_once_is_not_polled_again_before_its_first_step(backend, monkeypatch):
+    state, polls = md.scenes.benchmark_gas(125, 0.2), []
+    simulation = md.Simulation(state, LAW, dt=md.scenes.BENCHMARK_DT, backend=backend)
+    simulation.run(3)
+    poll = type(simulation.system.status).poll
+    monkeypatch.setattr(
+        type(simulation.system.status), "poll", lambda self: polls.append(simulation.step) or poll(self)
+    )
+    simulation.run(0)
+    assert polls == []
+    simulation.run(4)
+    assert polls[-1] == 7 > polls[0] > 3 or polls == [7]
+    simulation._monitor.failed = md.NonFiniteState(7, 5)
+    with pytest.raises(md.NonFiniteState):
+        simulation.run(1)
+    assert simulation._loop.step == 7
