@@ -84,12 +84,15 @@ __device__ __forceinline__ const unsigned* halting_of(const Out& out) {
 // Every other step begins with the last particles, which the step before has written last: they are in the cache.
 __device__ __forceinline__ bool is_reversed(const Out& out) { return out.turn; }
 
-// The words of the guard, which `finish` reads, are loaded into the nearest cache meanwhile.
+// Loads the words of the guard, which `finish` reads, into the nearest cache, without waiting for them.
+__device__ __forceinline__ void touch_guard(const Out& out) {
+    if (!out.fastest) return;
+    touch(out.fastest + (int)out.turn);
+    touch(halting_of(out));
+}
+
 __device__ __forceinline__ int block_of(const Out& out) {
-    if (out.fastest) {
-        touch(out.fastest + (int)out.turn);
-        touch(halting_of(out));
-    }
+    touch_guard(out);
     return is_reversed(out) ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
 }
 
@@ -116,14 +119,14 @@ __device__ __forceinline__ void raise(const Out& out, float fastest, int i, real
     atomicMax(out.fastest + 1 - turn, step << 32 | __float_as_uint(own <= floor ? floor : own));
 }
 
-// Smallest square of a speed, as its bits, with which a step from a distance travelled exceeds a limit: a little less than
-// that of `travelled_by_now`. Without motion a step is taken as long as the distance is less than the limit, or zero.
+// Smallest square of a speed, as its bits, with which a step from a distance travelled exceeds a limit, or somewhat less: it
+// is safe by 1e-5 of that speed against rounding here. Without motion a step is taken as long as the distance is less than the limit, or zero.
 __device__ __forceinline__ unsigned halting_from(const Out& out, float travelled, float limit) {
     if (!(travelled <= 0 || travelled < limit)) return 0;
     float room = __fadd_rd(limit, -__fadd_ru(travelled, out.rounding));
     if (!(room > 0)) return 1;
     float speed = room / (float)out.drift * (1 - 1e-5f);
-    return max(1u, __float_as_uint(min(speed * speed, __int_as_float(0x7f800000))));
+    return max(1u, __float_as_uint(speed * speed));
 }
 
 // Notes how far particles may have travelled, and which speed halts the next step. Called by the thread of the first particle.

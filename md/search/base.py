@@ -198,11 +198,11 @@ class Search(ABC):
 
     @property
     def most_steps(self) -> int:
-        """Largest number of fused steps that `take_steps` takes on the CPU; 1 for one by one."""
+        """Largest number of fused steps that `take_steps` takes at once; 1 for one by one."""
         return 1
 
     def take_steps(self, law: PairLaw, outputs: Sequence[Any], step: int, most: int) -> int:
-        """Take fused steps on the CPU, after the structure was updated.
+        """Take fused steps, after the structure was updated.
 
         Args:
             law: the law.
@@ -212,7 +212,8 @@ class Search(ABC):
             most: largest number of steps, at least 1.
 
         Returns:
-            Number of steps. It is less than `most` if the structure is to be updated, or there is a fault.
+            Number of steps. On the CPU it is less than `most` if the structure is to be updated, or there is
+            a fault.
         """
         self.force(law, outputs[0])
         return 1

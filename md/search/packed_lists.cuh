@@ -24,7 +24,7 @@
 #define LINK (2 * SPAN - 2)
 
 #ifndef AHEAD
-#define AHEAD 101376  // particles: half of those that an H100 or H200 works on at the same time
+#define AHEAD ((int)(405504 / sizeof(real)))  // particles: half of those that an H100 or H200 works on at the same time
 #endif
 
 struct alignas(8) list_row {
@@ -128,7 +128,13 @@ struct ListWriter {
 // Writes a list from shared memory that may go on in the pool or have far partners; returns whether there was too little room.
 __device__ __noinline__ bool write_any(int n, int i, list_row* lists, int rows, const int (*column)[BLOCK_THREADS], int count,
                                        long long room, long long* needed) {
-    ListWriter writer(n, i, lists, rows, room, needed, max(2, (count + ENTRIES - 1) / ENTRIES - rows + 1));
+    int own = 0, filled = ENTRIES;  // rows of the list, and entries of the last one
+    for (int k = 0; k < count; ++k) {
+        bool is_near = column[k][threadIdx.x] - i + ZERO < LINK;
+        own += filled == ENTRIES || !is_near;
+        filled = !is_near ? ENTRIES : filled == ENTRIES ? 1 : filled + 1;
+    }
+    ListWriter writer(n, i, lists, rows, room, needed, max(2, own - rows + 1));
     for (int k = 0; k < count; ++k) writer.add(column[k][threadIdx.x]);
     return writer.end();
 }
@@ -231,13 +237,12 @@ __device__ __forceinline__ void visit_together(int n, int i, const real* pos, co
     }
 }
 
-// Calls visit(j, r2, dr) for the partners in the list of a particle, with the distance to the nearest image. Returns whether
-// there is a list. HAS_POOL: lists may go on in the pool, and all are there; else one that begins with LINK is not there.
+// Calls visit(j, r2, dr) for the partners in the list of a particle, of which the first row is given, with the distance to the
+// nearest image. Returns whether there is a list. HAS_POOL: lists may go on in the pool, and all are there; else one that begins with LINK is not there.
 template <bool HAS_POOL, class Grid, class Visit>
-__device__ __forceinline__ bool for_each_listed(int n, int i, const real* pos, const list_row* lists, const Grid& grid,
-                                                const Vec& ri, Visit visit) {
+__device__ __forceinline__ bool for_each_listed(int n, int i, const real* pos, const list_row* lists, list_row following,
+                                                const Grid& grid, const Vec& ri, Visit visit) {
     unsigned at = i, stride = n;
-    list_row following = lists[at];
     bool more;
     do {
         list_row row = following;

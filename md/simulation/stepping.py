@@ -183,7 +183,7 @@ class FusedSteps(LaunchedSteps):
 
         After two steps the arrays have the same roles again, so that two more have the same launches.
         """
-        last = step + plan.steps
+        last, most = step + plan.steps, 1 if self._stepper.depends_on_time else self._search.most_steps
         while step < last:
             if plan.build_each or plan.build:
                 part = "build that moves" if plan.moves else "build"
@@ -193,8 +193,9 @@ class FusedSteps(LaunchedSteps):
                 self._parts.take(part, step, partial(self._step, step, plan.prune))
                 step += 1
             else:
-                self._parts.take("two steps", step, partial(self._take_two, step))
-                step += 2
+                many = max(2, min(last - step, most))
+                self._parts.take(f"{many} steps", step, partial(self._take_many, step, many))
+                step += many
             plan = plan._replace(build=False, prune=False)
 
     def _build(self, plan: StepPlan) -> None:
@@ -211,9 +212,15 @@ class FusedSteps(LaunchedSteps):
         self._search.force(self._law, self._output(step, prunes))
         self._system.particles.swap()
 
-    def _take_two(self, step: int) -> None:
-        self._step(step, prunes=False)
-        self._step(step + 1, prunes=False)
+    def _take_many(self, step: int, many: int) -> None:
+        """Take two steps, or more in one launch."""
+        if many == 2:
+            self._step(step, prunes=False)
+            self._step(step + 1, prunes=False)
+            return
+        self._search.take_steps(self._law, [self._output(step)], step, many)
+        if many % 2:
+            self._system.particles.swap()
 
 
 class ManyFusedSteps(FusedSteps):

@@ -113,6 +113,6 @@ def test_the_parts_of_a_simulation_show_what_they_are():
         f"<Inlet of {INFLOW!r}>",
     ]
     assert repr(run.device_view()) == "<DeviceView of 2 particles at step 3, search linked>"
-    assert repr(run.system.status) == "<StatusBlock of 8 words in Cpu(layout='aos')>"
+    assert repr(run.system.status) == "<StatusBlock of 10 words in Cpu(layout='aos')>"
     assert repr(run.config).startswith("SimulationConfig(law=SpringDashpot(")
     assert repr(run.timings) == "<Timings of 1 runs, 3 steps; reorder, build, force, integrate>"

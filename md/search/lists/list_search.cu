@@ -24,15 +24,15 @@ extern "C" __global__ void fastest(int n, const velocity* vel, double* most) {
     raise_to_largest((unsigned long long*)most, as_word(found));
 }
 
-extern "C" __global__ void BLOCKS(12) force(int n, const real* pos, const velocity* vel, const int* first, const int* count,
-                                      const list_row* partners, int rows, Grid grid, Law law, Out out) {
+extern "C" __global__ void BLOCKS(12) force(int n, const real* pos, const velocity* vel, const list_row* partners,
+                                      Grid grid, Law law, Out out) {
     int i = block_of(out) * blockDim.x + threadIdx.x;
     fetch_ahead(out, n, i, pos, vel, partners);
     if (i >= n) return;
     Vec ri, vi;
     load_row(pos, vel, n, i, ri, vi);
     auto acc = initial(law, ri);
-    for_each_listed<true>(n, i, pos, partners, grid, ri, [&](int j, real r2, const Vec& dr) {
+    for_each_listed<true>(n, i, pos, partners, partners[i], grid, ri, [&](int j, real r2, const Vec& dr) {
         acc = interact(law, vel, n, i, j, r2, dr, vi, acc);
     });
     finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));

@@ -36,7 +36,7 @@ from md.search.base import FusedOutput, Search, SearchConfig
 from md.search.lists.blocks import BLOCK, BlockLists, Bound, force_of_blocks, steps_of_blocks
 from md.search.lists.displacement_bound import DisplacementBound
 from md.search.lists.lister import Lister, Lists
-from md.search.lists.pruned_lists import ENTRIES, PrunedLists
+from md.search.lists.pruned_lists import ENTRIES, MOST_ROWS, PrunedLists
 from md.search.lists.skin import Skin
 from md.search.lists.step_costs import FEW
 from md.search.partners import CollectPartners
@@ -49,7 +49,7 @@ ROUNDING = 1e-5  # of a distance relative to the cutoff, at most
 FEW_BLOCKS = 128  # blocks of a thread on the CPU: so few are one share, because each share costs time too
 MOST_PARTICLE_STEPS, MOST_STEPS = 2**20, 256  # in a call of the CPU: steps times particles, and steps
 DENSER = 1.2  # partners of a particle over those in an ideal gas, for the rows of lists on a device
-MOST_ROWS = 2**32  # of lists on a device, by their numbers in a kernel
+MANY = 2**26  # particles of which, on a device, many have partners that are far in memory
 # Most entries of a list that a thread of a device keeps in shared memory. Few particles leave more room, and
 # need it: their skin is wide, and one crowded list takes as long as all others.
 KEPT, KEPT_OF_FEW = 28, 44
@@ -107,7 +107,7 @@ class ListConfig(SearchConfig):
 
 def most_room(rows: int, n: int) -> int:
     """Return the largest pool of lists of n particles with rows, by the numbers in its kernels."""
-    return MOST_ROWS - rows * n
+    return max(0, MOST_ROWS - rows * n)
 
 
 class ListSearch(Search):
@@ -219,7 +219,7 @@ class ListSearch(Search):
         """Return the initial room: of all lists in partners on the CPU, of the pool in rows on a device."""
         n = self.particles.n
         if self.backend.runs_ahead:
-            return n // 8 + 1
+            return n // (8 if n < MANY else 2) + 1
         return min(ROOM * n, max(FEW_PARTNERS, math.ceil(n * self._usual_length(self.grid.cutoff))))
 
     def _free_lists(self) -> None:
@@ -364,8 +364,7 @@ class ListSearch(Search):
 
     def _most_room(self) -> int:
         """Return the largest room for which there are memory and numbers, if the present lists are freed."""
-        lists = 2 if self.policy.prunes else 1
-        bytes_each = 8 if self.backend.runs_ahead else 5 * lists
+        bytes_each = 8 if self.backend.runs_ahead else 10 if self.policy.prunes else 5
         most = self.backend.free_memory() // bytes_each + max(self._room, 0)
         return min(most, most_room(self._rows, self.particles.n)) if self.backend.runs_ahead else most
 
@@ -404,18 +403,18 @@ class ListSearch(Search):
         finder = self._lister.pair_finder(self.system)
         return super().pairs(cutoff) if finder is None else finder.pairs(cutoff)
 
-    def structure(self) -> tuple[Array, Array, Array, int]:
-        """Return start and length of the lists of each block, (0,) on a device; partners; and its rows."""
-        return self._first, self._count, self._partners, self._rows
+    def structure(self) -> tuple[Array]:
+        """Return the lists."""
+        return (self._partners,)
 
     def _fold(self, law: Any, parameters: Any, out: Any) -> None:
         """Fold a law over the lists: fused, in blocks on the CPU, or as any other search."""
         is_fused = isinstance(out, FusedOutput)
-        if is_fused and self.backend.runs_ahead:
-            self._take_fused_step(law, parameters, out)
-            return
         if self.backend.runs_ahead:
-            super()._fold(law, parameters, out)
+            if is_fused and self.policy.prunes:
+                self._take_pruned_steps(law, parameters, out)
+            else:
+                super()._fold(law, parameters, out)
         elif is_fused:
             self._take_steps(parameters, (out, out), int(out.clock[out.turn]), 1)
         else:
@@ -426,14 +425,21 @@ class ListSearch(Search):
 
     @property
     def most_steps(self) -> int:
-        """Largest number of fused steps that `take_steps` takes on the CPU; 1 for one by one."""
+        """Largest number of fused steps that `take_steps` takes at once; 1 for one by one."""
+        if self.backend.runs_ahead:
+            has_few = self._pruned.resident_threads(self.grid.precision.itemsize)
+            return MOST_STEPS if has_few and self.policy.prunes else 1
         few = MOST_PARTICLE_STEPS // max(1, self.particles.n)
         return max(1, min(few, MOST_STEPS)) if self.policy.is_bounded else 1
 
     def take_steps(self, law: PairLaw, outputs: Sequence[Any], step: int, most: int) -> int:
-        """Take fused steps on the CPU until the lists may be incomplete; see `Search.take_steps`."""
+        """Take fused steps, on the CPU until the lists may be incomplete; see `Search.take_steps`."""
         law = scaled_to_radii(law, self._radius)
-        return self._take_steps(kernel_law(law, self.grid.precision), outputs, step, most)
+        parameters = kernel_law(law, self.grid.precision)
+        if self.backend.runs_ahead:
+            self._take_pruned_steps(law, parameters, outputs[0], most)
+            return most
+        return self._take_steps(parameters, outputs, step, most)
 
     @property
     def _block_lists(self) -> BlockLists:
@@ -460,17 +466,12 @@ class ListSearch(Search):
         self.policy.moved_to(*bounds)
         return taken
 
-    def _take_fused_step(self, law: Any, parameters: Any, out: Any) -> None:
-        """Launch the kernel of one fused step on a device, over pruned lists if the policy prunes."""
-        p, grid = self.particles, self.grid.record
-        first, count, partners, rows = self.structure()
-        if self.policy.prunes:
-            reach = self.grid.precision.type(self._inner_reach + self.skin.rounding)
-            row, lists = (p.pos, p.velocities), (partners, rows)
-            self._pruned.step(law, p.constants, row, lists, reach**2, grid, parameters, out)
-        else:
-            kernels = self.backend.kernels(__name__, law, p.constants)
-            kernels.force(p.n, p.pos, p.velocities, first, count, partners, rows, grid, parameters, out)
+    def _take_pruned_steps(self, law: Any, parameters: Any, out: Any, steps: int = 1) -> None:
+        """Launch the kernel of fused steps on a device, over pruned lists."""
+        p, reach = self.particles, self.grid.precision.type(self._inner_reach + self.skin.rounding)
+        rows = p.pos, p.velocities
+        given = self._partners, reach**2, self.grid.record, parameters, out
+        self._pruned.step(law, p.constants, rows, *given, steps)
 
 
 @kernel(parallel=True)

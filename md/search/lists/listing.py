@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -97,9 +96,8 @@ class CellLister(Lister):
         backend, pos, sort, grid = self._backend, self._particles.pos, self._sort, self._grid
         reach = grid.precision.type(grid.cutoff + rounding)
         if backend.runs_ahead:
-            room = NeededRoom(lists.needed, lists.travelled)
             builder = ListBuilder(grid, reach, column_of, is_exact, backend)
-            builder.build(pos, sort, reference_pos, (lists.partners, lists.rows, lists.room), room)
+            builder.build(pos, sort, reference_pos, lists)
             return
         backend.kernels(__name__).build_lists(
             len(pos), pos, sort.start, sort.table, grid.record, reach**2, reference_pos, lists.first,
@@ -111,18 +109,6 @@ class CellLister(Lister):
         start = self._backend.download(self._sort.start)
         place = int(start[np.diff(start).argmax()])
         return int(self._backend.download(self._sort.order)[place]) if self._backend.runs_ahead else place
-
-
-class NeededRoom(NamedTuple):
-    """Output of the room that the lists need.
-
-    Attributes:
-        needed: (1,) int64, to which the number of rows of the pool is added.
-        travelled: (6,) float32 of the guard, by which steps halt if there are too few rows.
-    """
-
-    needed: Array
-    travelled: Array
 
 
 class ListBuilder:
@@ -152,28 +138,21 @@ class ListBuilder:
         constants = {"COLUMN": column_of(usual), "IS_EXACT": int(is_exact)}
         self._kernels = backend.kernels(__name__, constants=constants)
 
-    def build(
-        self,
-        pos: Array,
-        sort: CellSort,
-        reference_pos: Array,
-        lists: tuple[Array, int, int],
-        room: NeededRoom,
-    ) -> None:
+    def build(self, pos: Array, sort: CellSort, reference_pos: Array, lists: Lists) -> None:
         """List the partners of each particle, as far as there is room.
 
         Args:
             pos: (n, dim) positions.
             sort: of the particles; sorted here by the number of their cell, without moving them.
             reference_pos: (n, dim), filled with the positions; or (0, dim).
-            lists: their rows; those of each list, and of the pool behind them; see packed_lists.cuh.
-            room: filled with the room that is needed.
+            lists: filled.
         """
         n, coordinates = pos.shape[0], sort.scratch
         sort.find(pos, by_number=True)
         self._kernels.store_bytes(n, pos, sort.order, self._units, coordinates)
         cells = sort.start, sort.order, coordinates, self._grid
-        self._kernels.list_partners(n, pos, *cells, self._units, self._reach2, reference_pos, *lists, *room)
+        into = lists.partners, lists.rows, lists.room, lists.needed, lists.travelled
+        self._kernels.list_partners(n, pos, *cells, self._units, self._reach2, reference_pos, *into)
 
 
 def build_lists(

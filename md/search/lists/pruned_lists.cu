@@ -1,10 +1,11 @@
 // Pruned lists; see pruned_lists.py, and packed_lists.cuh for the rows, which these lists have too. They have no pool: one that
 // has too many entries for the rows, or for shared memory while it is made, is a row that begins with LINK.
 
-#include "md/search/packed_lists.cuh"
+#include "md/backend/kernels/grid_barrier.cuh"
+#include "md/search/lists/pruned_step.cuh"
 
 // A fused step that takes the partners from the lists of the build, and stores those closer than the square root of reach2.
-extern "C" __global__ void BLOCKS(6) force_and_prune(int n, const real* pos, const velocity* vel, const list_row* partners, int rows,
+extern "C" __global__ void BLOCKS(6) force_and_prune(int n, const real* pos, const velocity* vel, const list_row* partners,
                                                 real reach2, list_row* pruned, int pruned_rows, Grid grid, Law law, Out out) {
     __shared__ int kept[COLUMN][BLOCK_THREADS];
     int i = block_of(out) * blockDim.x + threadIdx.x;
@@ -14,7 +15,7 @@ extern "C" __global__ void BLOCKS(6) force_and_prune(int n, const real* pos, con
     load_row(pos, vel, n, i, ri, vi);
     ListColumn list(kept);
     auto acc = initial(law, ri);
-    for_each_listed<true>(n, i, pos, partners, grid, ri, [&](int j, real r2, const Vec& dr) {
+    for_each_listed<true>(n, i, pos, partners, partners[i], grid, ri, [&](int j, real r2, const Vec& dr) {
         list.add(j, r2 < reach2);
         acc = interact(law, vel, n, i, j, r2, dr, vi, acc);
     });
@@ -25,17 +26,31 @@ extern "C" __global__ void BLOCKS(6) force_and_prune(int n, const real* pos, con
 }
 
 // A fused step with pruned lists, or with the list of the build for a particle that has none.
-extern "C" __global__ void BLOCKS(12) force(int n, const real* pos, const velocity* vel, const list_row* partners, int rows,
-                                            const list_row* pruned, int pruned_rows, Grid grid, Law law, Out out) {
+extern "C" __global__ void BLOCKS(12) force(int n, const real* pos, const velocity* vel, const list_row* partners,
+                                            const list_row* pruned, Grid grid, Law law, Out out) {
     int i = block_of(out) * blockDim.x + threadIdx.x;
     fetch_ahead(out, n, i, pos, vel, pruned);
-    if (i >= n) return;
-    Vec ri, vi;
-    load_row(pos, vel, n, i, ri, vi);
-    auto acc = initial(law, ri);
-    auto visit = [&](int j, real r2, const Vec& dr) { acc = interact(law, vel, n, i, j, r2, dr, vi, acc); };
-    if (!for_each_listed<false>(n, i, pos, pruned, grid, ri, visit)) {
-        for_each_listed<true>(n, i, pos, partners, grid, ri, visit);
+    if (i < n) take_step(n, i, pos, vel, partners, pruned, pruned[i], grid, law, out);
+}
+
+// Several fused steps with the same pruned lists, of few particles: each has a thread that stays.
+extern "C" __global__ void RESIDENT many_steps(int n, real* pos, velocity* vel, const list_row* partners,
+                                               const list_row* pruned, int steps, unsigned* barrier, Grid grid,
+                                               Law law, Out out) {
+    int i = work_item();
+    Out now = out;
+    list_row first;
+    if (i < n) first = pruned[i];
+    while (true) {
+        touch_guard(now);
+        if (i < n) take_step(n, i, pos, vel, partners, pruned, first, grid, law, now);
+        if (--steps == 0) return;
+        wait_for_all_blocks(barrier);
+        real *read_pos = pos, *read_vel = (real*)vel;
+        pos = now.pos;
+        vel = (velocity*)now.vel;
+        now.pos = read_pos;
+        now.vel = read_vel;
+        now.turn = 1 - now.turn;
     }
-    finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));
 }

@@ -17,9 +17,12 @@ from md.backend import Backend, OnDevice
 from md.backend.base import Array
 
 ENTRIES = 3  # of a row of 64 bits; see packed_lists.cuh
+MOST_ROWS = 2**32  # of all lists, by their numbers in a kernel
 MOST_KEPT = 16  # entries of a list that a thread keeps in shared memory while it is made
 
 force, force_and_prune = OnDevice(threads=128), OnDevice(threads=256)
+many_steps = OnDevice("RESIDENT_THREADS", is_resident=True)
+RESIDENT_THREADS = 128, 256, 512, 1024  # of a block, of which the fewest are taken; half as many for float64
 
 
 def rows_for(partners: float) -> int:
@@ -40,12 +43,17 @@ class PrunedLists:
     """
 
     def __init__(self, n: int, backend: Backend):
-        self._n, self._backend = n, backend
+        self._n, self._backend, self._barrier = n, backend, backend.zeros(1, np.uint32)
         self.free()
 
     def bytes_for(self, partners: float) -> int:
         """Return the bytes of the lists for a mean number of partners."""
         return 8 * rows_for(partners) * self._n
+
+    def resident_threads(self, itemsize: int) -> int:
+        """Return the threads of a block of `many_steps`, for bytes of a number; 0 for too many particles."""
+        choices = (count * 4 // itemsize for count in RESIDENT_THREADS)
+        return next((count for count in choices if self._n <= self._backend.resident_blocks * count), 0)
 
     def free(self) -> None:
         """Free the lists."""
@@ -57,36 +65,32 @@ class PrunedLists:
         Raises:
             MemoryError: not enough memory.
         """
-        rows = rows_for(partners)
+        rows = min(rows_for(partners), MOST_ROWS // max(1, self._n))
         self._partners, self.rows = self._backend.empty(rows * self._n, np.uint64), rows
 
     def step(
-        self,
-        law: Any,
-        constants: Mapping[str, int],
-        rows: tuple[Array, Array],
-        lists: tuple[Array, int],
-        reach2: np.floating,
-        grid: np.ndarray,
-        parameters: Any,
-        out: Any,
-    ) -> None:
+        self, law: Any, constants: Mapping[str, int], rows: tuple[Array, Array], lists: Array,
+        reach2: np.floating, grid: np.ndarray, parameters: Any, out: Any, steps: int = 1,
+    ) -> None:  # fmt: skip
         """Take a fused step; one that prunes reads the lists of the build, and fills the pruned ones.
 
         Args:
             law: the law.
             constants: of the kernels, as those of `ParticleArrays.constants`.
             rows: positions and velocities.
-            lists: those of the build, and the rows of each.
+            lists: those of the build.
             reach2: square of the distance up to which partners are kept.
             grid: record of the cells.
             parameters: of the law in the kernel.
-            out: `md.integrate.fused.KickDrift`.
+            out: `md.integrate.fused.KickDrift` of the first step.
+            steps: that are taken, more than 1 by a resident kernel. None of these prunes.
         """
-        pruned = self._partners, self.rows
+        own = {"COLUMN": MOST_KEPT, "RESIDENT_THREADS": self.resident_threads(reach2.itemsize)}
+        kernels = self._backend.kernels(__name__, law, {**constants, **own})
+        before, pruned, after = (self._n, *rows, lists), self._partners, (grid, parameters, out)
         if out.prunes:
-            kernels = self._backend.kernels(__name__, law, {**constants, "COLUMN": MOST_KEPT})
-            kernels.force_and_prune(self._n, *rows, *lists, reach2, *pruned, grid, parameters, out)
+            kernels.force_and_prune(*before, reach2, pruned, self.rows, *after)
+        elif steps == 1:
+            kernels.force(*before, pruned, *after)
         else:
-            kernels = self._backend.kernels(__name__, law, constants)
-            kernels.force(self._n, *rows, *lists, *pruned, grid, parameters, out)
+            kernels.many_steps(*before, pruned, steps, self._barrier, *after)

@@ -171,9 +171,9 @@ def test_lists_that_grew_take_the_room_of_the_first_again(monkeypatch, tmp_path)
     monkeypatch.setattr(md.search.lists.list_search, "ROOM", 1)
     simulation = made(("verlet", 3, "float64", None, False, True, None), "cpu")
     simulation.run(3)
-    assert len(simulation.search.structure()[2]) > len(simulation)
+    assert len(simulation.search.structure()[0]) > len(simulation)
     simulation.save(tmp_path / "run.npz")
-    assert len(simulation.search.structure()[2]) == len(simulation)
+    assert len(simulation.search.structure()[0]) == len(simulation)
     assert np.array_equal(simulation.pairs(), md.Simulation(simulation.state, LAW, backend="cpu").pairs())
 
 

@@ -123,7 +123,7 @@ def test_a_fused_step_is_that_of_separate_arrays(device, dim, precision):
     pos, vel = cloud(dim, precision)
     n, dtype = len(pos), np.dtype(precision)
     grid = CellGrid(md.Box((4.0,) * dim), 1.3, dtype, md.backend.Cpu())
-    none, law, real = device.empty(0, np.int32), kernel_law(LAW, dtype), dtype.type
+    law, real = kernel_law(LAW, dtype), dtype.type
     everyone = np.array([[j for j in range(n) if j != i] for i in range(n)], np.int32)
     entries = np.concatenate([everyone, np.tile(np.arange(n)[:, None], 3)], 1)[:, : -(-n // 3) * 3]
     entries = (entries - np.arange(n)[:, None] + 2**20).reshape(n, -1, 3).transpose(1, 0, 2)
@@ -143,7 +143,7 @@ def test_a_fused_step_is_that_of_separate_arrays(device, dim, precision):
             "md.search.lists.list_search", LAW, {"PACKED": 1} if kind == "packed" else {}
         )
         partners = device.upload(lists.reshape(-1))
-        kernels.force(n, *given, none, none, partners, len(lists), grid.record, law, step)
+        kernels.force(n, *given, partners, grid.record, law, step)
         velocities = np.zeros_like(vel)
         if kind == "packed":
             moved.copy_velocities(velocities)

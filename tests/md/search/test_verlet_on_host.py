@@ -12,7 +12,8 @@ from md.particles.cell_grid import CellGrid
 from md.particles.cell_sort import CellSort
 from md.particles.units import units_of
 from md.search.displacement_guard import unguarded
-from md.search.lists.listing import ListBuilder, NeededRoom, farthest
+from md.search.lists.lister import Lists as ListArrays
+from md.search.lists.listing import ListBuilder, farthest
 from md.search.lists.pruned_lists import MOST_KEPT, PrunedLists
 from tests import tiers
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
@@ -83,7 +84,8 @@ class Lists:
         self.n, self.per_list, self.span = n, rows, getattr(device, "span", 2**20)
         self.rows = [rows_of(array) for array in (self.pos, self.vel)]
         self.partners = device.empty(rows * n + room, np.uint64)
-        self.needed, self.travelled = device.zeros(1, np.int64), device.zeros(6, np.float32)
+        self.needed = device.zeros(1, np.int64)
+        self.travelled = HostArray(np.full(6, -1, np.int32).view(np.float32))  # as a build begins
         self.reference = rows_of(np.zeros_like(self.pos))
         self.none = device.empty(0, np.int32)
         self.kernels = device.kernels("md.search.lists.list_search", LAW)
@@ -92,9 +94,9 @@ class Lists:
             scratch=device.zeros(-(-n // 4) * 4, np.int32),
             **{name: device.upload(getattr(sort, name)) for name in ("start", "order")},
         )
-        lists, needed = (self.partners, rows, room), NeededRoom(self.needed, self.travelled)
+        lists = ListArrays(None, None, self.partners, None, rows, room, self.needed, self.travelled)
         builder = ListBuilder(self.grid, dtype.type(1.3), lambda reach: column, is_exact, device)
-        builder.build(self.rows[0], sorted_, self.reference, lists, needed)
+        builder.build(self.rows[0], sorted_, self.reference, lists)
 
     def apart(self) -> np.ndarray:
         """(n, n, dim) differences of positions between nearest images, float64."""
@@ -163,7 +165,7 @@ def test_lists_hold_all_partners_once(device, case, rows):
     assert (counts.max() > MANY) == (case in ("many partners", "crowd", "flat crowd"))
     # Lists that shared memory has no room for take runs of 8 rows.
     assert pooled(counts, rows) <= lists.needed.host[0] <= pooled(counts, rows, run=8)
-    assert not lists.travelled.host.any()
+    assert (lists.travelled.host.view(np.int32) == -1).all()
     np.testing.assert_array_equal(lists.reference.host, lists.pos)
     for i in range(lists.n):
         assert sorted(lists.of(i)) == np.flatnonzero(near[i]).tolist()
@@ -191,6 +193,7 @@ def test_lists_without_room_are_cut_and_halt_the_steps(device):
         lists = Lists(device, "many partners", 2, room)
         assert lists.needed.host[0] == needed
         assert np.isinf(lists.travelled.host[:2]).tolist() == 2 * [room < needed]
+        assert (lists.travelled.host[2:].view(np.uint32) == 0).tolist() == 4 * [room < needed]
         near, cut = lists.near(1.3), 0
         for i in range(lists.n):
             found, all_of_it = lists.of(i), np.flatnonzero(near[i]).tolist()
@@ -204,8 +207,8 @@ def test_lists_without_room_are_cut_and_halt_the_steps(device):
 def test_forces_are_those_of_all_pairs(device, case, rows):
     lists = Lists(device, case, rows)
     dtype = lists.pos.dtype
-    found, none = rows_of(np.zeros_like(lists.pos)), lists.none
-    structure = none, none, lists.partners, rows, lists.grid.record
+    found = rows_of(np.zeros_like(lists.pos))
+    structure = lists.partners, lists.grid.record
     lists.kernels.force(lists.n, *lists.rows, *structure, kernel_law(LAW, dtype), found)
     expected = lists.forces()
     largest = np.abs(expected).max()
@@ -220,7 +223,7 @@ def test_a_boid_is_not_its_own_neighbour(device, case):
     law = kernel_law(BOIDS, lists.pos.dtype)
     grid = lists.grid.record
     kernels = device.kernels("md.search.lists.list_search", BOIDS)
-    kernels.force(lists.n, *lists.rows, none, none, lists.partners, 1, grid, law, found)
+    kernels.force(lists.n, *lists.rows, lists.partners, grid, law, found)
     device.kernels("md.search.grid.naive", BOIDS).force(lists.n, *lists.rows, none, grid, law, expected)
     assert np.abs(expected.host).max() > 0.01
     np.testing.assert_allclose(found.host, expected.host, atol=1e-4 * np.abs(expected.host).max())
@@ -249,16 +252,16 @@ def test_pruned_lists_hold_the_nearer_partners_or_are_replaced_by_those_of_the_b
     plain, pruning, after = Step(device, lists), Step(device, lists, prunes=1), Step(device, lists)
     pruned = PrunedLists(n, device)
     pruned.rows, pruned._partners = rows, device.upload(np.full(rows * n, 2**64 - 1, np.uint64))
-    structure = lists.none, lists.none, lists.partners, 2, lists.grid.record
+    structure = lists.partners, lists.grid.record
     lists.kernels.force(n, *lists.rows, *structure, law, plain.out)
     for step in (pruning, after):
-        reach2, given = dtype.type(1.1) ** 2, (lists.partners, 2)
+        reach2, given = dtype.type(1.1) ** 2, lists.partners
         pruned.step(LAW, {}, tuple(lists.rows), given, reach2, lists.grid.record, law, step.out)
         assert np.array_equal(step.pos.host, plain.pos.host)
         assert np.array_equal(step.vel.host, plain.vel.host)
     assert np.abs(plain.vel.host - lists.vel).max() > 1e-3
     first, crowded = pruned._partners.host[:n], near.sum(1) > min(3 * rows, MOST_KEPT)
-    assert crowded.any() or (rows > 1 and "crowd" not in case and case != "many partners")
+    assert rows == 3 or crowded.any() == (rows == 1 or "crowd" in case or case == "many partners")
     assert np.array_equal(first == LINK, crowded)
     lists.partners, lists.per_list = pruned._partners, rows
     for i in np.flatnonzero(~crowded):
@@ -272,11 +275,11 @@ def test_partners_that_are_far_in_memory_have_rows_of_their_own_or_links(device,
     apart = [abs(j - i) for i in range(n) for j in near.of(i)]
     assert max(apart) > 2 * far.span
     assert [far.of(i) for i in range(n)] == [near.of(i) for i in range(n)]
-    assert not far.travelled.host.any()
+    assert (far.travelled.host.view(np.int32) == -1).all()
     stepped = []
     for lists, place in ((near, device), (far, Spanning())):
-        found, none = rows_of(np.zeros_like(lists.pos)), lists.none
-        structure, law = (none, none, lists.partners, rows, lists.grid.record), kernel_law(LAW, dtype)
+        found = rows_of(np.zeros_like(lists.pos))
+        structure, law = (lists.partners, lists.grid.record), kernel_law(LAW, dtype)
         place.kernels("md.search.lists.list_search", LAW).force(n, *lists.rows, *structure, law, found)
         stepped.append(found.host)
         if not lists.grid.box.periodic[0]:
@@ -284,7 +287,7 @@ def test_partners_that_are_far_in_memory_have_rows_of_their_own_or_links(device,
         pruned, pruning, after = PrunedLists(n, place), Step(place, lists, prunes=1), Step(place, lists)
         pruned.rows, pruned._partners = 3, place.upload(np.full(3 * n, 2**64 - 1, np.uint64))
         for step in (pruning, after):
-            given = (lists.partners, rows), dtype.type(1.1) ** 2, lists.grid.record, law, step.out
+            given = lists.partners, dtype.type(1.1) ** 2, lists.grid.record, law, step.out
             pruned.step(LAW, {}, tuple(lists.rows), *given)
             stepped += [step.pos.host, step.vel.host]
     half = len(stepped) // 2

@@ -62,6 +62,7 @@ ON_DEVICE = {  # on a device only
     ("md.search.lists.list_search", "force"),
     (PRUNED, "force"),
     (PRUNED, "force_and_prune"),
+    (PRUNED, "many_steps"),
     (LISTING, "store_bytes"),
     (LISTING, "list_partners"),
     (TREE_LISTING, "list_partners"),
@@ -178,7 +179,8 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
         structs["Out"] = Struct(fields[out])
         functors.append(FUNCTORS[out])
     named = out not in ("store", "counts") and "Out" in required
-    return assemble(stem, kernel, dim, np.dtype(real), layout, structs, functors, named, pair)
+    threads = {"RESIDENT_THREADS": 1024 * 4 // np.dtype(real).itemsize} if kernel == "many_steps" else None
+    return assemble(stem, kernel, dim, np.dtype(real), layout, structs, functors, named, pair, threads)
 
 
 def boundary_records(dim: int, real) -> dict[str, np.dtype]:
@@ -330,7 +332,11 @@ def test_blocks_are_declared_as_the_kernels_need_them():
         TENSOR: {"force": (256, given)},
         "md.search.lists.list_search": {"force": (128, None)},
         LISTING: {"list_partners": (256, None)},
-        PRUNED: {"force": (128, None), "force_and_prune": (256, None)},
+        PRUNED: {
+            "force": (128, None),
+            "force_and_prune": (256, None),
+            "many_steps": ("RESIDENT_THREADS", None),
+        },
         TREE_LISTING: {"list_partners": tree},
         "md.cavity.strategies.persistent": {"advance": ("RESIDENT_THREADS", given)},
         "md.cavity.strategies.spectral": {"advance": ("RESIDENT_THREADS", given)},
@@ -342,7 +348,7 @@ def test_blocks_are_declared_as_the_kernels_need_them():
         assert {name for name in names if declared(stem, name)} <= kernels, stem
         for kernel in kernels:
             block = block_of(stem, kernel)
-            assert block.is_resident == (kernel == "advance")
+            assert block.is_resident == (kernel in ("advance", "many_steps"))
             if declared(stem, kernel):
                 shared = block.shared and {
                     name: block.shared(1000) for name in inspect.signature(block.shared).parameters
@@ -438,6 +444,7 @@ def test_the_layout_is_a_definition_of_the_source(layout):
             ("md.search.lists.list_search", "force", "fused"),
             ("md.search.lists.pruned_lists", "force_and_prune", "fused"),
             ("md.search.lists.pruned_lists", "force", "fused"),
+            ("md.search.lists.pruned_lists", "many_steps", "fused"),
             ("md.search.lists.list_search", "fastest", "store"),
             ("md.search.grid.coherent", "force", "fused"),
             ("md.search.grid.coherent", "force_rows", "fused"),

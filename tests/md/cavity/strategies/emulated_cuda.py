@@ -110,7 +110,13 @@ class Kernel:
         self._launch(grid[0], 1, block[0], values, shared_mem)
 
     def kernel(
-        self, grid: tuple, block: tuple, values: tuple, shared_mem: int, enable_cooperative_groups: bool
+        self,
+        grid: tuple,
+        block: tuple,
+        values: tuple,
+        *,
+        enable_cooperative_groups: bool,
+        shared_mem: int = 0,
     ) -> None:
         """Run all blocks at once."""
         assert enable_cooperative_groups

@@ -29,6 +29,7 @@ class DeviceOfLists(Cpu):
 
     runs_ahead = True
     check_interval = 50
+    resident_blocks = 5
 
     def __init__(self):
         super().__init__("aos")

@@ -11,10 +11,17 @@ import md
 from md.particles.cell_grid import CellGrid
 from md.particles.cell_sort import CellSort
 from md.particles.units import units_of
-from md.search.lists.listing import ListBuilder, NeededRoom, farthest
+from md.search.lists.lister import Lists
+from md.search.lists.listing import ListBuilder, farthest
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
 from tests.md.search.test_verlet_on_host import listed
 from tests.tiers import full
+
+
+def lists_of(device: EmulatedCuda, partners: HostArray) -> Lists:
+    """Lists of one row each, without a pool."""
+    guard = device.zeros(1, np.int64), device.zeros(6, np.float32)
+    return Lists(None, None, partners, None, 1, 0, *guard)
 
 
 def grid_of(lengths, periodic, reach, precision=np.float32) -> CellGrid:
@@ -151,12 +158,9 @@ def test_the_kernel_lists_pairs_at_the_worst_places(precision):
         find=lambda pos, by_number: None, scratch=device.zeros(n, np.int32), order=device.upload(sort.order),
         start=device.upload(sort.start),
     )  # fmt: skip
-    partners, room = (
-        device.zeros(n, np.uint64),
-        NeededRoom(device.zeros(1, np.int64), device.zeros(6, np.float32)),
-    )
+    partners = device.zeros(n, np.uint64)
     builder = ListBuilder(grid, real.type(reach), lambda reach: 8, False, device)
-    builder.build(HostArray(padded[:, :3]), on_device, device.empty((0, 3), real), (partners, 1, 0), room)
+    builder.build(HostArray(padded[:, :3]), on_device, device.empty((0, 3), real), lists_of(device, partners))
     assert all(listed(partners.host, n, 1, i) == [i ^ 1] for i in range(n))
 
 
@@ -173,8 +177,7 @@ def test_lists_are_built_by_the_number_of_the_cell():
         HostArray(np.full((n, 4), 3.5, np.float32)[:, :3]),
         device.upload(np.full(1, 2**64 - 1, np.uint64)),
     )
-    room = NeededRoom(device.zeros(1, np.int64), device.zeros(6, np.float32))
     builder = ListBuilder(grid, np.float32(1.3), lambda reach: 8, True, device)
-    builder.build(pos, sort, device.empty((0, 3), np.float32), (partners, 1, 0), room)
+    builder.build(pos, sort, device.empty((0, 3), np.float32), lists_of(device, partners))
     assert asked == [True]
     assert listed(partners.host, n, 1, 0) == []

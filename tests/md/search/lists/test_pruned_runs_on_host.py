@@ -11,6 +11,7 @@ from tests.tiers import full
 
 LAW, DT = md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT
 PRUNE, PRUNED, PLAIN = "pruned_lists.force_and_prune", "pruned_lists.force", "list_search.force"
+MANY = "pruned_lists.many_steps"
 
 
 @pytest.fixture
@@ -37,20 +38,23 @@ def same(one: md.Simulation, other: md.Simulation) -> None:
 
 
 @pytest.mark.parametrize(
-    ("skin", "inner"),
-    [(None, None), full(0.4, 0.1), (0.4, 0.0), full(0.5, 0.4)],
+    ("skin", "inner", "blocks"),
+    [(None, None, 5), (None, None, 0), full(0.4, 0.1, 1), (0.4, 0.0, 5), full(0.5, 0.4, 0)],
     ids=lambda value: str(value),
 )
-def test_steps_with_pruned_lists_are_those_of_linked_lists(device, skin, inner):
+def test_steps_with_pruned_lists_are_those_of_linked_lists(device, skin, inner, blocks):
+    device.resident_blocks = blocks  # none: one launch a step
     found, expected = both(device, md.scenes.benchmark_gas(300, 0.2), md.search.Verlet("row", skin, inner))
     assert found.search.policy.prunes
     for steps in (1, 40, 130):
         found.run(steps, phases=False)
         expected.run(steps, phases=False)
         same(found, expected)
+        assert found._stepper._clock[found.step % 2] == found.step
     assert device.launches[PRUNE] > found.builds  # several times between two builds
     assert device.launches[PLAIN] == 0
-    assert (device.launches[PRUNED] > device.launches[PRUNE]) == (inner != 0.0)
+    assert (device.launches[PRUNED] > device.launches[PRUNE]) == (inner != 0.0 and not blocks)
+    assert (device.launches[MANY] > device.launches[PRUNE] / 2) == (inner != 0.0 and bool(blocks))
     assert not device.first_in_record
     assert device.noted > 0
 
