@@ -90,7 +90,7 @@ class RebuildPolicy:
         """Update the plan from a copy of the displacement guard.
 
         Args:
-            words: (5,) uint64, words of the guard on the host.
+            words: (7,) uint64, words of the guard on the host.
             dt: length of a fused step in time units.
 
         Returns:

@@ -44,7 +44,7 @@ int main() {
         for (; !halted && step < 100000; ++step) {
             out.turn = step % 2;
             last = pos[0];
-            force(1, pos, vel, nullptr, nullptr, &partners, 1, grid, law, out);
+            force(1, pos, vel, &partners, grid, law, out);
             memcpy(pos, to_pos, sizeof pos);
             memcpy(vel, to_vel, sizeof vel);
         }
@@ -79,6 +79,43 @@ int main() {
         tally(threads, n, pos.data(), vel.data(), grid, 1, sums.data());
     }
     for (size_t k = 0; k < sums.size(); ++k) printf("%.17g %.17g\\n", sums[k], plain[k]);
+}
+"""
+HALTING = """
+int main() {
+    Out out{};
+    float cases[][4] = {CASES};  // distance travelled, limit, rounding of a step, time of a step
+    for (auto& [travelled, limit, rounding, drift] : cases) {
+        out.rounding = rounding, out.drift = drift;
+        unsigned bits = halting_from(out, travelled, limit);
+        float below = __uint_as_float(bits - (bits > 0)), above = 1.0001f * __uint_as_float(bits);
+        below = travelled_by_now(out, travelled, below), above = travelled_by_now(out, travelled, above);
+        printf("%u %.9g %.9g\\n", bits, below, above);
+    }
+}
+"""
+INSIDE = """
+int main() {
+    Grid grid = box<Grid>(512, 5, 5, 512, 5, 5);
+    for (float x : {0.f, 511.99997f, 512.f, -0.f, -1e-30f, 600.f, NAN, INFINITY}) {
+        Vec r{x, 1, 1};
+        printf("%d\\n", is_inside(grid, r));
+    }
+}
+"""
+NUMBERED = """
+int main() {
+    unsigned wrong = 0, number = 1;
+    for (int k = 0; k < 1000; ++k, number = number * 1664525u + 1013904223u) {
+        for (unsigned first : {FAR, LINK}) {
+            list_row row = row_of(first, number, k % 2);
+            wrong += row.first() != first || row.number() != number || row.more() != k % 2;
+        }
+        unsigned a = number >> 11, b = number & MASK, c = number * 7 >> 11;
+        list_row row = row_of(a, b, c, k % 2);
+        wrong += row.first() != a || row.second() != b || row.third() != c || row.more() != k % 2;
+    }
+    printf("%u\\n", wrong);
 }
 """
 ADD_UP = """
@@ -141,6 +178,42 @@ def test_steps_halt_in_time_far_beyond_an_open_side():
     assert len(rows) == 3
     for _, _, _, travelled, stride, _ in rows:
         assert 0.01 < travelled < 0.15 + stride * 1.05
+
+
+def test_the_speed_that_halts_a_step_is_the_one_at_which_the_distance_reaches_the_limit():
+    random = np.random.default_rng(4).random((200, 4)).astype(np.float32)
+    cases = random * np.float32([0.1, 0.5, 0.01, 0.02]) + np.float32([0, 0.12, 0, 1e-3])
+    text = ", ".join("{" + ", ".join(f"{x:.9g}f" for x in case) + "}" for case in cases.astype(float))
+    found = np.array(printed("force", HALTING.replace("CASES", text.replace("e-0", "e-")), out="fused"))
+    limit = cases[:, 1].astype(float)
+    assert (found[:, 1] < limit * (1 + 2e-7)).all()
+    assert (found[:, 2] >= limit).all()
+
+
+def test_steps_without_motion_go_on_below_the_limit_and_none_beyond():
+    cases = {  # distance travelled, limit, rounding: bits of the square of a speed
+        ("0.f", "0.f", "0.f"): 1,
+        ("0.f", "0.f", "0.01f"): 1,
+        ("0.1f", "0.105f", "0.01f"): 1,
+        ("0.2f", "0.15f", "0.f"): 0,
+        ("0.15f", "0.15f", "0.f"): 0,
+        ("INFINITY", "0.15f", "0.f"): 0,
+        ("INFINITY", "INFINITY", "0.f"): 0,
+        ("NAN", "0.15f", "0.f"): 0,
+        ("0.1f", "INFINITY", "0.f"): 0x7F800000,
+    }
+    text = ", ".join("{" + ", ".join(case) + ", 0.01f}" for case in cases)
+    found = printed("force", HALTING.replace("CASES", text), out="fused")
+    assert [int(bits) for bits, *_ in found] == list(cases.values())
+
+
+def test_a_position_at_the_upper_side_of_the_box_is_not_inside():
+    found = [inside for (inside,) in printed("force", INSIDE, out="fused")]
+    assert found == [1, 1, 0, 0, 0, 0, 0, 0]
+
+
+def test_a_row_of_a_list_holds_any_three_entries_or_any_number():
+    assert printed("force", NUMBERED, out="fused") == [[0.0]]
 
 
 def test_threads_with_many_particles_sum_all_of_them_in_their_bins():
