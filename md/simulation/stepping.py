@@ -181,7 +181,8 @@ class FusedSteps(LaunchedSteps):
     def launch(self, plan: StepPlan, step: int) -> None:
         """Take the steps of a plan in parts that are prepared once.
 
-        After two steps the arrays have the same roles again, so that two more have the same launches.
+        After two steps the arrays have the same roles again, so that two more have the same launches. Where
+        one launch takes several steps (`Search.take_steps`), it takes all up to the next build or pruning.
         """
         last, most = step + plan.steps, 1 if self._stepper.depends_on_time else self._search.most_steps
         while step < last:
