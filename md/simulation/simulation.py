@@ -184,8 +184,8 @@ class Simulation:
                 at steps that are multiples of its interval: call each reporter
 
         A device that runs ahead gets up to `backend.piece_lengths[0]` steps at once, as a captured graph. The
-        CPU takes several fused steps with neighbour lists in one call (`Search.most_steps`). With `phases`
-        all steps are taken one by one.
+        CPU, and a device with few particles, takes several fused steps with neighbour lists in one call
+        (`Search.most_steps`). With `phases` all steps are taken one by one.
 
         Args:
             steps: number of steps, 0 or more.
