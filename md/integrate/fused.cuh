@@ -120,7 +120,8 @@ __device__ __forceinline__ void raise(const Out& out, float fastest, int i, real
 }
 
 // Smallest square of a speed, as its bits, with which a step from a distance travelled exceeds a limit, or somewhat less: it
-// is safe by 1e-5 of that speed against rounding here. Without motion a step is taken as long as the distance is less than the limit, or zero.
+// is safe by 1e-5 of that speed against rounding here. Without motion a step is taken as long as the distance is less than the
+// limit, or zero.
 __device__ __forceinline__ unsigned halting_from(const Out& out, float travelled, float limit) {
     if (!(travelled <= 0 || travelled < limit)) return 0;
     float room = __fadd_rd(limit, -__fadd_ru(travelled, out.rounding));

@@ -238,7 +238,8 @@ __device__ __forceinline__ void visit_together(int n, int i, const real* pos, co
 }
 
 // Calls visit(j, r2, dr) for the partners in the list of a particle, of which the first row is given, with the distance to the
-// nearest image. Returns whether there is a list. HAS_POOL: lists may go on in the pool, and all are there; else one that begins with LINK is not there.
+// nearest image. Returns whether there is a list. HAS_POOL: lists may go on in the pool, and all are there; else one that begins
+// with LINK is not there.
 template <bool HAS_POOL, class Grid, class Visit>
 __device__ __forceinline__ bool for_each_listed(int n, int i, const real* pos, const list_row* lists, list_row following,
                                                 const Grid& grid, const Vec& ri, Visit visit) {

@@ -7,7 +7,8 @@
 // Searches for the partners of a particle alone, and writes its list: one with too many for shared memory, or in a crowd.
 // Records are passed by value: of one whose address is taken, every thread of the kernel would store a copy.
 __device__ __noinline__ bool write_alone(int n, int i, const real* pos, const real* boxes, Levels levels, const real* radius,
-                                         Reach reach, Grid grid, list_row* partners, int rows, long long room, long long* needed) {
+                                         Reach reach, Grid grid, list_row* partners, int rows, long long room,
+                                         long long* needed) {
     ListWriter writer(n, i, partners, rows, room, needed, RUN);
     Vec ri = load(pos, n, i);
     descend_alone(own_box(i, ri, radius, reach), boxes, levels, reach.reach2, grid, [&](int leaf) {
