@@ -23,8 +23,8 @@ class StepCosts:
     eighth of the kernels that move the particles in memory. The others are fitted to times of steps at 65
     pairs of widths (2^21 to 2^25 spheres, 1 to 50 % filling, up to 1.3 times the shortest time of each). The
     model is within 10 % of these times, with a root mean square of 3.6 %. (Rows of lists had four entries, in
-    16 bytes, then.) Launches take a time of their own, estimated from kernels of 2^17 spheres, so that a small
-    system gets a wide skin.
+    16 bytes, then.) Launches take a time of their own, estimated from kernels of 2^17 spheres: a small system
+    gets a wide skin.
 
     Args:
         n: number of particles.
