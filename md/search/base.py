@@ -206,8 +206,8 @@ class Search(ABC):
 
         Args:
             law: the law.
-            outputs: `md.integrate.fused.KickDrift` of the first step and of the second, which writes to the
-                arrays that the first one reads.
+            outputs: `md.integrate.fused.KickDrift` of the first step; on the CPU also of the second, which
+                writes to the arrays that the first one reads.
             step: number of the first step.
             most: largest number of steps, at least 1.
 

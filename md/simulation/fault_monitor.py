@@ -127,8 +127,12 @@ class FaultMonitor:
         return self._energy.steps_to_next(step)
 
     def was_polled(self, step: int) -> bool:
-        """Return whether the last poll was before this step, and the run has not ended with a fault."""
-        return self.failed is None and self._before is not None and self._before.step == step
+        """Return whether the last poll was before this step, and the next one may be some steps later.
+
+        It is false after a fault, and while steps are timed, from poll to poll. The poll need not have summed
+        the energy.
+        """
+        return not (self.failed or self._policy.tunes) and getattr(self._before, "step", -1) == step
 
     def sample(self, step: int, now: bool = False) -> FaultSample:
         """Poll the run before a step; with `now` sum the energy in any case."""

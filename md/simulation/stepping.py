@@ -182,7 +182,7 @@ class FusedSteps(LaunchedSteps):
         """Take the steps of a plan in parts that are prepared once.
 
         After two steps the arrays have the same roles again, so that two more have the same launches. Where
-        one launch takes several steps (`Search.take_steps`), it takes all up to the next build or pruning.
+        one launch takes several steps (`Search.take_steps`), it takes all that are left of the plan.
         """
         last, most = step + plan.steps, 1 if self._stepper.depends_on_time else self._search.most_steps
         while step < last:
@@ -219,7 +219,8 @@ class FusedSteps(LaunchedSteps):
             self._step(step, prunes=False)
             self._step(step + 1, prunes=False)
             return
-        self._search.take_steps(self._law, [self._output(step)], step, many)
+        taken = self._search.take_steps(self._law, [self._output(step)], step, many)
+        assert taken == many, f"{type(self._search).__name__} took {taken} of {many} steps"
         if many % 2:
             self._system.particles.swap()
 

@@ -95,6 +95,7 @@ template <class T> T lane_xor(T own, int mask) {
 #define __shfl_down_sync(lanes, own, by) lane_down(own, by)
 #define __all_sync(lanes, yes) lanes_agree(yes)
 
+inline void __threadfence() {}
 inline double __longlong_as_double(long long bits) {
     double value;
     memcpy(&value, &bits, 8);

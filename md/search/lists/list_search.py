@@ -47,7 +47,7 @@ ROOM = 20  # initial room of a list on the CPU, in partners, at most: one list o
 FEW_PARTNERS = 2**18  # partners in all for which the CPU has room at first, however long lists usually are
 ROUNDING = 1e-5  # of a distance relative to the cutoff, at most
 FEW_BLOCKS = 128  # blocks of a thread on the CPU: so few are one share, because each share costs time too
-MOST_PARTICLE_STEPS, MOST_STEPS = 2**20, 256  # in a call of the CPU: steps times particles, and steps
+MOST_PARTICLE_STEPS, MOST_STEPS = 2**20, 256  # in a call: steps times particles on the CPU, and steps
 DENSER = 1.2  # partners of a particle over those in an ideal gas, for the rows of lists on a device
 MANY = 2**26  # particles of which, on a device, many have partners that are far in memory
 # Most entries of a list that a thread of a device keeps in shared memory. Few particles leave more room, and
@@ -469,9 +469,8 @@ class ListSearch(Search):
     def _take_pruned_steps(self, law: Any, parameters: Any, out: Any, steps: int = 1) -> None:
         """Launch the kernel of fused steps on a device, over pruned lists."""
         p, reach = self.particles, self.grid.precision.type(self._inner_reach + self.skin.rounding)
-        rows = p.pos, p.velocities
-        given = self._partners, reach**2, self.grid.record, parameters, out
-        self._pruned.step(law, p.constants, rows, *given, steps)
+        given = (p.pos, p.velocities), self._partners, reach**2, self.grid.record, parameters, out
+        self._pruned.step(law, p.constants, *given, steps)
 
 
 @kernel(parallel=True)

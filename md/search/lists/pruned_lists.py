@@ -83,10 +83,10 @@ class PrunedLists:
             grid: record of the cells.
             parameters: of the law in the kernel.
             out: `md.integrate.fused.KickDrift` of the first step.
-            steps: that are taken, more than 1 by a resident kernel. None of these prunes.
+            steps: that are taken, more than 1 by a resident kernel: 1 for a step that prunes.
         """
-        own = {"COLUMN": MOST_KEPT, "RESIDENT_THREADS": self.resident_threads(reach2.itemsize)}
-        kernels = self._backend.kernels(__name__, law, {**constants, **own})
+        own = {"RESIDENT_THREADS": self.resident_threads(reach2.itemsize)} if steps > 1 else {}
+        kernels = self._backend.kernels(__name__, law, {**constants, "COLUMN": MOST_KEPT, **own})
         before, pruned, after = (self._n, *rows, lists), self._partners, (grid, parameters, out)
         if out.prunes:
             kernels.force_and_prune(*before, reach2, pruned, self.rows, *after)

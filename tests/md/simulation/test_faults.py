@@ -341,3 +341,15 @@ def test_a_run_that_goes_on_at_once_is_not_polled_again_before_its_first_step(ba
     with pytest.raises(md.NonFiniteState):
         simulation.run(1)
     assert simulation._loop.step == 7
+
+
+def test_a_run_that_tunes_a_skin_is_polled_first_so_that_no_pause_is_timed(monkeypatch):
+    state, skin = md.scenes.benchmark_gas(300, 0.2), md.search.Verlet(skin="auto")
+    simulation = md.Simulation(state, LAW, dt=md.scenes.BENCHMARK_DT, search=skin, backend="cpu")
+    simulation.run(3)
+    polls, poll = [], type(simulation.system.status).poll
+    monkeypatch.setattr(
+        type(simulation.system.status), "poll", lambda self: polls.append(simulation.step) or poll(self)
+    )
+    simulation.run(0)
+    assert polls == [3]

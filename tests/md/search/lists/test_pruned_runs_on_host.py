@@ -5,6 +5,7 @@ import pytest
 
 import md
 from md.search.lists import displacement_bound
+from md.search.lists.pruned_lists import PrunedLists
 from md.search.lists.step_costs import StepCosts
 from tests.md.search.lists.device_of_lists import DeviceOfLists
 from tests.tiers import full
@@ -119,6 +120,29 @@ def test_a_build_between_two_runs_is_followed_by_a_pruning(device):
         found.search.update(force=True)
         assert found.search.policy.plan().prune
         same(found, expected)
+
+
+def test_steps_with_walls_that_shake_have_a_launch_each(device):
+    device.resident_blocks = 5
+    walls = md.ShakenWalls(amplitude=0.01, frequency=50.0)
+    gas = md.scenes.benchmark_gas(300, 0.2)
+    between = 1 + gas.pos * np.array([1, 1, 1 - 2 / gas.box.lengths[2]]) - np.array([1, 1, 0])
+    state = md.State(between, gas.vel, md.Box(gas.box.lengths, (True, True, False)))
+    search = md.search.Verlet("row", 0.4, 0.1)
+    found, expected = both(device, state, search, walls=walls, allow_overlap=True)
+    found.run(60, phases=False)
+    expected.run(60, phases=False)
+    same(found, expected)
+    assert device.launches[MANY] == 0
+
+
+@pytest.mark.parametrize(("itemsize", "most"), [(4, 1024), (8, 512)])
+def test_a_resident_kernel_has_a_thread_for_each_particle_or_is_not_there(itemsize, most):
+    device = DeviceOfLists()
+    for n, threads in ((0, most // 8), (1, most // 8), (5 * most, most), (5 * most + 1, 0)):
+        assert PrunedLists(n, device).resident_threads(itemsize) == threads
+    device.resident_blocks = 0
+    assert PrunedLists(1, device).resident_threads(itemsize) == 0
 
 
 def test_without_an_inner_skin_no_list_is_pruned(device):
