@@ -39,7 +39,7 @@ from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces, check_states
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.hardware_counters import CannotCountError, counter_for
-from experiments.measurement.ideal_bytes import Traffic, of_phase, sizes_of, traffic
+from experiments.measurement.ideal_bytes import Traffic, entry_bytes, of_phase, sizes_of, traffic
 from experiments.measurement.kernel_counters import counted_cycle
 from experiments.measurement.memory_bandwidth import copy_bandwidth
 from experiments.measurement.profiler_target import CycleJob
@@ -124,7 +124,7 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict] | dict]:
     sim = _checked(case)
     sizes = sizes_of(sim)
     moved = traffic(case.search, sizes, place.runs_ahead)
-    common["listed_per_particle"] = sizes.listed / 4 / case.n
+    common["listed_per_particle"] = sizes.listed / entry_bytes(place.runs_ahead) / case.n
     entry = Entry(common, partial(_sample, case, sim, moved, common["copy_GB_per_s"], sim.step, sim.builds))
     yield from take_rounds([entry], case.rounds, place, seed=case.seed, begin=begin)
     last, moved = sim.state, traffic(case.search, sizes_of(sim), place.runs_ahead)

@@ -15,9 +15,9 @@ import numpy as np
 import md
 from md.search.lists.blocks import BLOCK
 from md.search.lists.list_search import ListSearch
+from md.search.lists.pruned_lists import ENTRIES, ROW_BYTES
 
 INDEX = 4  # bytes of an index, a key or an id
-ENTRIES, ROW = 3, 8  # partners and bytes of a row of a list on a device
 
 
 class Sizes(NamedTuple):
@@ -29,9 +29,9 @@ class Sizes(NamedTuple):
         pos: positions of all particles.
         rows: positions and velocities of all particles.
         out: what a force kernel writes: rows if fused, else forces.
-        listed: partners in all lists, with padding to whole rows on a device, at least; 0 without lists.
+        listed: entries of all lists, with padding to whole rows on a device, at least; 0 without lists.
         ranked: table of the ranks of all cells that a build reads; 0 for row-major cells.
-        pruned: partners in all pruned lists, with padding to whole rows, at least; 0 without pruned lists.
+        pruned: entries of all pruned lists, with the same padding, at least; 0 without pruned lists.
     """
 
     n: int
@@ -88,10 +88,15 @@ def sizes_of(simulation: md.Simulation) -> Sizes:
     return Sizes(n, cells, pos, rows, rows if fused else pos, listed, ranked, pruned)
 
 
+def entry_bytes(runs_ahead: bool) -> float:
+    """Return the bytes of an entry of a list; on a device those of a row over its entries."""
+    return ROW_BYTES / ENTRIES if runs_ahead else INDEX
+
+
 def _list_bytes(lengths: np.ndarray, runs_ahead: bool) -> float:
     """Return the bytes of entries of lists; on a device they are in rows, of which each particle has one."""
     if runs_ahead:
-        return ROW * float(np.maximum(1, -(-lengths // ENTRIES)).sum())
+        return ROW_BYTES * float(np.maximum(1, -(-lengths // ENTRIES)).sum())
     return INDEX * float(lengths.sum())
 
 

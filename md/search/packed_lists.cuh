@@ -23,9 +23,7 @@
 #define FAR (2 * SPAN - 1)
 #define LINK (2 * SPAN - 2)
 
-#ifndef AHEAD
 #define AHEAD ((int)(405504 / sizeof(real)))  // particles: half of those that an H100 or H200 works on at the same time
-#endif
 
 struct alignas(8) list_row {
     unsigned low, high;
@@ -187,14 +185,14 @@ struct ListColumn {
 template <int COUNT, class Grid>
 __device__ __forceinline__ void separate(const Grid& grid, int n, const real* pos, const Vec& ri, const int* others, Vec* dr,
                                          real* r2) {
-    real most;
+    real most = 0;
 #pragma unroll
     for (int b = 0; b < COUNT; ++b) dr[b] = load(pos, n, others[b]);
 #pragma unroll
     for (int b = 0; b < COUNT; ++b) {
         dr[b] = sub(ri, dr[b]);
         r2[b] = dot(dr[b], dr[b]);
-        most = b ? max(most, r2[b]) : r2[b];
+        most = max(most, r2[b]);
     }
     if (__builtin_expect(most >= grid.nearest2, 0)) {
 #pragma unroll

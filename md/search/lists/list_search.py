@@ -36,7 +36,7 @@ from md.search.base import FusedOutput, Search, SearchConfig
 from md.search.lists.blocks import BLOCK, BlockLists, Bound, force_of_blocks, steps_of_blocks
 from md.search.lists.displacement_bound import DisplacementBound
 from md.search.lists.lister import Lister, Lists
-from md.search.lists.pruned_lists import ENTRIES, MOST_ROWS, PrunedLists
+from md.search.lists.pruned_lists import ENTRIES, MOST_ROWS, ROW_BYTES, PrunedLists
 from md.search.lists.skin import Skin
 from md.search.lists.step_costs import FEW
 from md.search.partners import CollectPartners
@@ -181,7 +181,7 @@ class ListSearch(Search):
         self._rows = self._usual_rows(grid.cutoff)
         room = self._usual_room()
         if backend.runs_ahead:
-            needed = 8 * (self._rows * n + room) + self.particles.packing_bytes
+            needed = ROW_BYTES * (self._rows * n + room) + self.particles.packing_bytes
             if self.policy.prunes:
                 needed += self._pruned.bytes_for(self._usual_length(self._inner_reach))
             what = f"neighbour lists of {n} particles and their packed rows"
@@ -364,7 +364,7 @@ class ListSearch(Search):
 
     def _most_room(self) -> int:
         """Return the largest room for which there are memory and numbers, if the present lists are freed."""
-        bytes_each = 8 if self.backend.runs_ahead else 10 if self.policy.prunes else 5
+        bytes_each = ROW_BYTES if self.backend.runs_ahead else 10 if self.policy.prunes else 5
         most = self.backend.free_memory() // bytes_each + max(self._room, 0)
         return min(most, most_room(self._rows, self.particles.n)) if self.backend.runs_ahead else most
 

@@ -1,8 +1,9 @@
 """Pruned lists of a device: the partners within cutoff + inner skin, taken from wider neighbour lists.
 
-A step that prunes reads the lists of the build, and stores the pruned ones, which the next steps read. Both
-kernels are in pruned_lists.cu, those of the CPU in `md.search.lists.blocks`. If a pruned list has no room, as
-in a dense cluster, the list of the build is read instead.
+A step that prunes reads the lists of the build, and stores the pruned ones, which the next steps read: a
+launch each, or of few particles all in one launch of a kernel that stays. The kernels are in pruned_lists.cu,
+those of the CPU in `md.search.lists.blocks`. If a pruned list has no room, as in a dense cluster, the list of
+the build is read instead.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from md.backend import Backend, OnDevice
 from md.backend.base import Array
 
-ENTRIES = 3  # of a row of 64 bits; see packed_lists.cuh
+ENTRIES, ROW_BYTES = 3, 8  # of a row of a list; see packed_lists.cuh
 MOST_ROWS = 2**32  # of all lists, by their numbers in a kernel
 MOST_KEPT = 16  # entries of a list that a thread keeps in shared memory while it is made
 
@@ -48,7 +49,7 @@ class PrunedLists:
 
     def bytes_for(self, partners: float) -> int:
         """Return the bytes of the lists for a mean number of partners."""
-        return 8 * rows_for(partners) * self._n
+        return ROW_BYTES * rows_for(partners) * self._n
 
     def resident_threads(self, itemsize: int) -> int:
         """Return the threads of a block of `many_steps`, for bytes of a number; 0 for too many particles."""
@@ -72,7 +73,7 @@ class PrunedLists:
         self, law: Any, constants: Mapping[str, int], rows: tuple[Array, Array], lists: Array,
         reach2: np.floating, grid: np.ndarray, parameters: Any, out: Any, steps: int = 1,
     ) -> None:  # fmt: skip
-        """Take a fused step; one that prunes reads the lists of the build, and fills the pruned ones.
+        """Take fused steps; one that prunes reads the lists of the build, and fills the pruned ones.
 
         Args:
             law: the law.

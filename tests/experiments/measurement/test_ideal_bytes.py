@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import md
-from experiments.measurement.ideal_bytes import Sizes, Traffic, of_phase, sizes_of, traffic
+from experiments.measurement.ideal_bytes import Sizes, Traffic, entry_bytes, of_phase, sizes_of, traffic
 from tests.tiers import full
 
 PACKED = Sizes(n=10, cells=8, pos=160, rows=240, out=240, listed=320, ranked=0)
@@ -105,6 +105,7 @@ def test_a_device_packs_rows_and_lists_partners_in_rows_of_three(monkeypatch):
     assert sizes.rows == sizes.out == 300 * 6 * 8
     assert sizes.pos == 300 * 4 * 8
     assert sizes.listed == 8 * rows > 8 / 3 * count.sum()
+    assert sizes.listed / entry_bytes(True) == pytest.approx(3 * rows)
 
 
 def test_sizes_without_lists_and_without_a_fused_step():
