@@ -16,7 +16,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from md.backend.kernels.launches import call
 from md.backend.kernels.source import (
     C_TYPES,
     STORE,
@@ -51,7 +50,7 @@ class Launcher:
         layout: of particle arrays, one of `md.backend.LAYOUTS`.
         compile: function that compiles CUDA C++, given as `code`, to a module with `get_function`.
         constants: integers that are defined for the source by name.
-        start: function that launches a compiled kernel; see `md.backend.kernels.launches.call`.
+        start: launches a compiled kernel, as `md.backend.kernels.launches.KernelLaunches.start` does.
     """
 
     def __init__(
@@ -60,8 +59,8 @@ class Launcher:
         law: Any,
         layout: str,
         compile: Callable[..., Any],
-        constants: Mapping[str, int] | None = None,
-        start: Callable[..., None] = call,
+        constants: Mapping[str, int] | None,
+        start: Callable[..., None],
     ):
         self._stem, self._layout, self._make, self._start = stem, layout, compile, start
         self._constants = dict(constants or {})

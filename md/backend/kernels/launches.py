@@ -12,24 +12,6 @@ from functools import partial
 from typing import Any
 
 
-def call(kernel: Any, blocks: int, threads: int, values: tuple, shared_mem: int, resident: bool) -> None:
-    """Launch a kernel as cupy does.
-
-    Args:
-        kernel: `cupy.RawKernel`.
-        blocks: number of blocks.
-        threads: of each block.
-        values: arguments: numbers of numpy, and arrays of one record.
-        shared_mem: bytes of shared memory of each block.
-        resident: whether all blocks have to be on the device at once.
-    """
-    shared = {"shared_mem": shared_mem} if shared_mem else {}
-    if resident:
-        kernel.kernel((blocks,), (threads,), values, enable_cooperative_groups=True, **shared)
-    else:
-        kernel((blocks,), (threads,), values, **shared)
-
-
 class Arguments:
     """Arguments of a kernel in memory, as the driver takes them.
 
@@ -73,16 +55,25 @@ class KernelLaunches:
     def start(
         self, kernel: Any, blocks: int, threads: int, values: tuple, shared_mem: int, resident: bool
     ) -> None:
-        """Launch a kernel; arguments as those of `call`."""
-        if resident:
-            self.make(partial(call, kernel, blocks, threads, values, shared_mem, resident))
-            return
-        prepared = Arguments(values)
+        """Launch a kernel.
+
+        Args:
+            kernel: `cupy.RawKernel`.
+            blocks: number of blocks.
+            threads: of each block.
+            values: arguments: numbers of numpy, and arrays of one record.
+            shared_mem: bytes of shared memory of each block.
+            resident: whether all blocks have to be on the device at once.
+        """
+        launch = self._launch_resident if resident else self._launch
         shape = blocks, 1, 1, threads, 1, 1, shared_mem
-        self.make(partial(self._launch, kernel.kernel.ptr, shape, prepared))
+        self.make(partial(launch, kernel.kernel.ptr, shape, Arguments(values)))
 
     def _launch(self, function: int, shape: tuple[int, ...], arguments: Arguments) -> None:
         self._driver.launchKernel(function, *shape, self._stream().ptr, arguments.address, 0)
+
+    def _launch_resident(self, function: int, shape: tuple[int, ...], arguments: Arguments) -> None:
+        self._driver.launchCooperativeKernel(function, *shape, self._stream().ptr, arguments.address)
 
     def note(self, work: Callable[[], None]) -> Callable[[], None]:
         """Do work that only launches.

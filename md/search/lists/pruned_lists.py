@@ -45,6 +45,7 @@ class PrunedLists:
 
     def __init__(self, n: int, backend: Backend):
         self._n, self._backend, self._barrier = n, backend, backend.zeros(1, np.uint32)
+        self._blocks = backend.resident_blocks
         self.free()
 
     def bytes_for(self, partners: float) -> int:
@@ -54,7 +55,7 @@ class PrunedLists:
     def resident_threads(self, itemsize: int) -> int:
         """Return the threads of a block of `many_steps`, for bytes of a number; 0 for too many particles."""
         choices = (count * 4 // itemsize for count in RESIDENT_THREADS)
-        return next((count for count in choices if self._n <= self._backend.resident_blocks * count), 0)
+        return next((count for count in choices if self._n <= self._blocks * count), 0)
 
     def free(self) -> None:
         """Free the lists."""

@@ -25,6 +25,7 @@ from md.laws.pair import EnergyLaw, KernelLaw, flat, is_reciprocal, kernel_law
 from md.laws.polydisperse import PolydisperseLaw
 from md.search import Reflexive
 from tests import tiers
+from tests.kernel_calls import call
 from tests.md.laws.alignment import Alignment
 
 ROOT = Path(__file__).parents[3]
@@ -446,7 +447,7 @@ def test_the_cuda_source_of_a_law_holds_its_file_and_what_that_includes(tmp_path
             sources.append(code)
             return SimpleNamespace(get_function=lambda name: lambda *call: None)
 
-        launcher = Launcher("md.search.grid.naive", law, "aos4", compiled)
+        launcher = Launcher("md.search.grid.naive", law, "aos4", compiled, None, call)
         launcher.force(7, rows, rows, none, grid.record, kernel_law(law, np.float32), rows)
         del sys.modules["hertz_on_device"]
     assert sources[0] != sources[1]

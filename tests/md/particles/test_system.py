@@ -60,8 +60,9 @@ def test_a_poll_copies_the_status_block_once_and_nothing_else(options, backend, 
     monkeypatch.setattr(
         FaultMonitor, "sample", lambda self, *given, **how: polls.append(1) or sample(self, *given, **how)
     )
-    run.run(20)
-    assert len(polls) >= 2
+    for _ in range(3):
+        run.run(20)
+    assert len(polls) >= 3
     assert copies == [WORDS] * len(polls)
     run.time  # noqa: B018 - a poll that waits
     assert copies == [WORDS] * len(polls)

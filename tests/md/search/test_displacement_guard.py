@@ -348,10 +348,11 @@ def test_the_counter_of_the_words_restarts_before_it_overflows(device):
         simulation.run(60)
         if late:
             simulation.system.status.guard[:2] += np.uint64(2**63)
-        simulation.run(300)
+        for _ in range(2):  # the words are reset at the first poll, which may be the last of a run
+            simulation.run(300)
         counters = device.download(simulation.system.status.guard[:2]) >> np.uint64(32)
         assert (0 < counters).all()
-        assert (counters < 400).all()
+        assert (counters < 700).all()
         ends.append(simulation.state.by_id())
     np.testing.assert_allclose(ends[0].pos, ends[1].pos, atol=1e-9)
 

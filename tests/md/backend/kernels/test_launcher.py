@@ -19,6 +19,7 @@ from md.errors import BackendUnavailableError
 from md.laws.pair import kernel_law
 from md.observe.pair_tally import PairTally
 from md.particles.cell_grid import CellGrid
+from tests.kernel_calls import call
 from tests.nvrtc import compile_cubin
 
 LAWS = [
@@ -68,7 +69,7 @@ def test_a_law_that_wraps_another_is_passed_with_its_parameters(precision, real,
     grid = CellGrid(md.Box((5, 5, 5)), wrapped.cutoff, precision, Cpu())
     rows = on_device(np.zeros((7, 3), precision), 16)
     no_order = on_device(np.empty(0, np.int32), 0)
-    launcher = Launcher("md.search.grid.naive", measure, "aos4", compiled)
+    launcher = Launcher("md.search.grid.naive", measure, "aos4", compiled, None, call)
     launcher.force(7, rows, rows, no_order, grid.record, kernel_law(measure, precision), rows)
 
     ((_, _, values),) = calls
@@ -101,7 +102,7 @@ def test_a_kernel_is_launched_with_the_blocks_that_its_module_declares(kernel, b
     reach = np.zeros(1, np.dtype([(name, np.float32) for name in ("reach", "reach2", "leaf2")], align=True))
     nodes = on_device(np.zeros((4 * n - 2, 4), np.float32), 64)
     grid = CellGrid(md.Box((5, 5, 5)), 1.0, np.float32, Cpu()).record
-    launcher = Launcher("md.search.bvh.reflexive", law, "aos4", compiled)
+    launcher = Launcher("md.search.bvh.reflexive", law, "aos4", compiled, None, call)
     tree = words, nodes, words, reach, grid, kernel_law(law, np.float32)
     getattr(launcher, kernel)(n, 1, 40, rows, rows, *tree, words, rows)
     assert calls == [((-(-n // block),), (block,), shared)]

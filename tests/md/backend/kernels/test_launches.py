@@ -24,17 +24,18 @@ def launches(made):
     """Launches of kernels with an int32, a record and a float32."""
     current = SimpleNamespace(ptr=11)
 
-    def launch(function, *numbers):
-        blocks, _, _, threads, _, _, shared, stream, addresses, _ = numbers
+    def launch(function, *numbers, resident=False):
+        blocks, _, _, threads, _, _, shared, stream, addresses, *rest = numbers
+        assert rest == ([] if resident else [0])
         number, record, width = (ctypes.c_void_p * 3).from_address(addresses)
         given = (
             ctypes.c_int32.from_address(number).value,
             np.frombuffer(ctypes.string_at(record, RECORD.itemsize), RECORD)[0].item(),
             ctypes.c_float.from_address(width).value,
         )
-        made.append((function, blocks, threads, shared, stream, given))
+        made.append((function, blocks, threads, shared, stream, given, *(["resident"] if resident else [])))
 
-    driver = SimpleNamespace(launchKernel=launch)
+    driver = SimpleNamespace(launchKernel=launch, launchCooperativeKernel=partial(launch, resident=True))
     cupy = SimpleNamespace(cuda=SimpleNamespace(driver=driver, get_current_stream=lambda: current))
     launches = KernelLaunches(cupy)
     launches.stream = current
@@ -113,7 +114,6 @@ def test_each_thread_notes_its_own_launches(launches, made):
 
 
 def test_a_resident_kernel_is_launched_and_repeated_as_a_whole(launches, made):
-    kernel = SimpleNamespace(kernel=lambda *call, **options: made.append((call[0], call[1], options)))
+    kernel = SimpleNamespace(kernel=SimpleNamespace(ptr=77))
     launches.note(lambda: launches.start(kernel, 132, 256, values(1), 60_000, True))()
-    whole = ((132,), (256,), {"enable_cooperative_groups": True, "shared_mem": 60_000})
-    assert made == [whole, whole]
+    assert made == 2 * [(77, 132, 256, 60_000, 11, (1, (2**40 + 1, 0.5), 0.25), "resident")]

@@ -12,6 +12,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from md.backend import Cpu
 from md.backend.kernels.launcher import Launcher
 from md.backend.kernels.source import file_of, parameters
+from tests.kernel_calls import call
 from tests.on_host.build import built
 
 ON_HOST = {  # headers with instructions of the device, and what stands for their first part on the host
@@ -170,7 +171,7 @@ class EmulatedCuda(Cpu):
         def compiled(code: str) -> SimpleNamespace:
             return SimpleNamespace(get_function=lambda name: self._compile(text, code, name))
 
-        return Launcher(stem, law, self.layout, compiled, constants)
+        return Launcher(stem, law, self.layout, compiled, constants, call)
 
     def _compile(self, text: str, code: str, name: str) -> Kernel:
         types = [parameter.type for parameter in parameters(text)[name]]

@@ -8,6 +8,7 @@ import pytest
 import md
 from md.backend.kernels.launcher import Launcher
 from md.cavity import STRATEGIES
+from tests.kernel_calls import call
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 from tests.nvrtc import compile_cubin
 from tests.tiers import full, product
@@ -87,7 +88,12 @@ def test_a_resident_kernel_is_started_with_all_its_blocks_and_its_shared_memory(
     codes = []
     constants = {"RESIDENT_THREADS": 96, "POINTS": 3}
     launcher = Launcher(
-        "md.cavity.strategies.spectral", None, "aos4", lambda code: codes.append(code) or module, constants
+        "md.cavity.strategies.spectral",
+        None,
+        "aos4",
+        lambda code: codes.append(code) or module,
+        constants,
+        call,
     )
     numbers = md.Cavity(viscosity=0.1, backend="cpu", strategy="numpy").scheme.coefficients
     word = SimpleNamespace(dtype=np.dtype(np.int32), ndim=1, shape=(1,), size=0)
