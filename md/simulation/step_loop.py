@@ -90,13 +90,13 @@ class StepLoop:
         self.step = step
         self._stepper.set_clock(step)
 
-    def run_to(self, last: int, phases: bool, bar: tqdm) -> float:
+    def run_to(self, last: int, phases: bool, bar: tqdm | None) -> float:
         """Take steps up to a given step.
 
         Args:
             last: number of steps since the start after which to stop.
             phases: whether to time the phases of each step.
-            bar: progress bar, updated.
+            bar: progress bar, updated; None for none.
 
         Returns:
             The time of the steps, in ms.
@@ -116,7 +116,8 @@ class StepLoop:
                         while samples and (len(samples) > self._backend.runs_ahead or self.step == last):
                             if self._undo_halted_steps(self._monitor.process(samples.popleft(), self.step)):
                                 samples.clear()
-                        bar.update(self.step - shown)
+                        if bar is not None:
+                            bar.update(self.step - shown)
                         shown = self.step
         return elapsed[0]
 
