@@ -3,22 +3,38 @@
 Contract. An `AccessStream` lists the memory slots that are read, grouped by reader, the slot for which they
 are read. A model computes a `HitRatio` from it. Caches start empty. Slots are particles; `addresses` converts
 them to bytes.
+
+A GPU takes the loads of 32 threads at once. A `LoadStream` has the loads and stores of each of these warps,
+in bytes, instruction by instruction; `LoadStream.of` makes one from the elements that threads take. `warps`
+counts the sectors that are asked for, and `l1` those that the first cache lacks, for each item of the kernel.
 """
 
 from sfc.cache.addresses import LAYOUTS, addresses
 from sfc.cache.block import block, block_hits
+from sfc.cache.loads import Access, LoadStream, WarpLoads
 from sfc.cache.lru import StackDistances, lru
+from sfc.cache.multiprocessor import L1, L1Loads, l1
+from sfc.cache.sectors import Estimate, WarpSectors, warps
 from sfc.cache.set_associative import set_associative
 from sfc.cache.stream import AccessStream, HitRatio
 
 __all__ = [
+    "L1",
     "LAYOUTS",
+    "Access",
     "AccessStream",
+    "Estimate",
     "HitRatio",
+    "L1Loads",
+    "LoadStream",
     "StackDistances",
+    "WarpLoads",
+    "WarpSectors",
     "addresses",
     "block",
     "block_hits",
+    "l1",
     "lru",
     "set_associative",
+    "warps",
 ]

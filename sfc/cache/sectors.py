@@ -1,0 +1,134 @@
+"""Sectors that the warps of a kernel ask of memory: different ones of each instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from sfc import checks
+from sfc.cache.loads import LoadStream, WarpLoads
+from sfc.compile import kernel
+
+AT_ONCE = 2**9  # warps whose loads are in memory at the same time
+
+
+class Estimate(NamedTuple):
+    """Mean of a sample, and the standard error of that mean; 0 if the sample has all there is."""
+
+    mean: float
+    error: float
+
+
+class WarpSectors(NamedTuple):
+    """Sectors that warps ask for, in sectors for each item of the kernel.
+
+    Attributes:
+        read: by loads.
+        written: by stores and atomic operations.
+        rounds: groups of instructions for which a warp waits, in rounds for each warp.
+    """
+
+    read: Estimate
+    written: Estimate
+    rounds: Estimate
+
+
+def warps(stream: LoadStream, sector: int = 32, sample: int = 2000, seed: int = 0) -> WarpSectors:
+    """Count the sectors that warps ask for: in each instruction the different ones that its lanes address.
+
+    Args:
+        stream: loads and stores of a kernel.
+        sector: bytes of a sector, a power of two.
+        sample: number of warps that are counted, drawn at random; all if there are no more.
+        seed: of the draw.
+
+    Raises:
+        TypeError: no stream, or a number that is no integer.
+        ValueError: a sector that is no power of two, or no warp.
+
+    NVIDIA, CUDA C++ Programming Guide, "Device Memory Accesses".
+    """
+    stream = checks.instance("stream", stream, LoadStream, "an sfc.cache.LoadStream", "make LoadStream.of")
+    sector = sector_of(sector)
+    drawn = drawn_of(stream.warps, checks.integer("sample", sample, 1, unit="warps"), seed)
+    items = np.minimum(32, stream.items - 32 * drawn)
+    counts = [counted(loads, sector) for loads in in_parts_of(stream, drawn)]
+    read, written, rounds = (np.concatenate(each) for each in zip(*counts, strict=True))
+    share = len(drawn) / stream.warps
+    return WarpSectors(
+        _ratio(read, items, share), _ratio(written, items, share), _ratio(rounds, np.ones(len(drawn)), share)
+    )
+
+
+def sector_of(sector: int) -> int:
+    """Check the bytes of a sector: a power of two from 16 on, as a lane takes up to 16 bytes at once."""
+    sector = checks.integer("sector", sector, 16, 2**20, unit="bytes")
+    if sector & (sector - 1):
+        raise ValueError(f"sector = {sector} bytes; allowed: a power of two, as 32")
+    return sector
+
+
+def drawn_of(n: int, sample: int, seed: int) -> np.ndarray:
+    """Draw some of n numbers without repetition: (min(n, sample),) int64, ascending."""
+    if sample >= n:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(seed).choice(n, sample, replace=False))
+
+
+def in_parts_of(stream: LoadStream, drawn: np.ndarray) -> Iterator[WarpLoads]:
+    """Yield the loads of warps, of so many at a time that they fit in memory."""
+    for begin in range(0, len(drawn), AT_ONCE):
+        yield stream.loads_of(drawn[begin : begin + AT_ONCE])
+
+
+def counted(loads: WarpLoads, sector: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Count the sectors read and written, and the rounds, of each warp."""
+    _, ends = sectors_of(loads, sector)
+    asked = np.diff(ends)
+    warp = np.repeat(np.arange(len(loads.first) - 1), np.diff(loads.first))
+    n, is_read = len(loads.first) - 1, loads.kind == 0
+    sums = [np.bincount(warp, np.where(is_read == wanted, asked, 0), n) for wanted in (True, False)]
+    begins = loads.waits.copy()
+    begins[loads.first[:-1][np.diff(loads.first) > 0]] = True
+    return sums[0], sums[1], np.bincount(warp, begins, n)
+
+
+def sectors_of(loads: WarpLoads, sector: int) -> tuple[np.ndarray, np.ndarray]:
+    """List the different sectors of each event.
+
+    Returns:
+        (s,) int64 numbers of sectors, and (e + 1,) int64: those of event k are ends[k] .. ends[k + 1] - 1.
+    """
+    found, ends = np.empty(len(loads.address), np.int64), np.zeros(len(loads.start), np.int64)
+    shift = sector.bit_length() - 1
+    count = _different(loads.start, loads.address, shift, found, ends)
+    return found[:count], ends
+
+
+def _ratio(values: np.ndarray, weights: np.ndarray, share: float) -> Estimate:
+    """Estimate the sum of values over that of weights, from a share of all."""
+    mean = float(values.sum() / weights.sum())
+    if share >= 1 or len(values) < 2:
+        return Estimate(mean, 0.0 if share >= 1 else float("inf"))
+    spread = np.std(values - mean * weights, ddof=1) / weights.mean()
+    return Estimate(mean, float(spread / np.sqrt(len(values)) * np.sqrt(1 - share)))
+
+
+@kernel
+def _different(start, address, shift, found, ends):
+    count = 0
+    for event in range(len(start) - 1):
+        begin = count
+        for lane in range(start[event], start[event + 1]):
+            sector, known = address[lane] >> shift, False
+            for k in range(count - 1, begin - 1, -1):
+                if found[k] == sector:
+                    known = True
+                    break
+            if not known:
+                found[count] = sector
+                count += 1
+        ends[event + 1] = count
+    return count
