@@ -10,7 +10,7 @@ import numpy as np
 from sfc import checks
 from sfc.cache.loads import LANES, LoadStream, WarpLoads
 from sfc.cache.sectors import Estimate, drawn_of, in_parts_of, sector_of, sectors_of
-from sfc.compile import inlined, kernel
+from sfc.compile import kernel
 
 GOLDEN = np.int64(-7046029254386353131)  # 2^64 over the golden ratio. Knuth 6.4, multiplicative hashing
 
@@ -154,7 +154,7 @@ def _joined(parts: list[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, np.ndarray
     return waits, np.concatenate([[0], np.cumsum(lengths)]), sectors
 
 
-@inlined
+@kernel
 def _find(line, bit, tags, filled, used, clock):
     # Returns whether the sector of a line is there, and fills it.
     chosen = ((line * GOLDEN) >> 20 & 0xFFFFFFFFFFF) % len(tags)
