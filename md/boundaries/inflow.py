@@ -15,6 +15,7 @@ from md.checks import integer, number, numbers, refuse_value, set_fields
 from md.particles.capabilities import BoundaryCapabilities
 from md.particles.system import System
 from md.search.base import Search
+from sfc.bitwise.bits import mixed
 from sfc.compile import callee, kernel
 
 TURNS = {2: (0.6180339887498949,), 3: (0.7548776662466927, 0.5698402909980532)}  # x^2 = 1 - x, x^3 = 1 - x^2
@@ -149,14 +150,6 @@ class Inlet(ActiveBoundary):
         kernels.leave(p.n, p.pos, *where, self._leavers, self._counts)
         kernels.enter(p.n, p.pos, p.vel, p.id, *where, self._leavers, self._counts)
         kernels.count(1, self._counts)
-
-
-@callee
-def mixed(word):
-    """Return the hash of a 64-bit word (splitmix64: Steele, Lea and Flood, 2014)."""
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
 
 
 @callee

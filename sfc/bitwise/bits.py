@@ -1,4 +1,4 @@
-"""Operations on the bits of a key, for kernels: interleave coordinates, separate them, Gray codes.
+"""Operations on bits, for kernels: interleave coordinates, separate them, Gray codes, a hash.
 
 Contract. A key of `order` bits an axis has, from its highest bit on, a group of `dim` bits for each level;
 axis k gives bit k of a group. To spread the bits of a coordinate to their groups, halves, then quarters, and
@@ -105,3 +105,11 @@ def gray_number(code):
     for step in range(6):
         code ^= code >> (np.uint64(1) << np.uint64(step))
     return code
+
+
+@kernel(forceinline=True)
+def mixed(word):
+    """Return the hash of a 64-bit word (splitmix64: Steele, Lea and Flood, 2014)."""
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))

@@ -6,11 +6,13 @@ them to bytes.
 
 A GPU takes the loads of 32 threads at once. A `LoadStream` has the loads and stores of each of these warps,
 in bytes, instruction by instruction; `LoadStream.of` makes one from the elements that threads take. `warps`
-counts the sectors that are asked for, and `l1` those that the first cache lacks, for each item of the kernel.
+counts the sectors that are asked for, `l1` those that the first cache lacks, and `l2` the bytes that come
+from memory, for each item of the kernel.
 """
 
 from sfc.cache.addresses import LAYOUTS, addresses
 from sfc.cache.block import block, block_hits
+from sfc.cache.footprint import MemoryBytes, l2
 from sfc.cache.loads import Access, LoadStream, WarpLoads
 from sfc.cache.lru import StackDistances, lru
 from sfc.cache.multiprocessor import L1, L1Loads, l1
@@ -27,6 +29,7 @@ __all__ = [
     "HitRatio",
     "L1Loads",
     "LoadStream",
+    "MemoryBytes",
     "StackDistances",
     "WarpLoads",
     "WarpSectors",
@@ -34,6 +37,7 @@ __all__ = [
     "block",
     "block_hits",
     "l1",
+    "l2",
     "lru",
     "set_associative",
     "warps",

@@ -97,6 +97,30 @@ def lru(items: AccessStream | np.ndarray) -> StackDistances:
     the times of last access: Bennett and Kruskal (1975), doi:10.1147/rd.194.0353; Olken (1981), LBL-12370.
     """
     items = words(whole_numbers("items", items.reads if isinstance(items, AccessStream) else items))
+    return _distances(items, np.empty(0, np.int64))
+
+
+def distances(items: np.ndarray) -> np.ndarray:
+    """Compute the stack distance of each access.
+
+    Args:
+        items: (n,) integers of any dtype and value. Each value is a line.
+
+    Returns:
+        (n,) int64: the number of distinct other lines since the last access of the same line, -1 for none.
+
+    Raises:
+        TypeError: items that make no array.
+        ValueError: items that are not one-dimensional or not integers.
+    """
+    items = words(whole_numbers("items", items))
+    found = np.full(len(items), -1, np.int64)
+    _distances(items, found)
+    return found
+
+
+def _distances(items: np.ndarray, found: np.ndarray) -> StackDistances:
+    """Compute the histogram of `lru`, and the distance of each access if `found` is not empty."""
     if not len(items):
         return StackDistances(np.zeros(0, np.int64), 0, 0)
     low = items.min()
@@ -108,7 +132,7 @@ def lru(items: AccessStream | np.ndarray) -> StackDistances:
     marks = np.zeros(len(items) // 64 + 1, np.uint64)
     last, tree = np.full(lines, -1, time), np.zeros(len(marks) + 1, time)
     histogram = np.zeros(min(lines, len(items)), np.int64)
-    distinct = int(_count_distances(items, low, last, marks, tree, histogram))
+    distinct = int(_count_distances(items, low, last, marks, tree, histogram, found))
     return StackDistances(histogram[:distinct].copy(), distinct, len(items))
 
 
@@ -122,7 +146,7 @@ def _add(tree, word, amount):
 
 
 @kernel
-def _count_distances(items, low, last, marks, tree, histogram):
+def _count_distances(items, low, last, marks, tree, histogram, found):
     # A bit of `marks` is set at the time of the last access of each line. The tree counts the marks of the
     # words before the present one, which is added once complete: near accesses do not read the tree.
     distinct = 0
@@ -142,6 +166,8 @@ def _count_distances(items, low, last, marks, tree, histogram):
                 not_later += tree[k]
                 k &= k - 1
             histogram[distinct - not_later] += 1
+            if len(found):
+                found[now] = distinct - not_later
         marks[word] |= np.uint64(1) << np.uint64(now & 63)
         last[line] = now
         if now & 63 == 63:

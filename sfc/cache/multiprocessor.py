@@ -8,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sfc import checks
+from sfc.bitwise.bits import mixed
 from sfc.cache.loads import LANES, LoadStream, WarpLoads
 from sfc.cache.sectors import Estimate, drawn_of, in_parts_of, sector_of, sectors_of
 from sfc.compile import kernel
-
-GOLDEN = np.int64(-7046029254386353131)  # 2^64 over the golden ratio. Knuth 6.4, multiplicative hashing
 
 
 @dataclass(frozen=True)
@@ -157,7 +156,7 @@ def _joined(parts: list[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, np.ndarray
 @kernel
 def _find(line, bit, tags, filled, used, clock):
     # Returns whether the sector of a line is there, and fills it.
-    chosen = ((line * GOLDEN) >> 20 & 0xFFFFFFFFFFF) % len(tags)
+    chosen = np.int64(mixed(np.uint64(line)) % np.uint64(len(tags)))
     place, oldest = -1, 0
     for way in range(tags.shape[1]):
         if tags[chosen, way] == line:

@@ -1,0 +1,111 @@
+"""Bytes between the second cache of a GPU and its memory: those of a plain list of sectors."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfc import cache
+from sfc.cache.lru import distances
+
+
+def by_list(launches: list[list[tuple[int, int]]], capacity: int) -> tuple[int, int]:
+    """Sectors read from memory and written back in the last launch, by a list, the latest used last."""
+    held: list[int] = []
+    changed: set[int] = set()
+    known: set[int] = set()
+    read = written = 0
+    for launch in launches:
+        read = written = 0
+        for sector, kind in launch:
+            if sector in held[-capacity:]:
+                held.remove(sector)
+            else:
+                read += kind != 1
+                if sector in held:
+                    held.remove(sector)
+                written += sector in changed and sector in known
+                changed.discard(sector)
+            held.append(sector)
+            known.add(sector)
+            if kind:
+                changed.add(sector)
+    return read, written
+
+
+@st.composite
+def kernels(draw) -> list[cache.Access]:
+    """Accesses of a small kernel: reads, stores and atomic operations on three arrays."""
+    n = draw(st.integers(1, 80))
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    most = draw(st.sampled_from([4, 60, 2000]))
+    return [
+        cache.Access("x", random.integers(-1, most, (n, 2)), 16, "read"),
+        cache.Access("y", random.integers(0, most, n), 8, draw(st.sampled_from(["read", "added"]))),
+        cache.Access("z", np.arange(n), 16, draw(st.sampled_from(["written", "added"]))),
+    ]
+
+
+def in_order(stream: cache.LoadStream) -> list[tuple[int, int]]:
+    """The sectors of each instruction and its kind, warp by warp."""
+    loads = stream.loads_of(np.arange(stream.warps))
+    lanes = np.split(loads.address // 32, loads.start[1:-1])
+    events = zip(map(np.ndarray.tolist, lanes), loads.kind.tolist(), strict=False)
+    return [(sector, kind) for sectors, kind in events for sector in dict.fromkeys(sectors)]
+
+
+@given(kernels(), kernels(), st.booleans(), st.integers(1, 200))
+@settings(max_examples=80)
+def test_bytes_are_those_of_a_list(accesses, others, differ, capacity):
+    stream, before = (cache.LoadStream.of(given, 64) for given in (accesses, others))
+    launches = [before if differ else stream, stream]
+    read, written = by_list([in_order(one) for one in launches], capacity)
+    (found,) = cache.l2(stream, [32 * capacity], swapped=before if differ else None)
+    assert found.read == pytest.approx(32 * read / stream.items)
+    assert found.written == pytest.approx(32 * written / stream.items)
+
+
+def test_a_launch_that_fits_takes_nothing_and_one_that_does_not_takes_all():
+    n = 2**14
+    read, written = (cache.Access(name, np.arange(n), 16, name) for name in ("read", "written"))
+    stream = cache.LoadStream.of([read, written])
+    fits, not_all = cache.l2(stream, [32 * n, 31 * n])
+    assert (fits.read, fits.written) == (0, 0)
+    assert (not_all.read, not_all.written) == (16, 16)
+
+
+@pytest.mark.parametrize("capacity", [2**17, 2**19])
+def test_a_draw_of_sectors_gives_the_bytes_of_all_within_its_error(capacity):
+    n = 2**16
+    element = np.random.default_rng(0).integers(0, n, (n, 3))
+    stream = cache.LoadStream.of(
+        [cache.Access("x", element, 16), cache.Access("y", np.arange(n), 16, "written")]
+    )
+    (everything,) = cache.l2(stream, [capacity])
+    found = [cache.l2(stream, [capacity], sample=2**14, seed=seed)[0] for seed in range(8)]
+    assert len({one.read for one in found}) > 4
+    for one in found:
+        assert abs(one.read - everything.read) < 5 * one.error
+        assert one.error < 0.1 * one.read
+
+
+@given(st.lists(st.integers(0, 9), max_size=60))
+@settings(max_examples=50)
+def test_distances_are_the_other_lines_since_the_last_access(items):
+    expected = []
+    for k, item in enumerate(items):
+        since = items[:k][::-1]
+        expected.append(len(set(since[: since.index(item)])) if item in since else -1)
+    assert distances(np.array(items, np.int64)).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"capacity": [16]}, "capacity"), ({"sample": 0}, "sample"), ({"sector": 33}, "sector = 33")],
+)
+def test_what_cannot_be_is_told(options, message):
+    stream = cache.LoadStream.of([cache.Access("x", np.arange(3), 4)])
+    with pytest.raises(ValueError, match=message):
+        cache.l2(stream, **{"capacity": [2**20], **options})
+    with pytest.raises(TypeError):
+        cache.l2(np.arange(3), [2**20])
