@@ -40,7 +40,7 @@ def kernels(draw) -> list[cache.Access]:
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     most = draw(st.sampled_from([4, 60, 2000]))
     return [
-        cache.Access("x", random.integers(-1, most, (n, 2)), 16, "read"),
+        cache.Access("x", random.integers(-1, most, (n, 2)), 16, draw(st.sampled_from(["read", "written"]))),
         cache.Access("y", random.integers(0, most, n), 8, draw(st.sampled_from(["read", "added"]))),
         cache.Access("z", np.arange(n), 16, draw(st.sampled_from(["written", "added"]))),
     ]
@@ -72,6 +72,13 @@ def test_a_launch_that_fits_takes_nothing_and_one_that_does_not_takes_all():
     fits, not_all = cache.l2(stream, [32 * n, 31 * n])
     assert (fits.read, fits.written) == (0, 0)
     assert (not_all.read, not_all.written) == (16, 16)
+
+
+def test_a_sector_that_changed_once_is_written_back_once():
+    before = cache.LoadStream.of([cache.Access("x", np.array([0]), 16, "written")])
+    reads = cache.LoadStream.of([cache.Access("x", np.array([[0, 10, 0, 10]]), 16)])
+    (found,) = cache.l2(reads, [32], swapped=before)
+    assert (found.read, found.written) == (4 * 32, 32)
 
 
 @pytest.mark.parametrize("capacity", [2**17, 2**19])
