@@ -76,7 +76,7 @@ def test_a_launch_that_fits_takes_nothing_and_one_that_does_not_takes_all():
 
 def test_a_sector_that_changed_once_is_written_back_once():
     before = cache.LoadStream.of([cache.Access("x", np.array([0]), 16, "written")])
-    reads = cache.LoadStream.of([cache.Access("x", np.array([[0, 10, 0, 10]]), 16)])
+    reads = cache.LoadStream.of([cache.Access("x", np.array([[0, 10, 0, 10, 0]]), 16)])
     (found,) = cache.l2(reads, [32], swapped=before)
     assert (found.read, found.written) == (4 * 32, 32)
 
