@@ -7,14 +7,16 @@ them to bytes.
 A GPU takes the loads of 32 threads at once. A `LoadStream` has the loads and stores of each of these warps,
 in bytes, instruction by instruction; `LoadStream.of` makes one from the elements that threads take. `warps`
 counts the sectors that are asked for, `l1` those that the first cache lacks, and `l2` the bytes that come
-from memory, for each item of the kernel.
+from memory, for each item of the kernel. `foresee` does all three for a `Machine`, and adds the time.
 """
 
 from sfc.cache.addresses import LAYOUTS, addresses
 from sfc.cache.block import block, block_hits
 from sfc.cache.footprint import MemoryBytes, l2
+from sfc.cache.forecast import Fitted, Forecast, foresee
 from sfc.cache.loads import Access, LoadStream, WarpLoads
 from sfc.cache.lru import StackDistances, lru
+from sfc.cache.machine import Machine
 from sfc.cache.multiprocessor import L1, L1Loads, l1
 from sfc.cache.sectors import Estimate, WarpSectors, warps
 from sfc.cache.set_associative import set_associative
@@ -26,9 +28,12 @@ __all__ = [
     "Access",
     "AccessStream",
     "Estimate",
+    "Fitted",
+    "Forecast",
     "HitRatio",
     "L1Loads",
     "LoadStream",
+    "Machine",
     "MemoryBytes",
     "StackDistances",
     "WarpLoads",
@@ -36,6 +41,7 @@ __all__ = [
     "addresses",
     "block",
     "block_hits",
+    "foresee",
     "l1",
     "l2",
     "lru",

@@ -65,7 +65,8 @@ def l2(
     sizes = [checks.integer("capacity", one, sector, 2**50, unit="bytes") for one in capacity]
     sample = checks.integer("sample", sample, 1, unit="sectors")
     share = _share(launches, sector, sample)
-    followed = [_drawn(one, sector, share, seed) for one in launches]
+    followed = [_drawn(one, sector, share, seed) for one in launches[swapped is None :]]
+    followed = [followed[0], followed[-1]]
     sectors, kinds = (np.concatenate([each[k] for each in followed]) for k in (0, 1))
     begin = len(followed[0][0])
     away = distances(sectors) if len(sectors) else np.zeros(0, np.int64)

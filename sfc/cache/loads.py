@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
@@ -51,15 +52,20 @@ class LoadStream:
         items: number of threads that work, at least 1.
         block: threads of a block, a multiple of 32.
         loads_of: takes (w,) int64 numbers of warps, ascending, and returns their `WarpLoads`.
+        registers: of a thread, as the compiler prints them.
+        shared: bytes of shared memory of a block.
 
     Raises:
         TypeError: a number that is no integer, or no function.
-        ValueError: no item, or a block that is no multiple of 32 threads, or has more than 1024.
+        ValueError: no item; a block that is no multiple of 32 threads, or has more than 1024; or registers or
+            bytes that no block can have.
     """
 
     items: int
     block: int
     loads_of: Callable[[np.ndarray], WarpLoads]
+    registers: int = 32
+    shared: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "items", checks.integer("items", self.items, 1, unit="threads"))
@@ -67,6 +73,8 @@ class LoadStream:
         if block % LANES:
             raise ValueError(f"block = {block} threads; allowed: a multiple of {LANES}, the lanes of a warp")
         object.__setattr__(self, "block", block)
+        for name, least, most, unit in (("registers", 1, 255, ""), ("shared", 0, 2**20, "bytes")):
+            object.__setattr__(self, name, checks.integer(name, getattr(self, name), least, most, unit=unit))
         checks.function("loads_of", self.loads_of, "a function of numbers of warps that returns WarpLoads")
 
     @property
@@ -80,7 +88,9 @@ class LoadStream:
         return -(-self.items // self.block)
 
     @classmethod
-    def of(cls, accesses: Sequence[Access], block: int = 256) -> LoadStream:
+    def of(
+        cls, accesses: Sequence[Access], block: int = 256, registers: int = 32, shared: int = 0
+    ) -> LoadStream:
         """Make the stream of a kernel from the elements that its threads take.
 
         Consecutive accesses with as many columns are a loop: the first column of each, then the second. The
@@ -89,6 +99,8 @@ class LoadStream:
         Args:
             accesses: in the order of the instructions, with an element for each thread.
             block: threads of a block.
+            registers: of a thread.
+            shared: bytes of shared memory of a block.
 
         Raises:
             TypeError: no accesses.
@@ -105,7 +117,8 @@ class LoadStream:
             )
         base = _placed(found)
         instructions = [*_instructions(found, base)]
-        return cls(lengths.pop(), block, lambda warps: _of_arrays(instructions, warps))
+        of = partial(_of_arrays, instructions)
+        return cls(lengths.pop(), block, of, registers, shared)
 
 
 class Access(NamedTuple):

@@ -1,0 +1,120 @@
+"""Numbers of a GPU and its memory, as micro-benchmarks measure them."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from sfc import checks
+from sfc.cache.loads import LANES, LoadStream
+from sfc.cache.multiprocessor import L1
+
+UNITS = {  # of the numbers of a machine
+    "clock": "GHz", "l1_bytes": "bytes", "l1_line": "bytes", "sector": "bytes", "l2_bytes": "bytes",
+    "l2_held": "bytes", "l2_rate": "10^9 sectors/s", "memory_rate": "GB/s", "shared_bytes": "bytes",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A GPU, as a model of its memory needs it.
+
+    Attributes:
+        name: of the chip.
+        multiprocessors: number of them.
+        clock: of a multiprocessor, in GHz.
+        threads, blocks, registers: that a multiprocessor has room for at the same time.
+        shared_bytes: most shared memory of all blocks of a multiprocessor, part of its first cache.
+        l1_bytes, l1_ways, l1_line: first cache of a multiprocessor: bytes, lines of a set, bytes of a line.
+        sector: bytes that caches take at once.
+        l2_bytes: of the second cache.
+        l2_held: bytes of accesses in no order that it holds.
+        l2_rate: sectors of accesses in no order that it serves, in 10^9 a second.
+        memory_rate: bytes that a copy reads and writes, in 10^9 a second.
+
+    Raises:
+        TypeError: a number of another class.
+        ValueError: a number that is not positive, or a first cache that cannot be.
+    """
+
+    name: str
+    multiprocessors: int
+    clock: float
+    threads: int
+    blocks: int
+    registers: int
+    shared_bytes: int
+    l1_bytes: int
+    l1_ways: int
+    l1_line: int
+    sector: int
+    l2_bytes: int
+    l2_held: int
+    l2_rate: float
+    memory_rate: float
+
+    def __post_init__(self) -> None:
+        checks.text("name of a Machine", self.name)
+        for field in fields(self)[1:]:
+            name, value = f"{field.name} of {self.name}", getattr(self, field.name)
+            unit = UNITS.get(field.name, "")
+            if field.type == "int":
+                found: float = checks.integer(name, value, 1, 2**50, unit=unit)
+            else:
+                found = checks.number(name, value, above=0, unit=unit)
+            object.__setattr__(self, field.name, found)
+        self._l1(self.l1_bytes, LANES)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Machine:
+        """Read the table `machine` of a TOML file; the other tables tell how it was measured.
+
+        Raises:
+            TypeError: a number of another class.
+            ValueError: no such file, not TOML, or numbers that are missing, unknown or out of range.
+        """
+        place = checks.path("path", path)
+        try:
+            table = tomllib.loads(place.read_text(encoding="utf-8"))["machine"]
+        except (OSError, ValueError, KeyError) as error:
+            raise ValueError(
+                f"machine {str(place)!r}: {error}; allowed: a TOML file with a table [machine]"
+            ) from error
+        names = {field.name for field in fields(cls)}
+        wrong = names ^ set(table) if isinstance(table, dict) else {"machine"}
+        if wrong:
+            raise ValueError(
+                f"machine {str(place)!r}: {', '.join(sorted(wrong))} missing or unknown; allowed: "
+                f"{', '.join(sorted(names))}"
+            )
+        return cls(**table)
+
+    def resident(self, stream: LoadStream) -> int:
+        """Return the number of blocks of a kernel that a multiprocessor works on at the same time.
+
+        Registers are given to a warp in units of 256.
+
+        Raises:
+            ValueError: a block that does not fit.
+        """
+        each = -(-stream.registers * LANES // 256) * 256 * stream.block // LANES
+        room = self.threads // stream.block, self.registers // each, self.blocks
+        found = min(*room, self.shared_bytes // stream.shared if stream.shared else self.blocks)
+        if not found:
+            raise ValueError(
+                f"a block of {stream.block} threads, {stream.registers} registers each and {stream.shared} "
+                f"bytes of shared memory; allowed on {self.name}: {self.threads} threads, {self.registers} "
+                f"registers and {self.shared_bytes} bytes of a multiprocessor"
+            )
+        return found
+
+    def first_cache(self, stream: LoadStream) -> L1:
+        """Return the first cache that a kernel finds: without its shared memory, in whole sets."""
+        resident = self.resident(stream)
+        unit = self.l1_line * self.l1_ways
+        left = self.l1_bytes - resident * stream.shared
+        return self._l1(max(1, left // unit) * unit, resident * stream.block)
+
+    def _l1(self, size: int, threads: int) -> L1:
+        return L1(size, self.l1_ways, self.l1_line, self.sector, self.multiprocessors, threads)
