@@ -1,8 +1,9 @@
 """The second cache of a GPU, and its memory: bytes that a launch takes from there and leaves there.
 
-The second cache serves all multiprocessors. A sector is there if fewer bytes than the cache holds were taken
-since it was taken last: its footprint. That is counted for sectors drawn by a hash, each time with all their
-accesses. Waldspurger and others, Efficient MRC Construction with SHARDS, FAST (2015).
+The second cache serves all multiprocessors. What it takes from memory at once is a granule, of two sectors on
+some chips. A granule is there if fewer bytes than the cache holds were taken since it was taken last: its
+footprint. That is counted for granules drawn by a hash, each with all its accesses. Waldspurger and others,
+Efficient MRC Construction with SHARDS, FAST (2015).
 """
 
 from __future__ import annotations
@@ -19,16 +20,17 @@ from sfc.cache.lru import distances
 from sfc.cache.sectors import drawn_of, in_parts_of, sector_of, sectors_of
 from sfc.compile import kernel
 
-MOST_DRAWN = 2**21  # sectors that are asked for and followed, of both launches
+MOST_DRAWN = 2**21  # granules that are asked for and followed, of both launches
+GROUPS = 8  # of the granules that are drawn, by which the error is estimated
 
 
 class MemoryBytes(NamedTuple):
     """Bytes that a launch takes from memory, and that it leaves there, for each item of the kernel.
 
     Attributes:
-        read: sectors that a load or an atomic operation did not find in the second cache.
-        written: sectors that were changed, and were replaced in the cache.
-        error: standard error of `read`, of the draw.
+        read: granules that a load or an atomic operation did not find in the second cache.
+        written: granules that were changed, and were replaced in the cache.
+        error: standard error of `read` by the draw; 0 if all granules are followed.
     """
 
     read: float
@@ -37,7 +39,7 @@ class MemoryBytes(NamedTuple):
 
 
 def l2(
-    stream: LoadStream, capacity: Sequence[int], sector: int = 32, swapped: LoadStream | None = None,
+    stream: LoadStream, capacity: Sequence[int], granule: int = 64, swapped: LoadStream | None = None,
     sample: int = MOST_DRAWN, seed: int = 0,
 ) -> list[MemoryBytes]:  # fmt: skip
     """Predict the bytes that a launch moves between the second cache of a GPU and its memory.
@@ -49,72 +51,101 @@ def l2(
         stream: loads and stores of a kernel.
         capacity: bytes that the cache holds, for each result; what the chip's cache really holds of accesses
             in no order is less than its size.
-        sector: bytes of a sector, a power of two.
+        granule: bytes that are taken from memory at once, a power of two.
         swapped: the launch before, if it differs, as where two arrays change their roles; None for the same.
-        sample: number of sectors asked for that are followed, about.
-        seed: of the hash that draws sectors.
+        sample: number of granules asked for that are followed, about.
+        seed: of the hash that draws granules.
 
     Raises:
         TypeError: no stream, or a number that is no integer.
-        ValueError: a capacity below a sector, or no sample.
+        ValueError: a capacity below a granule, or no sample.
     """
     launches = [stream if swapped is None else swapped, stream]
     for one in launches:
         checks.instance("stream", one, LoadStream, "an sfc.cache.LoadStream", "make LoadStream.of")
-    sector = sector_of(sector)
-    sizes = [checks.integer("capacity", one, sector, 2**50, unit="bytes") for one in capacity]
-    sample = checks.integer("sample", sample, 1, unit="sectors")
-    share = _share(launches, sector, sample)
-    followed = [_drawn(one, sector, share, seed) for one in launches[swapped is None :]]
-    followed = [followed[0], followed[-1]]
-    sectors, kinds = (np.concatenate([each[k] for each in followed]) for k in (0, 1))
-    begin = len(followed[0][0])
-    away = distances(sectors) if len(sectors) else np.zeros(0, np.int64)
-    first_seen = away < 0
-    numbers = np.unique(sectors, return_inverse=True)[1] if len(sectors) else sectors
-    bytes_each = sector * share / stream.items
-    found = []
+    granule = sector_of(granule)
+    sizes = [checks.integer("capacity", one, granule, 2**50, unit="bytes") for one in capacity]
+    sample = checks.integer("sample", sample, 1, unit="granules")
+    share = _share(launches, granule, sample)
+    drawn = [_drawn(one, granule, share, seed) for one in launches[swapped is None :]]
+    found = _moved(drawn[0], drawn[-1], sizes, share * granule)
+    parts = np.zeros((GROUPS, len(sizes)))
+    if share > 1:
+        groups = [[one.of_group(k) for one in drawn] for k in range(GROUPS)]
+        each = [_moved(one[0], one[-1], sizes, GROUPS * share * granule) for one in groups]
+        parts = np.array([[read for read, _ in one] for one in each])
+    errors = parts.std(axis=0, ddof=1) / np.sqrt(GROUPS)
+    return [
+        MemoryBytes(read / stream.items, written / stream.items, float(error) / stream.items)
+        for (read, written), error in zip(found, errors, strict=True)
+    ]
+
+
+class _Drawn(NamedTuple):
+    """Accesses of a launch to the granules that are drawn, in their order: granules, their hashes, kinds."""
+
+    granule: np.ndarray
+    word: np.ndarray
+    kind: np.ndarray
+
+    def of_group(self, number: int) -> _Drawn:
+        """Return the accesses to the granules of a group."""
+        return _Drawn(*(each[self.word >> np.uint64(32) & np.uint64(GROUPS - 1) == number] for each in self))
+
+
+def _moved(before: _Drawn, launch: _Drawn, sizes: Sequence[int], weight: int) -> list[tuple[float, float]]:
+    """Return the bytes of a launch from memory and to it, for each size of the cache.
+
+    Args:
+        before: the launch before.
+        launch: the launch.
+        sizes: bytes that the cache holds.
+        weight: bytes that a granule which was drawn stands for.
+    """
+    granules, kinds = (np.concatenate([before[k], launch[k]]) for k in (0, 2))
+    begin = len(before.granule)
+    numbers = np.unique(granules, return_inverse=True)[1]
+    away = distances(numbers)
+    found: list[tuple[float, float]] = []
     for size in sizes:
-        misses = first_seen | (away * share * sector >= size)
-        taken = misses & (kinds != WRITTEN)
+        misses = (away < 0) | (away * weight >= size)
+        read = int((misses & (kinds != WRITTEN))[begin:].sum())
         left = _left(numbers, kinds != READ, misses, np.zeros(len(numbers), np.bool_), begin)
-        count = int(taken[begin:].sum())
-        found.append(MemoryBytes(count * bytes_each, left * bytes_each, np.sqrt(count) * bytes_each))
+        found.append((read * weight, left * weight))
     return found
 
 
-def _share(launches: Sequence[LoadStream], sector: int, sample: int) -> int:
-    """Return how many sectors there are to each that is drawn: a power of two."""
+def _share(launches: Sequence[LoadStream], granule: int, sample: int) -> int:
+    """Return how many granules there are to each that is drawn: a power of two."""
     asked = 0.0
     for stream in launches:
         drawn = drawn_of(stream.warps, 200, 0)
-        counts = sum(len(sectors_of(loads, sector)[0]) for loads in in_parts_of(stream, drawn))
+        counts = sum(len(sectors_of(loads, granule)[0]) for loads in in_parts_of(stream, drawn))
         asked += counts * stream.warps / len(drawn)
     return 1 << max(0, int(np.ceil(np.log2(asked / sample)))) if asked > sample else 1
 
 
-def _drawn(stream: LoadStream, sector: int, share: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the accesses to the sectors that are drawn, in their order, and their kinds."""
+def _drawn(stream: LoadStream, granule: int, share: int, seed: int) -> _Drawn:
+    """Return the accesses to the granules that are drawn."""
     parts = []
     for loads in in_parts_of(stream, np.arange(stream.warps)):
-        sectors, ends = sectors_of(loads, sector)
-        kinds = np.repeat(loads.kind, np.diff(ends))
-        is_drawn = _are_drawn(sectors, np.uint64(share - 1), np.uint64(seed))
-        parts.append((sectors[is_drawn], kinds[is_drawn]))
-    return tuple(np.concatenate([part[k] for part in parts]) for k in (0, 1))  # type: ignore[return-value]
+        granules, ends = sectors_of(loads, granule)
+        words, kinds = np.empty(len(granules), np.uint64), np.repeat(loads.kind, np.diff(ends))
+        _hash(granules, np.uint64(seed), words)
+        is_drawn = words & np.uint64(share - 1) == 0
+        parts.append(_Drawn(granules[is_drawn], words[is_drawn], kinds[is_drawn]))
+    return _Drawn(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
 @kernel
-def _are_drawn(sectors, mask, seed):
-    drawn = np.empty(len(sectors), np.bool_)
-    for k in range(len(sectors)):
-        drawn[k] = mixed(np.uint64(sectors[k]) + seed * np.uint64(0x9E3779B97F4A7C15)) & mask == np.uint64(0)
-    return drawn
+def _hash(granules, seed, words):
+    for k in range(len(granules)):
+        words[k] = mixed(np.uint64(granules[k]) + seed * np.uint64(0x9E3779B97F4A7C15))
 
 
 @kernel
 def _left(numbers, writes, misses, is_changed, begin):
-    # A sector that is taken again from memory was replaced before: it was written back if it had changed.
+    # A granule that is taken again from memory was replaced before: it was written back if it had changed.
     count = 0
     for k in range(len(numbers)):
         if misses[k]:

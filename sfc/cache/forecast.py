@@ -77,7 +77,7 @@ def foresee(
     checks.instance("fitted", fitted, Fitted, "an sfc.cache.Fitted", "make Fitted()")
     asked = warps(stream, machine.sector, seed=seed)
     missed = l1(stream, machine.first_cache(stream), seed=seed).missed
-    (memory,) = l2(stream, [machine.l2_held], machine.sector, swapped, sample, seed)
+    (memory,) = l2(stream, [machine.l2_held], machine.granule, swapped, sample, seed)
     moved = Estimate(memory.read + memory.written, memory.error)
     rounds = asked.rounds.mean
     cycles = stream.warps * rounds * fitted.cycles / (SCHEDULERS * machine.multiprocessors)

@@ -11,8 +11,9 @@ from sfc.cache.loads import LANES, LoadStream
 from sfc.cache.multiprocessor import L1
 
 UNITS = {  # of the numbers of a machine
-    "clock": "GHz", "l1_bytes": "bytes", "l1_line": "bytes", "sector": "bytes", "l2_bytes": "bytes",
-    "l2_held": "bytes", "l2_rate": "10^9 sectors/s", "memory_rate": "GB/s", "shared_bytes": "bytes",
+    "clock": "GHz", "l1_bytes": "bytes", "l1_line": "bytes", "sector": "bytes", "granule": "bytes",
+    "l2_bytes": "bytes", "l2_held": "bytes", "l2_rate": "10^9 sectors/s", "memory_rate": "GB/s",
+    "shared_bytes": "bytes",
 }  # fmt: skip
 
 
@@ -28,6 +29,7 @@ class Machine:
         shared_bytes: most shared memory of all blocks of a multiprocessor, part of its first cache.
         l1_bytes, l1_ways, l1_line: first cache of a multiprocessor: bytes, lines of a set, bytes of a line.
         sector: bytes that caches take at once.
+        granule: bytes that the second cache takes from memory at once.
         l2_bytes: of the second cache.
         l2_held: bytes of accesses in no order that it holds.
         l2_rate: sectors of accesses in no order that it serves, in 10^9 a second.
@@ -49,6 +51,7 @@ class Machine:
     l1_ways: int
     l1_line: int
     sector: int
+    granule: int
     l2_bytes: int
     l2_held: int
     l2_rate: float

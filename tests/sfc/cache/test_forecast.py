@@ -9,8 +9,8 @@ from sfc import cache
 
 MACHINE = cache.Machine(
     name="a GPU", multiprocessors=132, clock=1.7, threads=2048, blocks=32, registers=65536,
-    shared_bytes=233_472, l1_bytes=262_144, l1_ways=4, l1_line=128, sector=32, l2_bytes=52_428_800,
-    l2_held=26_214_400, l2_rate=135.0, memory_rate=3000.0,
+    shared_bytes=233_472, l1_bytes=262_144, l1_ways=4, l1_line=128, sector=32, granule=32,
+    l2_bytes=52_428_800, l2_held=26_214_400, l2_rate=135.0, memory_rate=3000.0,
 )  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def test_the_parts_of_a_launch_are_those_of_the_caches_and_the_time_is_near_the_
     small = replace(MACHINE, l2_held=2**19)
     fitted = cache.Fitted(cycles=50, launch=3, latency=0.1, share=0.8, power=5)
     found = cache.foresee(stream, small, fitted)
-    asked, memory = cache.warps(stream), cache.l2(stream, [2**19])[0]
+    asked, memory = cache.warps(stream), cache.l2(stream, [2**19], 32)[0]
     assert found.sectors == asked.read
     assert found.missed == cache.l1(stream, small.first_cache(stream)).missed
     assert found.bytes.mean == pytest.approx(memory.read + memory.written)

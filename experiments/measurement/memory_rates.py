@@ -1,0 +1,141 @@
+"""Micro-benchmarks of a GPU's memory: rates of sectors in no order, times of loads that wait for each other.
+
+They give the numbers of an `sfc.cache.Machine`. Their kernels are in memory_rates.cu. Each result is compared
+with numpy's before a time is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from experiments.measurement.correctness import WrongResultError
+from md.backend import Backend, OnDevice
+from sfc import checks
+
+SECTOR, NUMBERS = 32, 8  # bytes, and numbers of 4 bytes, of a sector
+THREADS, EACH = 2**20, 64  # threads, and loads of each
+SAMPLES = 5
+CHECKED = 2**10  # threads whose sums are compared with numpy's
+STEPS = 2**14  # loads of a chain
+NEAR, FAR = 1.2, 8.0  # sizes over that of the second cache, by which `held` is found
+
+random_sectors, chain = OnDevice(), OnDevice(threads=32)
+
+
+def sector_rate(backend: Backend, size: int, threads: int = THREADS, each: int = EACH) -> float:
+    """Measure how many sectors of 32 bytes in no order a device loads past its first cache.
+
+    Args:
+        backend: a device.
+        size: bytes from which the sectors are drawn, at least 32; rounded down to whole sectors.
+        threads: number of threads.
+        each: loads of a thread.
+
+    Returns:
+        10^9 sectors a second: the best of a few launches.
+
+    Raises:
+        TypeError: a size that is no integer.
+        ValueError: a size out of range.
+        WrongResultError: sums that are not numpy's.
+    """
+    sectors = checks.integer("size", size, SECTOR, SECTOR * (2**31 - 1), unit="bytes") // SECTOR
+    numbers = np.arange(sectors, dtype=np.uint32) * np.uint32(2654435761)  # each sector has another
+    data = _spread(backend, numbers)
+    sums, kernels, times = backend.zeros(threads, np.int32), _kernels(backend), []
+    for seed in range(SAMPLES + 1):
+        with backend.stopwatch() as elapsed:
+            kernels.random_sectors(threads, data, sectors, each, seed, sums)
+        times.append(elapsed[0])
+    some = min(threads, CHECKED)
+    expected = numbers[drawn(some, sectors, each, SAMPLES)].sum(axis=1, dtype=np.uint32)
+    if not np.array_equal(backend.download(sums)[:some].view(np.uint32), expected):
+        raise WrongResultError("sums of random sectors differ from numpy's; not recorded")
+    return threads * each / min(times[1:]) / 1e6
+
+
+def drawn(threads: int, sectors: int, each: int, seed: int) -> np.ndarray:
+    """Return the sectors that the first threads draw: (threads, each) int64."""
+    with np.errstate(over="ignore"):
+        word = np.arange(threads * each, dtype=np.uint64) + (np.uint64(seed) << np.uint64(40))
+        word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        word = (word ^ (word >> np.uint64(31))) >> np.uint64(32)
+    return (word * np.uint64(sectors) >> np.uint64(32)).astype(np.int64).reshape(threads, each)
+
+
+def load_time(backend: Backend, size: int, steps: int = STEPS, seed: int = 0) -> float:
+    """Measure the time of a load that waits for the one before, which gives its address, in ns.
+
+    Args:
+        backend: a device.
+        size: bytes in which the loads are, at least 64.
+        steps: number of loads.
+        seed: of the order of the sectors.
+
+    Returns:
+        The time of a load: the best of a few launches, less one of a single load.
+
+    Raises:
+        TypeError: a size that is no integer.
+        ValueError: a size out of range.
+        WrongResultError: an end of the chain that is not numpy's.
+    """
+    sectors = checks.integer("size", size, 2 * SECTOR, SECTOR * (2**31 - 1), unit="bytes") // SECTOR
+    order = np.random.default_rng(seed).permutation(sectors).astype(np.uint32)
+    following = np.empty(sectors, np.uint32)
+    following[order] = np.roll(order, -1)
+    data, end, kernels = _spread(backend, following), backend.zeros(1, np.int32), _kernels(backend)
+    times = []
+    for count in (1, steps):
+        for _ in range(SAMPLES + 1):
+            with backend.stopwatch() as elapsed:
+                kernels.chain(1, data, count, end)
+            times.append(elapsed[0])
+    start = int(np.flatnonzero(order == 0)[0])
+    if int(backend.download(end)[0]) != int(order[(start + steps) % sectors]):
+        raise WrongResultError("the end of a chain differs from numpy's; not recorded")
+    once, often = min(times[1 : SAMPLES + 1]), min(times[SAMPLES + 2 :])
+    return (often - once) / (steps - 1) * 1e6
+
+
+def held(sizes: Sequence[int], rates: Sequence[float], l2_bytes: int) -> float:
+    """Return how many bytes of accesses in no order the second cache holds, by rates at several sizes.
+
+    A share held / size of the sectors is served at the rate of small sizes, the others at that of the largest
+    size. The median over the sizes between `NEAR` and `FAR` times the cache is returned.
+
+    Args:
+        sizes: (s,) bytes, ascending, from below the cache to far above it.
+        rates: (s,) sectors in a unit of time, as `sector_rate` measures them.
+        l2_bytes: size of the cache.
+
+    Raises:
+        ValueError: no size up to a quarter of the cache, none between, or none far above.
+    """
+    size, rate = np.asarray(sizes, float), np.asarray(rates, float)
+    near = (NEAR * l2_bytes <= size) & (size <= FAR * l2_bytes)
+    if not (size[0] <= l2_bytes / 4 and near.any() and size[-1] > 2 * FAR * l2_bytes):
+        least, most = NEAR * l2_bytes, FAR * l2_bytes
+        raise ValueError(
+            f"sizes from {size[0]:g} to {size[-1]:g} bytes; allowed: from at most {l2_bytes / 4:g} to more "
+            f"than {2 * most:g}, with some between {least:g} and {most:g}"
+        )
+    fast, slow = 1 / rate[size <= l2_bytes / 4].max(), 1 / rate[-1]
+    slow = slow + (slow - fast) * l2_bytes / (2 * size[-1])  # of the largest size too, a part is held
+    share = (slow - 1 / rate[near]) / (slow - fast)
+    return float(np.median(share * size[near]))
+
+
+def _kernels(backend: Backend) -> Any:
+    return backend.kernels(__name__, constants={"NUMBERS": NUMBERS})
+
+
+def _spread(backend: Backend, numbers: np.ndarray) -> np.ndarray:
+    """Put a number at the beginning of each sector, zeros behind it."""
+    data = np.zeros((len(numbers), NUMBERS), np.int32)
+    data[:, 0] = numbers.view(np.int32)
+    return backend.upload(data.ravel())
