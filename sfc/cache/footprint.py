@@ -110,7 +110,7 @@ def _moved(before: _Drawn, launch: _Drawn, sizes: Sequence[int], weight: int) ->
     for size in sizes:
         misses = (away < 0) | (away * weight >= size)
         read = int((misses & (kinds != WRITTEN))[begin:].sum())
-        left = _left(numbers, kinds != READ, misses, np.zeros(len(numbers), np.bool_), begin)
+        left = _left(numbers, kinds != READ, misses, np.zeros(len(numbers), bool), begin)
         found.append((read * weight, left * weight))
     return found
 
