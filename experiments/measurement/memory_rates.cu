@@ -30,10 +30,10 @@ extern "C" __global__ void random_sectors(int n, const int* data, int sectors, i
     sums[i] = sum;
 }
 
-// Follows a chain of sectors: the number in each is that of the next.
-extern "C" __global__ void chain(int n, const int* next, int steps, int* end) {
+// Follows a chain of sectors from the one at which the last launch ended: the number in each is that of the next.
+extern "C" __global__ void chain(int n, const int* next, int steps, int* last) {
     if (work_item() > 0) return;
-    int at = 0;
+    int at = last[0];
     for (int k = 0; k < steps; ++k) at = next[(size_t)NUMBERS * at];
-    end[0] = at;
+    last[0] = at;
 }

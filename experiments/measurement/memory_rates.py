@@ -1,7 +1,7 @@
 """Micro-benchmarks of a GPU's memory: rates of sectors in no order, times of loads that wait for each other.
 
-They give the numbers of an `sfc.cache.Machine`. Their kernels are in memory_rates.cu. Each result is compared
-with numpy's before a time is kept.
+They give the rate and the held bytes of the second cache of an `sfc.cache.Machine`. Their kernels are in
+memory_rates.cu. Each result is compared with numpy's before a time is kept.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from md.backend import Backend, OnDevice
 from sfc import checks
 
 SECTOR, NUMBERS = 32, 8  # bytes, and numbers of 4 bytes, of a sector
-THREADS, EACH = 2**20, 64  # threads, and loads of each
+THREADS, EACH = 2**20, 512  # threads, and loads of each: some ms, beside which a launch takes no time
 SAMPLES = 5
 CHECKED = 2**10  # threads whose sums are compared with numpy's
 STEPS = 2**14  # loads of a chain
-NEAR, FAR = 1.2, 8.0  # sizes over that of the second cache, by which `held` is found
+NEAR, FAR = 1.2, 8.0  # least sizes over that of the second cache, of all and of the largest, in `held`
 
 random_sectors, chain = OnDevice(), OnDevice(threads=32)
 
@@ -72,7 +72,8 @@ def load_time(backend: Backend, size: int, steps: int = STEPS, seed: int = 0) ->
 
     Args:
         backend: a device.
-        size: bytes in which the loads are, at least 64.
+        size: bytes in which the loads are, at least 64. Each launch goes on where the last one ended, so that
+            it takes other sectors, if there are more than loads.
         steps: number of loads.
         seed: of the order of the sectors.
 
@@ -88,15 +89,16 @@ def load_time(backend: Backend, size: int, steps: int = STEPS, seed: int = 0) ->
     order = np.random.default_rng(seed).permutation(sectors).astype(np.uint32)
     following = np.empty(sectors, np.uint32)
     following[order] = np.roll(order, -1)
-    data, end, kernels = _spread(backend, following), backend.zeros(1, np.int32), _kernels(backend)
-    times = []
+    data, at, kernels = _spread(backend, following), backend.zeros(1, np.int32), _kernels(backend)
+    times, taken = [], 0
     for count in (1, steps):
         for _ in range(SAMPLES + 1):
             with backend.stopwatch() as elapsed:
-                kernels.chain(1, data, count, end)
+                kernels.chain(1, data, count, at)
             times.append(elapsed[0])
+            taken += count
     start = int(np.flatnonzero(order == 0)[0])
-    if int(backend.download(end)[0]) != int(order[(start + steps) % sectors]):
+    if int(backend.download(at)[0]) != int(order[(start + taken) % sectors]):
         raise WrongResultError("the end of a chain differs from numpy's; not recorded")
     once, often = min(times[1 : SAMPLES + 1]), min(times[SAMPLES + 2 :])
     return (often - once) / (steps - 1) * 1e6
@@ -105,29 +107,27 @@ def load_time(backend: Backend, size: int, steps: int = STEPS, seed: int = 0) ->
 def held(sizes: Sequence[int], rates: Sequence[float], l2_bytes: int) -> float:
     """Return how many bytes of accesses in no order the second cache holds, by rates at several sizes.
 
-    A share held / size of the sectors is served at the rate of small sizes, the others at that of the largest
-    size. The median over the sizes between `NEAR` and `FAR` times the cache is returned.
+    A share held / size of the sectors is served at the rate of small sizes, the others at that of memory: so
+    the time of a sector is a line over 1 / size, for sizes from `NEAR` times the cache on.
 
     Args:
-        sizes: (s,) bytes, ascending, from below the cache to far above it.
+        sizes: (s,) bytes.
         rates: (s,) sectors in a unit of time, as `sector_rate` measures them.
         l2_bytes: size of the cache.
 
     Raises:
-        ValueError: no size up to a quarter of the cache, none between, or none far above.
+        ValueError: no size up to a quarter of the cache, fewer than three from `NEAR` times the cache on, or
+            none `FAR` times as large.
     """
     size, rate = np.asarray(sizes, float), np.asarray(rates, float)
-    near = (NEAR * l2_bytes <= size) & (size <= FAR * l2_bytes)
-    if not (size[0] <= l2_bytes / 4 and near.any() and size[-1] > 2 * FAR * l2_bytes):
-        least, most = NEAR * l2_bytes, FAR * l2_bytes
+    small, large = size <= l2_bytes / 4, size >= NEAR * l2_bytes
+    if not small.any() or large.sum() < 3 or size.max() < FAR * l2_bytes:
         raise ValueError(
-            f"sizes from {size[0]:g} to {size[-1]:g} bytes; allowed: from at most {l2_bytes / 4:g} to more "
-            f"than {2 * most:g}, with some between {least:g} and {most:g}"
+            f"sizes {[f'{one:g}' for one in size]} bytes; allowed: some up to {l2_bytes / 4:g}, three or "
+            f"more from {NEAR * l2_bytes:g} on, and one of {FAR * l2_bytes:g} or more"
         )
-    fast, slow = 1 / rate[size <= l2_bytes / 4].max(), 1 / rate[-1]
-    slow = slow + (slow - fast) * l2_bytes / (2 * size[-1])  # of the largest size too, a part is held
-    share = (slow - 1 / rate[near]) / (slow - fast)
-    return float(np.median(share * size[near]))
+    slope, memory = np.polyfit(1 / size[large], 1 / rate[large], 1)
+    return float(-slope / (memory - 1 / rate[small].max()))
 
 
 def _kernels(backend: Backend) -> Any:

@@ -213,7 +213,7 @@ class Search(ABC):
             outputs: `md.integrate.fused.KickDrift` of the first step; on the CPU also of the second, which
                 writes to the arrays that the first one reads.
             step: number of the first step.
-            most: largest number of steps, at least 1; on a device that of `piece`.
+            most: largest number of steps, at least 1; on a device equal to piece["steps"].
 
         Returns:
             Number of steps. On the CPU it is less than `most` if the structure is to be updated, or there is

@@ -74,7 +74,7 @@ class LaunchedSteps(Stepping):
     """Steps taken one by one, or by kernel launches only, so that they can be captured.
 
     Attributes:
-        most_at_once: largest number of steps of one launch. Steps of many are not worth a capture.
+        most_at_once: largest number of steps of one launch. Launches of several steps are not captured.
     """
 
     most_at_once: int = 1

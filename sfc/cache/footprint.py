@@ -29,8 +29,8 @@ class MemoryBytes(NamedTuple):
 
     Attributes:
         read: granules that a load or an atomic operation did not find in the second cache.
-        written: granules that were changed, and were replaced in the cache.
-        error: standard error of `read` by the draw; 0 if all granules are followed.
+        written: granules that were changed, and replaced in the cache before the launch took them again.
+        error: standard error of read + written by the draw; 0 if all granules are followed.
     """
 
     read: float
@@ -39,20 +39,21 @@ class MemoryBytes(NamedTuple):
 
 
 def l2(
-    stream: LoadStream, capacity: Sequence[int], granule: int = 64, swapped: LoadStream | None = None,
+    stream: LoadStream, capacity: Sequence[int], granule: int = 64, before: LoadStream | None = None,
     sample: int = MOST_DRAWN, seed: int = 0,
 ) -> list[MemoryBytes]:  # fmt: skip
     """Predict the bytes that a launch moves between the second cache of a GPU and its memory.
 
-    The launch is one of many: the cache holds what the one before has left. Warps take their turn in the
-    order of their blocks.
+    The launch is one of many: the cache holds what the one before, and an equal one before that, have left.
+    Warps take their turn in the order of their blocks.
 
     Args:
         stream: loads and stores of a kernel.
         capacity: bytes that the cache holds, for each result; what the chip's cache really holds of accesses
             in no order is less than its size.
         granule: bytes that are taken from memory at once, a power of two.
-        swapped: the launch before, if it differs, as where two arrays change their roles; None for the same.
+        before: the launch before, if it differs, as where two arrays change their roles (with the same
+            `arrays` in `LoadStream.of`); None for the same.
         sample: number of granules asked for that are followed, about.
         seed: of the hash that draws granules.
 
@@ -60,21 +61,23 @@ def l2(
         TypeError: no stream, or a number that is no integer.
         ValueError: a capacity below a granule, or no sample.
     """
-    launches = [stream if swapped is None else swapped, stream]
+    launches = [stream] if before is None else [stream, before]
     for one in launches:
         checks.instance("stream", one, LoadStream, "an sfc.cache.LoadStream", "make LoadStream.of")
-    granule = sector_of(granule)
-    sizes = [checks.integer("capacity", one, granule, 2**50, unit="bytes") for one in capacity]
+    granule, seed = sector_of(granule, "granule"), checks.integer("seed", seed, 0, 2**63)
+    given = checks.sequence("capacity", capacity, "bytes")
+    sizes = [checks.integer("capacity", one, granule, 2**50, unit="bytes") for one in given]
+    sizes = [size // granule * granule for size in sizes]
     sample = checks.integer("sample", sample, 1, unit="granules")
     share = _share(launches, granule, sample)
-    drawn = [_drawn(one, granule, share, seed) for one in launches[swapped is None :]]
-    found = _moved(drawn[0], drawn[-1], sizes, share * granule)
-    parts = np.zeros((GROUPS, len(sizes)))
+    drawn = [_drawn(one, granule, share, seed) for one in launches]
+    drawn.append(drawn[0])
+    found = _moved(drawn, sizes, share * granule)
+    errors = np.zeros(len(sizes))
     if share > 1:
-        groups = [[one.of_group(k) for one in drawn] for k in range(GROUPS)]
-        each = [_moved(one[0], one[-1], sizes, GROUPS * share * granule) for one in groups]
-        parts = np.array([[read for read, _ in one] for one in each])
-    errors = parts.std(axis=0, ddof=1) / np.sqrt(GROUPS)
+        groups = ([one.of_group(k) for one in drawn] for k in range(GROUPS))
+        sums = np.array([_moved(group, sizes, GROUPS * share * granule) for group in groups]).sum(axis=2)
+        errors = sums.std(axis=0, ddof=1) / np.sqrt(GROUPS)
     return [
         MemoryBytes(read / stream.items, written / stream.items, float(error) / stream.items)
         for (read, written), error in zip(found, errors, strict=True)
@@ -93,17 +96,16 @@ class _Drawn(NamedTuple):
         return _Drawn(*(each[self.word >> np.uint64(32) & np.uint64(GROUPS - 1) == number] for each in self))
 
 
-def _moved(before: _Drawn, launch: _Drawn, sizes: Sequence[int], weight: int) -> list[tuple[float, float]]:
-    """Return the bytes of a launch from memory and to it, for each size of the cache.
+def _moved(launches: Sequence[_Drawn], sizes: Sequence[int], weight: int) -> list[tuple[float, float]]:
+    """Return the bytes of the last launch from memory and to it, for each size of the cache.
 
     Args:
-        before: the launch before.
-        launch: the launch.
+        launches: one after the other.
         sizes: bytes that the cache holds.
         weight: bytes that a granule which was drawn stands for.
     """
-    granules, kinds = (np.concatenate([before[k], launch[k]]) for k in (0, 2))
-    begin = len(before.granule)
+    granules, kinds = (np.concatenate([one[k] for one in launches]) for k in (0, 2))
+    begin = len(granules) - len(launches[-1].granule)
     numbers = np.unique(granules, return_inverse=True)[1]
     away = distances(numbers)
     found: list[tuple[float, float]] = []

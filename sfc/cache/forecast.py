@@ -9,11 +9,11 @@ import numpy as np
 from sfc import checks
 from sfc.cache.footprint import MOST_DRAWN, l2
 from sfc.cache.loads import LoadStream
-from sfc.cache.machine import Machine
+from sfc.cache.machine import SCHEDULERS, Machine
 from sfc.cache.multiprocessor import l1
 from sfc.cache.sectors import Estimate, warps
 
-SCHEDULERS = 4  # of a multiprocessor; each issues an instruction of one warp a cycle
+POSITIVE = ("cycles", "share", "power")
 
 
 class Fitted(NamedTuple):
@@ -53,7 +53,7 @@ class Forecast(NamedTuple):
 
 
 def foresee(
-    stream: LoadStream, machine: Machine, fitted: Fitted, swapped: LoadStream | None = None,
+    stream: LoadStream, machine: Machine, fitted: Fitted, before: LoadStream | None = None,
     sample: int = MOST_DRAWN, seed: int = 0,
 ) -> Forecast:  # fmt: skip
     """Foresee the sectors and bytes that a launch of a kernel takes from the memory of a GPU, and its time.
@@ -65,19 +65,21 @@ def foresee(
         stream: loads and stores of the kernel.
         machine: the GPU.
         fitted: numbers that were fitted to other launches.
-        swapped: the launch before, if it differs (`l2`).
+        before: the launch before, if it differs (`l2`).
         sample: as that of `l2`.
         seed: of all draws.
 
     Raises:
         TypeError: objects of other classes.
-        ValueError: a block that does not fit.
+        ValueError: a block that does not fit, or a fitted number that is not positive.
     """
     checks.instance("machine", machine, Machine, "an sfc.cache.Machine", "make Machine.read(path)")
     checks.instance("fitted", fitted, Fitted, "an sfc.cache.Fitted", "make Fitted()")
+    for name, value in fitted._asdict().items():
+        checks.number(f"{name} of Fitted", value, 0, above=0 if name in POSITIVE else -np.inf)
     asked = warps(stream, machine.sector, seed=seed)
     missed = l1(stream, machine.first_cache(stream), seed=seed).missed
-    (memory,) = l2(stream, [machine.l2_held], machine.granule, swapped, sample, seed)
+    (memory,) = l2(stream, [machine.l2_held], machine.granule, before, sample, seed)
     moved = Estimate(memory.read + memory.written, memory.error)
     rounds = asked.rounds.mean
     cycles = stream.warps * rounds * fitted.cycles / (SCHEDULERS * machine.multiprocessors)

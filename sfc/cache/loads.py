@@ -6,7 +6,7 @@ sectors that its lanes address, so that a stream of single readers (`AccessStrea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -107,23 +107,32 @@ class LoadStream:
 
     @classmethod
     def of(
-        cls, accesses: Sequence[Access], block: int = 256, registers: int = 32, shared: int = 0
+        cls,
+        accesses: Sequence[Access],
+        block: int = 256,
+        registers: int = 32,
+        shared: int = 0,
+        arrays: Mapping[str, int] | None = None,
     ) -> LoadStream:
         """Make the stream of a kernel from the elements that its threads take.
 
-        Consecutive accesses with as many columns are a loop: the first column of each, then the second. The
-        columns of a loop do not wait for those before; an access waits if it says so.
+        Neighbouring accesses with as many columns are one loop: the first column of each, in the order of the
+        accesses, then the second column of each.
 
         Args:
-            accesses: in the order of the instructions, with an element for each thread.
+            accesses: in the order of the instructions, with an element for each thread. Their arrays are read
+                when the stream is.
             block: threads of a block.
             registers: of a thread.
             shared: bytes of shared memory of a block.
+            arrays: bytes of each array, in the order in which they are in memory, so that kernels with the
+                same arrays can be followed one after the other (`l2`). None for the arrays of the accesses,
+                in the order of their first use, as long as the accesses need.
 
         Raises:
-            TypeError: no accesses.
-            ValueError: none, elements of different numbers of threads, or arrays beyond the addresses of a
-                device.
+            TypeError: no accesses, or bytes that are no integer.
+            ValueError: none, elements of different numbers of threads, or elements beyond their array or the
+                addresses of a device.
 
         Example: sectors for each item of y[i] = x[element[i]], with rows of 16 bytes.
 
@@ -138,16 +147,14 @@ class LoadStream:
         """
         allowed = "Access tuples, one for each load and store of a thread"
         found = [_checked(one) for one in checks.sequence("accesses", accesses, allowed)]
-        lengths = {len(index) for _, index in found}
-        if len(lengths) != 1 or not all(index.size for _, index in found):
+        lengths = {len(one.element) for one in found}
+        if len(lengths) != 1 or not all(one.element.size for one in found):
             raise ValueError(
                 f"accesses of {sorted(lengths) or 'no'} threads; allowed: one or more accesses, all with an "
                 "element for each of as many threads"
             )
-        base = _placed(found)
-        instructions = [*_instructions(found, base)]
-        of = partial(_of_arrays, instructions)
-        return cls(lengths.pop(), block, of, registers, shared)
+        instructions = [*_instructions(found, _placed(found, arrays))]
+        return cls(lengths.pop(), block, partial(_of_arrays, instructions), registers, shared)
 
 
 class Access(NamedTuple):
@@ -159,7 +166,7 @@ class Access(NamedTuple):
             takes in turn; negative for none.
         itemsize: bytes of an element, which a thread takes at once: 1, 2, 4, 8 or 16.
         kind: "read", "written", or "added" by an atomic operation.
-        waits: whether the number was read by an instruction before, for which the warp waits.
+        waits: whether the warp waits for the accesses before, as they give the element, or what is stored.
     """
 
     array: str
@@ -173,61 +180,75 @@ class Instruction(NamedTuple):
     """One instruction of all threads.
 
     Attributes:
-        address: (n,) int64, in bytes, of what each thread takes; negative for nothing.
+        element: (n, k) integers, of which each thread takes one column; negative for nothing.
+        column: number of the column.
+        base: address of the array, in bytes.
+        itemsize: bytes of an element.
         kind: `READ`, `WRITTEN` or `ADDED`.
         waits: whether the warp waits for the instructions before.
     """
 
-    address: np.ndarray
+    element: np.ndarray
+    column: int
+    base: int
+    itemsize: int
     kind: int
     waits: bool
 
 
-def _checked(access: Access) -> tuple[Access, np.ndarray]:
-    """Check an access, and return it with its elements as (n, k) int64."""
+def _checked(access: Access) -> Access:
+    """Check an access, and return it with its elements as (n, k)."""
     remedy = "make sfc.cache.Access(array, element, itemsize)"
     checks.instance("accesses", access, Access, "Access tuples", remedy)
     name = checks.text("array of an Access", access.array)
-    index = np.asarray(access.element)
-    shape = ("n", "k") if index.ndim == 2 else ("n",)
-    index = checks.array(f"element of {name}", index, "iu", checks.INTEGERS, shape)
+    element = np.asarray(access.element)
+    shape = ("n", "k") if element.ndim == 2 else ("n",)
+    element = checks.array(f"element of {name}", element, "iu", checks.INTEGERS, shape)
     size = checks.integer(f"itemsize of {name}", access.itemsize, 1, 16, unit="bytes")
     if size & (size - 1):
         raise ValueError(f"itemsize of {name} = {size} bytes; allowed: 1, 2, 4, 8 or 16; take more accesses")
     checks.word(f"kind of {name}", access.kind, KINDS)
-    most = int(index.max(initial=0))
+    most = int(element.max(initial=0))
     if most >= MOST_BYTES // size:
         raise ValueError(f"element of {name} up to {most}; allowed: below {MOST_BYTES // size}, in the array")
     checks.flag(f"waits of {name}", access.waits)
-    return access._replace(itemsize=size), np.atleast_2d(index.astype(np.int64).T).T
+    return access._replace(itemsize=size, element=np.atleast_2d(element.T).T)
 
 
-def _placed(found: Sequence[tuple[Access, np.ndarray]]) -> dict[str, int]:
-    """Return the address of each array; they follow each other in the order of their names' first use."""
-    extent: dict[str, int] = {}
-    for access, index in found:
-        end = (int(index.max(initial=-1)) + 1) * access.itemsize
-        extent[access.array] = max(extent.get(access.array, 0), end)
-    sizes = [-(-size // ALIGNED) * ALIGNED for size in extent.values()]
+def _placed(found: Sequence[Access], arrays: Mapping[str, int] | None) -> dict[str, int]:
+    """Return the address of each array."""
+    needed: dict[str, int] = {}
+    for one in found:
+        end = (int(one.element.max(initial=-1)) + 1) * one.itemsize
+        needed[one.array] = max(needed.get(one.array, 0), end)
+    extents = dict(needed if arrays is None else arrays)
+    for name, end in needed.items():
+        if name not in extents:
+            known = ", ".join(extents) or "none"
+            raise ValueError(f"array {name!r}; allowed: {known}; add its bytes to arrays")
+        extents[name] = checks.integer(f"bytes of {name}", extents[name], end, MOST_BYTES, unit="bytes")
+    sizes = [-(-size // ALIGNED) * ALIGNED for size in extents.values()]
     starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    return {name: int(start) for name, start in zip(extent, starts, strict=False)}
+    return {name: int(start) for name, start in zip(extents, starts, strict=False)}
 
 
-def _instructions(found: Sequence[tuple[Access, np.ndarray]], base: dict[str, int]) -> Iterator[Instruction]:
+def _instructions(found: Sequence[Access], base: Mapping[str, int]) -> Iterator[Instruction]:
     """Yield the instructions of a thread, loop by loop."""
-    for columns, loop in groupby(found, key=lambda one: one[1].shape[1]):
+    for columns, loop in groupby(found, key=lambda one: one.element.shape[1]):
         together = [*loop]
         for k in range(columns):
-            for access, index in together:
-                one = index[:, k]
-                address = np.where(one < 0, -1, base[access.array] + access.itemsize * one)
-                yield Instruction(address, KINDS[access.kind], access.waits)
+            for one in together:
+                place = base[one.array], one.itemsize
+                yield Instruction(one.element, k, *place, KINDS[one.kind], one.waits)
 
 
 def _of_arrays(instructions: Sequence[Instruction], warps: np.ndarray) -> WarpLoads:
     """Return the loads of some warps of a kernel that is given by arrays."""
     items = warps[:, None] * LANES + np.arange(LANES)
-    is_there = items < len(instructions[0].address)
+    is_there = items < len(instructions[0].element)
     items = np.where(is_there, items, 0)
-    address = np.stack([np.where(is_there, one.address[items], -1) for one in instructions], axis=1)
+    address = np.empty((len(warps), len(instructions), LANES), np.int64)
+    for k, one in enumerate(instructions):
+        element = one.element[items, one.column].astype(np.int64)
+        address[:, k] = np.where(is_there & (element >= 0), one.base + one.itemsize * element, -1)
     return WarpLoads.of(address, [one.waits for one in instructions], [one.kind for one in instructions])

@@ -10,6 +10,8 @@ from sfc import checks
 from sfc.cache.loads import LANES, LoadStream
 from sfc.cache.multiprocessor import L1
 
+SCHEDULERS = 4  # of a multiprocessor; each issues an instruction of one warp a cycle
+RESERVED = 1024  # bytes of shared memory of a block, from compute capability 8 on. CUDA occupancy calculator
 UNITS = {  # of the numbers of a machine
     "clock": "GHz", "l1_bytes": "bytes", "l1_line": "bytes", "sector": "bytes", "granule": "bytes",
     "l2_bytes": "bytes", "l2_held": "bytes", "l2_rate": "10^9 sectors/s", "memory_rate": "GB/s",
@@ -96,14 +98,15 @@ class Machine:
     def resident(self, stream: LoadStream) -> int:
         """Return the number of blocks of a kernel that a multiprocessor works on at the same time.
 
-        Registers are given to a warp in units of 256.
+        Registers are given to a warp in units of 256, and each scheduler has as many. CUDA takes `RESERVED`
+        bytes of shared memory for each block.
 
         Raises:
             ValueError: a block that does not fit.
         """
-        each = -(-stream.registers * LANES // 256) * 256 * stream.block // LANES
-        room = self.threads // stream.block, self.registers // each, self.blocks
-        found = min(*room, self.shared_bytes // stream.shared if stream.shared else self.blocks)
+        warps = self.registers // (-(-stream.registers * LANES // 256) * 256) // SCHEDULERS * SCHEDULERS
+        room = self.threads // stream.block, warps // (stream.block // LANES), self.blocks
+        found = min(*room, self.shared_bytes // (stream.shared + RESERVED))
         if not found:
             raise ValueError(
                 f"a block of {stream.block} threads, {stream.registers} registers each and {stream.shared} "

@@ -10,7 +10,7 @@ import numpy as np
 from sfc import checks
 from sfc.bitwise.bits import mixed
 from sfc.cache.loads import LANES, LoadStream, WarpLoads
-from sfc.cache.sectors import Estimate, drawn_of, in_parts_of, sector_of, sectors_of
+from sfc.cache.sectors import Estimate, drawn_of, in_parts_of, ratio, sector_of, sectors_of
 from sfc.compile import kernel
 
 
@@ -102,16 +102,7 @@ def l1(stream: LoadStream, cache: L1, sample: int = 4, seed: int = 0) -> L1Loads
     drawn = drawn_of(busy, checks.integer("sample", sample, 1, unit="multiprocessors"), seed)
     counts = np.array([_followed(stream, cache, int(one)) for one in drawn])
     share = len(drawn) / busy
-    return L1Loads(*(_mean(counts[:, k], counts[:, 0], share) for k in (1, 2)))
-
-
-def _mean(values: np.ndarray, items: np.ndarray, share: float) -> Estimate:
-    """Estimate the values for each item, by those of some multiprocessors."""
-    mean = float(values.sum() / items.sum())
-    if share >= 1 or len(values) < 2:
-        return Estimate(mean, 0.0 if share >= 1 else float("inf"))
-    spread = float(np.std(values / items, ddof=1))
-    return Estimate(mean, spread / np.sqrt(len(values)) * np.sqrt(1 - share))
+    return L1Loads(*(ratio(counts[:, k], counts[:, 0], share) for k in (1, 2)))
 
 
 def _followed(stream: LoadStream, cache: L1, number: int) -> tuple[float, float, float]:

@@ -58,20 +58,21 @@ def warps(stream: LoadStream, sector: int = 32, sample: int = 2000, seed: int = 
     read, written, rounds = (np.concatenate(each) for each in zip(*counts, strict=True))
     share = len(drawn) / stream.warps
     return WarpSectors(
-        _ratio(read, items, share), _ratio(written, items, share), _ratio(rounds, np.ones(len(drawn)), share)
+        ratio(read, items, share), ratio(written, items, share), ratio(rounds, np.ones(len(drawn)), share)
     )
 
 
-def sector_of(sector: int) -> int:
+def sector_of(sector: int, name: str = "sector") -> int:
     """Check the bytes of a sector: a power of two from 16 on, as a lane takes up to 16 bytes at once."""
-    sector = checks.integer("sector", sector, 16, 2**20, unit="bytes")
+    sector = checks.integer(name, sector, 16, 2**20, unit="bytes")
     if sector & (sector - 1):
-        raise ValueError(f"sector = {sector} bytes; allowed: a power of two, as 32")
+        raise ValueError(f"{name} = {sector} bytes; allowed: a power of two, as 32")
     return sector
 
 
 def drawn_of(n: int, sample: int, seed: int) -> np.ndarray:
     """Draw some of n numbers without repetition: (min(n, sample),) int64, ascending."""
+    seed = checks.integer("seed", seed, 0, 2**63)
     if sample >= n:
         return np.arange(n)
     return np.sort(np.random.default_rng(seed).choice(n, sample, replace=False))
@@ -107,8 +108,8 @@ def sectors_of(loads: WarpLoads, sector: int) -> tuple[np.ndarray, np.ndarray]:
     return found[:count], ends
 
 
-def _ratio(values: np.ndarray, weights: np.ndarray, share: float) -> Estimate:
-    """Estimate the sum of values over that of weights, from a share of all."""
+def ratio(values: np.ndarray, weights: np.ndarray, share: float) -> Estimate:
+    """Estimate the sum of values over that of weights, of which a share was drawn."""
     mean = float(values.sum() / weights.sum())
     if share >= 1 or len(values) < 2:
         return Estimate(mean, 0.0 if share >= 1 else float("inf"))

@@ -1,4 +1,4 @@
-"""Launches of compiled CUDA kernels on the current stream, which can be made again with the same arguments.
+"""Launches of compiled CUDA kernels on the current stream, which can be made again.
 
 Making a launch again saves the host its preparation, some 20 us beside 4 us for the launch itself.
 """
@@ -81,8 +81,8 @@ class KernelLaunches:
             work: makes its launches through this object.
 
         Returns:
-            A function that makes the same launches with the same arguments, on the stream that is current
-            then.
+            A function that makes the same launches, with what the records hold then, on the stream that is
+            current then.
         """
         noted: list[Callable[[], None]] = []
         self._notes.append(noted)

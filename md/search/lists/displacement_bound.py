@@ -59,7 +59,7 @@ class DisplacementBound(RebuildPolicy):
             at any time and nothing is measured.
         is_bounded: whether all steps are fused steps of the CPU in a box without an open side, which bound
             the displacement, so that it is measured only if the bound reaches the limit.
-        fit_at_once: whether a device has a thread for each particle at the same time.
+        fit_at_once: whether the device can have a thread for each particle at the same time.
     """
 
     def __init__(self, system: System, skin: Skin, farthest: Callable[[], float], grow: Callable[[], bool]):
@@ -120,7 +120,7 @@ class DisplacementBound(RebuildPolicy):
 
     @property
     def are_resident(self) -> bool:
-        """Whether several steps with pruned lists are one launch, so that none is captured."""
+        """Whether several steps with pruned lists can be one launch."""
         return self.fit_at_once and self.prunes
 
     @property

@@ -437,6 +437,7 @@ class ListSearch(Search):
         law = scaled_to_radii(law, self._radius)
         parameters = kernel_law(law, self.grid.precision)
         if self.backend.runs_ahead:
+            assert most == self.piece["steps"]
             self._take_pruned_steps(law, parameters, outputs[0], self.piece)
             return most
         return self._take_steps(parameters, outputs, step, most)

@@ -34,8 +34,11 @@ def test_sectors_are_drawn_evenly_and_as_numpy_draws_them():
     assert not np.array_equal(found, drawn(2**12, 100, 8, seed=3))
 
 
-def test_a_chain_goes_through_all_sectors():
-    assert load_time(Timed(), 32 * 50, steps=131) == 0  # each launch takes as long
+def test_a_chain_goes_on_where_the_last_launch_ended():
+    device, ends = Timed(), []
+    launch = device.between
+    device.between = lambda first, second: ends.append(second) or launch(first, second) + 5 * (len(ends) > 6)
+    assert load_time(device, 32 * 50, steps=131) == pytest.approx(5 / 130 * 1e6)
 
 
 @pytest.mark.parametrize("measured", [lambda d: sector_rate(d, 3200, 64, 2), lambda d: load_time(d, 3200, 9)])
@@ -54,18 +57,19 @@ def test_a_size_without_sectors_is_told(call):
         call()
 
 
-@pytest.mark.parametrize("share", [0.4, 0.55, 1.0])
-def test_what_a_cache_holds_is_found_from_rates(share):
+@pytest.mark.parametrize("share", [0.3, 0.55, 1.0])
+@pytest.mark.parametrize("largest", [9, 64])
+def test_what_a_cache_holds_is_found_from_rates(share, largest):
     l2, fast, slow = 50e6, 135.0, 30.0
-    sizes = l2 * np.geomspace(1 / 32, 64, 24)
+    sizes = l2 * np.geomspace(1 / 32, largest, 24)
     hit = np.minimum(1, share * l2 / sizes)
     rates = 1 / (hit / fast + (1 - hit) / slow)
-    assert held(sizes, rates, l2) == pytest.approx(share * l2, rel=0.03)
+    assert held(sizes, rates, l2) == pytest.approx(share * l2, rel=1e-6)
 
 
 def test_rates_of_sizes_that_do_not_tell_are_refused():
-    for sizes in (np.geomspace(20e6, 4e9, 9), np.geomspace(1e6, 5e8, 9), np.array([1e6, 4e9])):
-        with pytest.raises(ValueError, match="sizes from"):
+    for sizes in (np.geomspace(20e6, 4e9, 9), np.geomspace(1e6, 3e8, 9), np.array([1e6, 4e9]), np.array([])):
+        with pytest.raises(ValueError, match="allowed: some up to"):
             held(sizes, np.ones(len(sizes)), 50e6)
 
 
@@ -85,5 +89,5 @@ def test_kernels_compile_for_a_device(kernel):
 @pytest.mark.gpu
 def test_a_device_serves_small_sizes_faster_than_large_ones(device):
     assert sector_rate(device, 2**23) > 1.5 * sector_rate(device, 2**31)
-    near, far = load_time(device, 2**14), load_time(device, 2**30)
-    assert 5 < near < far < 5000
+    near, second, far = (load_time(device, size) for size in (2**14, 2**23, 2**30))
+    assert 5 < near < 0.7 * second < 0.5 * far < 5000

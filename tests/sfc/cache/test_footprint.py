@@ -54,15 +54,39 @@ def in_order(stream: cache.LoadStream, granule: int) -> list[tuple[int, int]]:
     return [(sector, kind) for sectors, kind in events for sector in dict.fromkeys(sectors)]
 
 
+ARRAYS = {"z": 16 * 80, "y": 8 * 2000, "x": 16 * 2000}  # not in the order of their first use
+
+
 @given(kernels(), kernels(), st.booleans(), st.integers(1, 200), st.sampled_from([32, 64]))
 @settings(max_examples=80)
 def test_bytes_are_those_of_a_list(accesses, others, differ, capacity, granule):
-    stream, before = (cache.LoadStream.of(given, 64) for given in (accesses, others))
-    launches = [before if differ else stream, stream]
+    stream, before = (cache.LoadStream.of(given, 64, arrays=ARRAYS) for given in (accesses, others))
+    launches = [stream, before, stream] if differ else [stream, stream]
     read, written = by_list([in_order(one, granule) for one in launches], capacity)
-    (found,) = cache.l2(stream, [granule * capacity], granule, swapped=before if differ else None)
+    given = granule * capacity + granule - 1  # a part of a granule holds nothing
+    (found,) = cache.l2(stream, [given], granule, before=before if differ else None)
     assert found.read == pytest.approx(granule * read / stream.items)
     assert found.written == pytest.approx(granule * written / stream.items)
+
+
+def test_arrays_that_change_their_roles_are_the_same_memory():
+    n, arrays = 2**12, {"one": 2**16, "other": 2**16}
+
+    def launch(read: str, written: str) -> cache.LoadStream:
+        accesses = [cache.Access(read, np.arange(n), 16), cache.Access(written, np.arange(n), 16, "written")]
+        return cache.LoadStream.of(accesses, arrays=arrays)
+
+    there, back = launch("one", "other"), launch("other", "one")
+    assert not np.array_equal(*(one.loads_of(np.arange(1)).address for one in (there, back)))
+    (found,) = cache.l2(there, [2**12], before=back)
+    assert (found.read, found.written) == (16, 16)
+    (alone,) = cache.l2(there, [2**12], before=launch("other", "other"))
+    assert (alone.read, alone.written) == (16, 16)
+    (fits,) = cache.l2(there, [2**18], before=launch("other", "other"))
+    assert (fits.read, fits.written) == (
+        0,
+        0,
+    )  # `one` is there since the last launch but one
 
 
 def test_a_launch_that_fits_takes_nothing_and_one_that_does_not_takes_all():
@@ -77,7 +101,7 @@ def test_a_launch_that_fits_takes_nothing_and_one_that_does_not_takes_all():
 def test_a_sector_that_changed_once_is_written_back_once():
     before = cache.LoadStream.of([cache.Access("x", np.array([0]), 16, "written")])
     reads = cache.LoadStream.of([cache.Access("x", np.array([[0, 10, 0, 10, 0]]), 16)])
-    (found,) = cache.l2(reads, [32], 32, swapped=before)
+    (found,) = cache.l2(reads, [32], 32, before=before)
     assert (found.read, found.written) == (4 * 32, 32)
 
 
@@ -91,7 +115,8 @@ def test_a_draw_of_sectors_gives_the_bytes_of_all_within_its_error(capacity):
     (everything,) = cache.l2(stream, [capacity])
     assert everything.error == 0
     found = [cache.l2(stream, [capacity], sample=2**15, seed=seed)[0] for seed in range(12)]
-    off = [(one.read - everything.read) / one.error for one in found]
+    total = everything.read + everything.written
+    off = [(one.read + one.written - total) / one.error for one in found]
     assert 0.3 < np.std(off) < 2
     assert max(map(abs, off)) < 5
     assert max(one.error for one in found) < 0.2 * everything.read
@@ -109,7 +134,12 @@ def test_distances_are_the_other_lines_since_the_last_access(items):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"capacity": [16]}, "capacity"), ({"sample": 0}, "sample"), ({"granule": 33}, "sector = 33")],
+    [
+        ({"capacity": [16]}, "capacity"),
+        ({"sample": 0}, "sample"),
+        ({"granule": 33}, "granule = 33"),
+        ({"seed": -1}, "seed = -1"),
+    ],
 )
 def test_what_cannot_be_is_told(options, message):
     stream = cache.LoadStream.of([cache.Access("x", np.arange(3), 4)])

@@ -191,10 +191,10 @@ def test_equal_seeds_draw_equal_samples(model, seed):
     assert predict() == predict()
 
 
-def stream(*lengths: int, itemsize: int = 4, kind: str = "read", block: int = 256) -> cache.LoadStream:
+def stream(*lengths: int, itemsize: int = 4, kind: str = "read", block: int = 256, **of) -> cache.LoadStream:
     """A stream of an access for each length."""
     accesses = [cache.Access(f"x{n}", np.arange(n), itemsize, kind) for n in lengths]
-    return cache.LoadStream.of(accesses, block)
+    return cache.LoadStream.of(accesses, block, **of)
 
 
 @pytest.mark.parametrize(
@@ -208,6 +208,9 @@ def stream(*lengths: int, itemsize: int = 4, kind: str = "read", block: int = 25
         (lambda: stream(3, kind="moved"), "moved"),
         (lambda: cache.LoadStream.of([cache.Access("x", np.array([2**46]), 4)]), "element of x up to"),
         (lambda: stream(3, block=48), "block = 48"),
+        (lambda: stream(3, arrays={"y": 99}), "array 'x3'; allowed: y"),
+        (lambda: stream(3, arrays={"x3": 11}), "bytes of x3 = 11"),
+        (lambda: cache.warps(stream(3), seed=-1), "seed = -1"),
         (lambda: cache.LoadStream(0, 64, len), "items"),
         (lambda: L1(2**14, 3), "line . ways = 384"),
         (lambda: L1(2**14, 4, 96), "line = 96"),
