@@ -120,7 +120,7 @@ class Machine:
         resident = self.resident(stream)
         unit = self.l1_line * self.l1_ways
         left = self.l1_bytes - resident * stream.shared
-        return self._l1(max(1, left // unit) * unit, resident * stream.block)
+        return self._l1(left // unit * unit, resident * stream.block)
 
     def _l1(self, size: int, threads: int) -> L1:
         return L1(size, self.l1_ways, self.l1_line, self.sector, self.multiprocessors, threads)

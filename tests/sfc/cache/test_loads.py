@@ -171,6 +171,25 @@ def test_sets_hold_all_lines_that_fit_but_for_some_that_meet():
     assert small * LANES > 1.5  # 32 lines hold few of 64 that are taken in turn
 
 
+def test_lines_a_power_of_two_apart_do_not_meet_in_one_set():
+    apart = 2**14 * np.arange(64)[:, None] + np.zeros(LANES, int)  # a line for each warp, 16 KB from the next
+    twice = np.stack([apart.ravel(), apart.ravel()], axis=1)
+    stream = cache.LoadStream.of([cache.Access("x", twice, 1, waits=True)], 1024)
+    missed = cache.l1(stream, L1(2**16, 4, multiprocessors=1)).missed.mean
+    assert missed * LANES == pytest.approx(1.0, abs=0.1)  # each line once
+
+
+def test_some_multiprocessors_have_the_misses_of_all_within_their_error():
+    random = np.random.default_rng(3)
+    element = random.integers(0, np.repeat(random.integers(1, 2000, 2**8), 2**8))
+    stream, first = cache.LoadStream.of([cache.Access("x", element, 16)]), L1(2**12, 4, multiprocessors=64)
+    everything = cache.l1(stream, first, sample=64).missed
+    found = [cache.l1(stream, first, sample=12, seed=seed).missed for seed in range(30)]
+    off = [(one.mean - everything.mean) / one.error for one in found]
+    assert everything.error == 0
+    assert 0.5 < np.std(off) < 1.7
+
+
 @pytest.mark.parametrize("order", ["sorted", "shuffled"])
 def test_order_of_a_gather_decides_what_the_first_cache_lacks(order):
     n = 2**14
