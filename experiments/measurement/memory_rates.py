@@ -14,11 +14,12 @@ import numpy as np
 from experiments.measurement.correctness import WrongResultError
 from md.backend import Backend, OnDevice
 from sfc import checks
+from sfc.bitwise.bits import mixed
 
 SECTOR, NUMBERS = 32, 8  # bytes, and numbers of 4 bytes, of a sector
 THREADS, EACH = 2**20, 512  # threads, and loads of each: some ms, beside which a launch takes no time
 SAMPLES = 5
-CHECKED = 2**10  # threads whose sums are compared with numpy's
+CHECKED = 2**10  # threads with sums that are compared with numpy's
 STEPS = 2**14  # loads of a chain
 NEAR, FAR = 1.2, 8.0  # least sizes over that of the second cache, of all and of the largest, in `held`
 
@@ -61,9 +62,7 @@ def drawn(threads: int, sectors: int, each: int, seed: int) -> np.ndarray:
     """Return the sectors that the first threads draw: (threads, each) int64."""
     with np.errstate(over="ignore"):
         word = np.arange(threads * each, dtype=np.uint64) + (np.uint64(seed) << np.uint64(40))
-        word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        word = (word ^ (word >> np.uint64(31))) >> np.uint64(32)
+        word = mixed.py_func(word) >> np.uint64(32)
     return (word * np.uint64(sectors) >> np.uint64(32)).astype(np.int64).reshape(threads, each)
 
 

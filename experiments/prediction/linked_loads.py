@@ -2,7 +2,8 @@
 
 A thread loads its own rows; then for each row of three cells the heads of their lists together; then link
 and position of each particle in these lists, and at a contact its velocity. The lanes of a warp wait for the
-one with the longest lists in each row. Lists are in memory order here; atomics link them in another.
+one with the longest lists in each row. Lists are in memory order here; atomics link them in another. The
+stores of the forces are left out.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import md
 from md.backend.prelude import axis_neighbours, displacement, dot, home_cell, load, neighbour_rows
 from sfc.cache import LoadStream, WarpLoads
-from sfc.cache.loads import ALIGNED, LANES, READ
+from sfc.cache.loads import LANES, READ, starts_of
 from sfc.compile import callee, kernel
 
 BLOCK = 256
@@ -40,10 +41,9 @@ def linked_loads(simulation: md.Simulation) -> LoadStream:
     particles, grid = view.particles, view.search.grid
     head, following = view.search.structure()
     n, parts = particles.n, ROW * particles.pos.itemsize // PART
-    extents = [PART * parts * n, PART * parts * n, 4 * len(head), 4 * n, PART * parts * n]
-    base = np.concatenate([[0], np.cumsum([-(-size // ALIGNED) * ALIGNED for size in extents])])
+    base = starts_of([PART * parts * n, PART * parts * n, 4 * len(head), 4 * n])
     reach = np.square(particles.pos.dtype.type(simulation.law.cutoff))
-    given = n, particles.pos, head, following, grid.record, reach, parts, base.astype(np.int64)
+    given = n, particles.pos, head, following, grid.record, reach, parts, base
     return LoadStream(n, BLOCK, partial(_loads_of, given), REGISTERS[str(particles.pos.dtype)])
 
 

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from sfc import checks
 from sfc.cache import LoadStream, WarpLoads
-from sfc.cache.loads import ALIGNED, LANES, READ, WRITTEN
+from sfc.cache.loads import LANES, READ, WRITTEN, starts_of
 
 INDEX = 4  # bytes of a column, and of the place at which a row begins
 
@@ -38,8 +38,7 @@ def csr_loads(matrix: csr_array, block: int = 256, registers: int = 32) -> LoadS
             f"a matrix of {entries} values of {size} bytes; allowed: fewer than 2**31, of 4 or 8 bytes"
         )
     rows, columns = matrix.shape
-    bytes_of = INDEX * (rows + 1), INDEX * entries, size * entries, size * columns
-    base = np.cumsum([0, *(-(-one // ALIGNED) * ALIGNED for one in bytes_of)])
+    base = starts_of([INDEX * (rows + 1), INDEX * entries, size * entries, size * columns, size * rows])
     begin, column = matrix.indptr.astype(np.int64), matrix.indices
     return LoadStream(rows, block, partial(_loads_of, begin, column, size, base), registers)
 

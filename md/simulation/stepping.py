@@ -298,7 +298,7 @@ class StepsAhead(Stepping):
             plan = self._graphs.take(plan, step)
         else:
             self._steps.launch(plan, step)
-        if timed and (self._graphs.launched or not captures):
+        if timed and self._graphs.launched:
             last = self._backend.mark()
             self._system.timings.add_piece(step, plan.steps, lambda: self._backend.between(first, last))
         self._search.policy.steps_taken(plan)

@@ -1,4 +1,4 @@
-"""Loads and stores of the kernel of a GPU: those of each warp, one instruction after the other.
+"""Loads and stores of a GPU kernel: those of each warp, one instruction after the other.
 
 The lanes of a warp take the same instruction at the same time. What it costs is the number of different
 sectors that its lanes address, so that a stream of single readers (`AccessStream`) does not foresee it.
@@ -45,11 +45,11 @@ class WarpLoads(NamedTuple):
 
     @classmethod
     def of(cls, address: np.ndarray, waits: Sequence[bool], kind: Sequence[int]) -> WarpLoads:
-        """Make the loads of warps that all come by the same instructions.
+        """Make the loads of warps that all execute the same instructions.
 
         Args:
-            address: (w, e, lanes) int64, in bytes, of what a lane takes by an instruction; negative for
-                nothing. An instruction by which no lane takes anything is no event of the warp.
+            address: (w, e, lanes) int64, in bytes, of what a lane takes in an instruction; negative for
+                nothing. An instruction in which no lane takes anything is no event of the warp.
             waits: (e,) of each instruction.
             kind: (e,) of each instruction.
         """
@@ -227,9 +227,13 @@ def _placed(found: Sequence[Access], arrays: Mapping[str, int] | None) -> dict[s
             known = ", ".join(extents) or "none"
             raise ValueError(f"array {name!r}; allowed: {known}; add its bytes to arrays")
         extents[name] = checks.integer(f"bytes of {name}", extents[name], end, MOST_BYTES, unit="bytes")
-    sizes = [-(-size // ALIGNED) * ALIGNED for size in extents.values()]
-    starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    return {name: int(start) for name, start in zip(extents, starts, strict=False)}
+    return dict(zip(extents, starts_of([*extents.values()]).tolist(), strict=True))
+
+
+def starts_of(sizes: Sequence[int]) -> np.ndarray:
+    """Return the addresses of arrays that follow each other in memory, for their bytes: (arrays,) int64."""
+    aligned = -(-np.array(sizes, np.int64) // ALIGNED) * ALIGNED
+    return np.cumsum(aligned) - aligned
 
 
 def _instructions(found: Sequence[Access], base: Mapping[str, int]) -> Iterator[Instruction]:

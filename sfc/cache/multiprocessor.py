@@ -9,7 +9,7 @@ import numpy as np
 
 from sfc import checks
 from sfc.bitwise.bits import mixed
-from sfc.cache.loads import LANES, LoadStream, WarpLoads
+from sfc.cache.loads import LANES, READ, LoadStream, WarpLoads
 from sfc.cache.sectors import Estimate, drawn_of, in_parts_of, ratio, sector_of, sectors_of
 from sfc.compile import kernel
 
@@ -128,7 +128,7 @@ def _followed(stream: LoadStream, cache: L1, number: int) -> tuple[float, float,
 def _reads(loads: WarpLoads, sector: int) -> tuple[np.ndarray, ...]:
     """Return the events of each warp that read, where rounds begin, and the sectors of each event."""
     sectors, ends = sectors_of(loads, sector)
-    is_read = loads.kind == 0
+    is_read = loads.kind == READ
     warp = np.repeat(np.arange(len(loads.first) - 1), np.diff(loads.first))
     events = np.bincount(warp[is_read], minlength=len(loads.first) - 1)
     lengths = np.diff(ends)

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sfc import checks
-from sfc.cache.loads import LoadStream, WarpLoads
+from sfc.cache.loads import LANES, READ, LoadStream, WarpLoads
 from sfc.compile import kernel
 
-AT_ONCE = 2**9  # warps whose loads are in memory at the same time
+AT_ONCE = 2**9  # warps with their loads in memory at the same time
 
 
 class Estimate(NamedTuple):
@@ -53,7 +53,7 @@ def warps(stream: LoadStream, sector: int = 32, sample: int = 2000, seed: int = 
     stream = checks.instance("stream", stream, LoadStream, "an sfc.cache.LoadStream", "make LoadStream.of")
     sector = sector_of(sector)
     drawn = drawn_of(stream.warps, checks.integer("sample", sample, 1, unit="warps"), seed)
-    items = np.minimum(32, stream.items - 32 * drawn)
+    items = np.minimum(LANES, stream.items - LANES * drawn)
     counts = [counted(loads, sector) for loads in in_parts_of(stream, drawn)]
     read, written, rounds = (np.concatenate(each) for each in zip(*counts, strict=True))
     share = len(drawn) / stream.warps
@@ -89,7 +89,7 @@ def counted(loads: WarpLoads, sector: int) -> tuple[np.ndarray, np.ndarray, np.n
     _, ends = sectors_of(loads, sector)
     asked = np.diff(ends)
     warp = np.repeat(np.arange(len(loads.first) - 1), np.diff(loads.first))
-    n, is_read = len(loads.first) - 1, loads.kind == 0
+    n, is_read = len(loads.first) - 1, loads.kind == READ
     sums = [np.bincount(warp, np.where(is_read == wanted, asked, 0), n) for wanted in (True, False)]
     begins = loads.waits.copy()
     begins[loads.first[:-1][np.diff(loads.first) > 0]] = True

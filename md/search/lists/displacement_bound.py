@@ -27,7 +27,7 @@ def _rounded_down(steps: int, few: bool) -> int:
 
     Args:
         steps: at least 1.
-        few: whether the particles are few, so that steps take less time than the capture of a graph: round to
+        few: whether captured steps are of few particles, so that a capture takes longer: round to
             a power of 2.
     """
     if few:
