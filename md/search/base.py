@@ -38,8 +38,6 @@ from md.search.partners import CollectPartners
 from md.search.policy import EveryStep, RebuildPolicy
 from sfc.cache import AccessStream
 
-PIECE = np.dtype([("steps", np.int32)])
-
 
 class FusedOutput(ABC):  # noqa: B024 - outputs are named tuples, and are registered
     """Output of a force kernel that moves each particle as soon as its force is known."""
@@ -100,8 +98,6 @@ class Search(ABC):
         launch_state: what decides the launches of `rebuild` and `force` besides their arguments and the
             particle arrays; None for nothing. Launches are made again only in the state in which they were
             made, and then the state after them is set.
-        piece: (1,) record of `PIECE`: the steps that `take_steps` takes at once on a device. Launches that
-            are made again read it then.
     """
 
     launch_state: Any = None
@@ -121,7 +117,7 @@ class Search(ABC):
         self.grid = system.grid if grid is None else grid
         self.policy = EveryStep(system) if policy is None else policy
         self.capabilities: SearchCapabilities = config.capabilities
-        self.generation, self.piece = 0, np.ones(1, PIECE)
+        self.generation = 0
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.config!r} on {self.particles.n} particles>"
@@ -213,7 +209,7 @@ class Search(ABC):
             outputs: `md.integrate.fused.KickDrift` of the first step; on the CPU also of the second, which
                 writes to the arrays that the first one reads.
             step: number of the first step.
-            most: largest number of steps, at least 1; on a device equal to piece["steps"].
+            most: largest number of steps, at least 1.
 
         Returns:
             Number of steps. On the CPU it is less than `most` if the structure is to be updated, or there is

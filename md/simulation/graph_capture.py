@@ -1,10 +1,9 @@
 """Steps given to a device at once: as launches that were prepared before, or as one graph of them.
 
 A step of a small system takes a device less time than its launches take the host. The parts of fused steps,
-such as a build, are prepared once, and their launches are made again. Where each step has a launch, all
-launches of a plan that comes twice are captured as a graph, which is launched by one call. Launches and
-graphs hold the addresses of all arrays, so that they can only be used again while the arrays have the same
-roles.
+such as a build, are prepared once, and their launches are made again. All launches of a plan that comes twice
+are captured as a graph, which is launched by one call. Launches and graphs hold the addresses of all arrays,
+so that they can only be used again while the arrays have the same roles.
 """
 
 from __future__ import annotations

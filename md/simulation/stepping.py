@@ -71,13 +71,7 @@ class Stepping(ABC):
 
 
 class LaunchedSteps(Stepping):
-    """Steps taken one by one, or by kernel launches only, so that they can be captured.
-
-    Attributes:
-        most_at_once: largest number of steps of one launch. Launches of several steps are not captured.
-    """
-
-    most_at_once: int = 1
+    """Steps taken one by one, or by kernel launches only, so that they can be captured."""
 
     @abstractmethod
     def plan(self) -> StepPlan:
@@ -184,31 +178,24 @@ class FusedSteps(LaunchedSteps):
             self._system.particles.pack()
         return next_plan(self._search)
 
-    @property
-    def most_at_once(self) -> int:  # type: ignore[override]  # a constant of the other steps
-        """Largest number of steps of one launch: 1 if what a step does depends on its time."""
-        return 1 if self._stepper.depends_on_time else self._search.most_steps
-
     def launch(self, plan: StepPlan, step: int) -> None:
         """Take the steps of a plan in parts that are prepared once.
 
         After two steps the arrays have the same roles again, so that two more have the same launches. Where
         one launch takes several steps (`Search.take_steps`), it takes all that are left of the plan.
         """
-        last, most = step + plan.steps, self.most_at_once
+        last, most = step + plan.steps, 1 if self._stepper.depends_on_time else self._search.most_steps
         while step < last:
             if plan.build_each or plan.build:
                 part = "build that moves" if plan.moves else "build"
                 self._parts.take(part, step, partial(self._search.rebuild, plan.moves))
-            if plan.prune or plan.build_each or min(most, last - step) == 1:
+            if plan.prune or plan.build_each or last - step == 1:
                 part = "step that prunes" if plan.prune else "step"
                 self._parts.take(part, step, partial(self._step, step, plan.prune))
                 step += 1
             else:
-                many = min(last - step, most)
-                self._search.piece["steps"] = many
-                part = f"steps in one launch, {'odd' if many % 2 else 'even'}"
-                self._parts.take(part, step, partial(self._take_many, step, many))
+                many = max(2, min(last - step, most))
+                self._parts.take(f"{many} steps", step, partial(self._take_many, step, many))
                 step += many
             plan = plan._replace(build=False, prune=False)
 
@@ -227,7 +214,11 @@ class FusedSteps(LaunchedSteps):
         self._system.particles.swap()
 
     def _take_many(self, step: int, many: int) -> None:
-        """Take steps in one launch."""
+        """Take two steps, or more in one launch."""
+        if many == 2:
+            self._step(step, prunes=False)
+            self._step(step + 1, prunes=False)
+            return
         taken = self._search.take_steps(self._law, [self._output(step)], step, many)
         assert taken == many, f"{type(self._search).__name__} took {taken} of {many} steps"
         if many % 2:
@@ -251,13 +242,15 @@ class ManyFusedSteps(FusedSteps):
     def take(self, step: int, most: int, timed: bool) -> int:
         """Take the steps of the next plan, or the first of them, in one call."""
         plan, particles = self.plan(), self._system.particles
-        most = min(most, self.most_at_once, self._monitor.steps_to_next(step))
+        most = min(most, self._search.most_steps, self._monitor.steps_to_next(step))
         self._build(plan)
-        outputs = 2 * [self._output(step)]
-        if most > 1:
+        outputs = [self._output(step)]
+        if most > 1 and not self._stepper.depends_on_time:
             particles.swap()
-            outputs[1] = self._output(step + 1)
+            outputs.append(self._output(step + 1))
             particles.swap()
+        else:
+            outputs, most = 2 * outputs, 1
         taken = self._search.take_steps(self._law, outputs, step, most)
         if taken % 2:
             particles.swap()
@@ -266,7 +259,7 @@ class ManyFusedSteps(FusedSteps):
 
 
 class StepsAhead(Stepping):
-    """Steps that a device gets ahead, as captured graphs or as launches that were prepared before.
+    """Steps that a device gets ahead, as captured graphs or as launches.
 
     Args:
         system: shared state of the simulation.
@@ -284,22 +277,19 @@ class StepsAhead(Stepping):
         graphs: CapturedSteps,
         reorder: ActiveReorder | None,
     ):
-        self._system, self._backend, self._search = system, system.backend, search
+        self._system, self._backend, self._policy = system, system.backend, search.policy
         self._steps, self._graphs, self._reorder = steps, graphs, reorder
 
     def take(self, step: int, most: int, timed: bool) -> int:
         """Take the steps of the next plan, or the first of them; their time is known later."""
-        plan, captures = self._steps.plan(), self._steps.most_at_once == 1
-        most = min(plan.steps, most, self._backend.piece_lengths[0] if captures else most)
+        plan = self._steps.plan()
+        most = min(plan.steps, most, self._backend.piece_lengths[0])
         if self._reorder is not None:
             most = self._reorder.trigger.steps_to_next(step, most)
-        plan, first = plan._replace(steps=most), self._backend.mark() if timed else None
-        if captures:
-            plan = self._graphs.take(plan, step)
-        else:
-            self._steps.launch(plan, step)
+        first = self._backend.mark() if timed else None
+        plan = self._graphs.take(plan._replace(steps=most), step)
         if timed and self._graphs.launched:
             last = self._backend.mark()
             self._system.timings.add_piece(step, plan.steps, lambda: self._backend.between(first, last))
-        self._search.policy.steps_taken(plan)
+        self._policy.steps_taken(plan)
         return plan.steps

@@ -27,7 +27,7 @@ def _rounded_down(steps: int, few: bool) -> int:
 
     Args:
         steps: at least 1.
-        few: whether captured steps are of few particles, so that a capture takes longer: round to
+        few: whether the particles are few, so that steps take less time than the capture of a graph: round to
             a power of 2.
     """
     if few:
@@ -59,7 +59,6 @@ class DisplacementBound(RebuildPolicy):
             at any time and nothing is measured.
         is_bounded: whether all steps are fused steps of the CPU in a box without an open side, which bound
             the displacement, so that it is measured only if the bound reaches the limit.
-        fit_at_once: whether the device can have a thread for each particle at the same time.
     """
 
     def __init__(self, system: System, skin: Skin, farthest: Callable[[], float], grow: Callable[[], bool]):
@@ -68,7 +67,7 @@ class DisplacementBound(RebuildPolicy):
         self._status, self._dt, self.is_guarded = system.status, system.dt, False
         # Far beyond an open side positions are rounded by more than `step_rounding`.
         self._is_open = any(system.particles.box.open)
-        self._has_few, self.fit_at_once = system.particles.n < FEW, False
+        self._has_few = system.particles.n < FEW
         self.is_bounded = False
         self._displacement_bound = np.inf  # of any particle since the build, in d
         self._bound_since_pruning = np.inf  # the same since the pruning, on the CPU
@@ -117,11 +116,6 @@ class DisplacementBound(RebuildPolicy):
     def prunes(self) -> bool:
         """Whether fused steps read pruned lists, which are made between two builds."""
         return (self.is_guarded or self.is_bounded) and self._skin.inner < self._skin.width
-
-    @property
-    def are_resident(self) -> bool:
-        """Whether several steps with pruned lists can be one launch."""
-        return self.fit_at_once and self.prunes
 
     @property
     def tunes(self) -> bool:  # type: ignore[override]  # a constant of the other policies
@@ -210,12 +204,13 @@ class DisplacementBound(RebuildPolicy):
 
     def _windows(self) -> tuple[int, int]:
         """Return the steps between two builds, a multiple of those between two prunings, and the latter."""
-        few = self._has_few and not self.are_resident
-        window = self._window
-        inner = min(self._inner_window, window) if self.prunes else window
+        if not self.prunes:
+            steps = _rounded_down(self._window, self._has_few)
+            return steps, steps
+        window, inner = self._window, min(self._inner_window, self._window)
         choices = []
         for prunings in (window // inner, -(-window // inner)):
-            steps = _rounded_down(min(inner, window // prunings), few)
+            steps = _rounded_down(min(inner, window // prunings), self._has_few)
             choices.append((prunings * steps, steps))
         return max(choices)
 

@@ -127,7 +127,6 @@ class ListSearch(Search):
         super().__init__(config, system, self._cells(system.grid), policy)
         self._needed, self._farthest = self.backend.zeros(1, np.int64), self.backend.zeros(1, np.float64)
         self._pruned = PrunedLists(self.particles.n, self.backend)
-        self.policy.fit_at_once = self._pruned.resident_threads(self.grid.precision.itemsize) > 0
         self._is_fused: bool | None = None  # before `prepare`
 
     def prepare(self, fused: bool) -> None:
@@ -428,7 +427,8 @@ class ListSearch(Search):
     def most_steps(self) -> int:
         """Largest number of fused steps that `take_steps` takes at once; 1 for one by one."""
         if self.backend.runs_ahead:
-            return MOST_STEPS if self.policy.are_resident else 1
+            has_few = self._pruned.resident_threads(self.grid.precision.itemsize)
+            return MOST_STEPS if has_few and self.policy.prunes else 1
         few = MOST_PARTICLE_STEPS // max(1, self.particles.n)
         return max(1, min(few, MOST_STEPS)) if self.policy.is_bounded else 1
 
@@ -437,8 +437,7 @@ class ListSearch(Search):
         law = scaled_to_radii(law, self._radius)
         parameters = kernel_law(law, self.grid.precision)
         if self.backend.runs_ahead:
-            assert most == self.piece["steps"]
-            self._take_pruned_steps(law, parameters, outputs[0], self.piece)
+            self._take_pruned_steps(law, parameters, outputs[0], most)
             return most
         return self._take_steps(parameters, outputs, step, most)
 
@@ -467,11 +466,11 @@ class ListSearch(Search):
         self.policy.moved_to(*bounds)
         return taken
 
-    def _take_pruned_steps(self, law: Any, parameters: Any, out: Any, piece: Array | None = None) -> None:
+    def _take_pruned_steps(self, law: Any, parameters: Any, out: Any, steps: int = 1) -> None:
         """Launch the kernel of fused steps on a device, over pruned lists."""
         p, reach = self.particles, self.grid.precision.type(self._inner_reach + self.skin.rounding)
         given = (p.pos, p.velocities), self._partners, reach**2, self.grid.record, parameters, out
-        self._pruned.step(law, p.constants, *given, piece)
+        self._pruned.step(law, p.constants, *given, steps)
 
 
 @kernel(parallel=True)

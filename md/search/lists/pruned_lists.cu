@@ -35,7 +35,7 @@ extern "C" __global__ void BLOCKS(12) force(int n, const real* pos, const veloci
 
 // Several fused steps with the same pruned lists, of few particles: each has a thread that stays.
 extern "C" __global__ void RESIDENT many_steps(int n, real* pos, velocity* vel, const list_row* partners,
-                                               const list_row* pruned, Piece piece, unsigned* barrier, Grid grid,
+                                               const list_row* pruned, int steps, unsigned* barrier, Grid grid,
                                                Law law, Out out) {
     int i = work_item();
     Out now = out;
@@ -44,7 +44,7 @@ extern "C" __global__ void RESIDENT many_steps(int n, real* pos, velocity* vel, 
     while (true) {
         touch_guard(now);
         if (i < n) take_step(n, i, pos, vel, partners, pruned, first, grid, law, now);
-        if (--piece.steps == 0) return;
+        if (--steps == 0) return;
         wait_for_all_blocks(barrier);
         real *read_pos = pos, *read_vel = (real*)vel;
         pos = now.pos;

@@ -72,9 +72,9 @@ class PrunedLists:
 
     def step(
         self, law: Any, constants: Mapping[str, int], rows: tuple[Array, Array], lists: Array,
-        reach2: np.floating, grid: np.ndarray, parameters: Any, out: Any, piece: np.ndarray | None = None,
+        reach2: np.floating, grid: np.ndarray, parameters: Any, out: Any, steps: int = 1,
     ) -> None:  # fmt: skip
-        """Take a fused step, or several; one that prunes reads the lists of the build, and fills the others.
+        """Take fused steps; one that prunes reads the lists of the build, and fills the pruned ones.
 
         Args:
             law: the law.
@@ -85,15 +85,14 @@ class PrunedLists:
             grid: record of the cells.
             parameters: of the law in the kernel.
             out: `md.integrate.fused.KickDrift` of the first step.
-            piece: record of the number of steps that a resident kernel takes; None for one step, also for
-                one that prunes.
+            steps: that are taken, more than 1 by a resident kernel: 1 for a step that prunes.
         """
-        own = {"RESIDENT_THREADS": self.resident_threads(reach2.itemsize)} if piece is not None else {}
+        own = {"RESIDENT_THREADS": self.resident_threads(reach2.itemsize)} if steps > 1 else {}
         kernels = self._backend.kernels(__name__, law, {**constants, "COLUMN": MOST_KEPT, **own})
         before, pruned, after = (self._n, *rows, lists), self._partners, (grid, parameters, out)
         if out.prunes:
             kernels.force_and_prune(*before, reach2, pruned, self.rows, *after)
-        elif piece is None:
+        elif steps == 1:
             kernels.force(*before, pruned, *after)
         else:
-            kernels.many_steps(*before, pruned, piece, self._barrier, *after)
+            kernels.many_steps(*before, pruned, steps, self._barrier, *after)

@@ -62,7 +62,7 @@ class StepCosts:
         pruning = self.PRUNING + self.READ * (read - partners) + self.PRUNING_LAUNCHES / self._n
         step = self.STEP + self.PARTNER * partners + self.STEP_LAUNCH / self._n
         steps, inner_steps = (1 + np.floor(MARGIN * width / 2 / stride) for width in (skin, inner))
-        if self._n < FEW:  # as plans of captured steps are rounded (`displacement_bound`)
+        if self._n < FEW:  # as plans are rounded (`displacement_bound`)
             inner_steps = 2 ** np.floor(np.log2(inner_steps))
         return step + build / steps + np.where(inner < skin, pruning / inner_steps, 0)
 

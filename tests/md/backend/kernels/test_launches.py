@@ -76,14 +76,6 @@ def test_launches_are_made_again_in_order_on_the_stream_of_the_time(launches, ma
     assert made == once + again + again
 
 
-def test_a_launch_that_is_made_again_reads_its_records_then(launches, made):
-    kernel, given = SimpleNamespace(kernel=SimpleNamespace(ptr=1)), values(3)
-    again = launches.note(lambda: launches.start(kernel, 5, 64, given, 0, False))
-    given[1]["start"] = 9
-    again()
-    assert [one[-1][1] for one in made] == [(2**40 + 3, 0.5), (9, 0.5)]
-
-
 def test_launches_after_work_that_fails_are_not_noted(launches, made):
     def work():
         launches.make(partial(made.append, "before"))

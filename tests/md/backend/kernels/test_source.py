@@ -35,7 +35,6 @@ from md.particles.cell_grid import CellGrid, record_dtype
 from md.particles.units import units_of
 from md.scenes.benchmark import RECORD as GAS
 from md.search import SEARCHES
-from md.search.base import PIECE
 from md.search.bvh.contact_list import ContactList
 from md.search.bvh.wide_boxes import LEVELS
 from md.search.lists.list_search import ListConfig
@@ -171,7 +170,6 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
         "Gas": GAS,
         "Units": units_record(dim),
         "Levels": LEVELS,
-        "Piece": PIECE,
     }
     structs |= {name: struct_of_dtype(dtype) for name, dtype in records.items() if name in required}
     if "Law" in required:

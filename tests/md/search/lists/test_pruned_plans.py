@@ -85,14 +85,6 @@ class TestPlansWithPrunedLists:
         few, many = (self.policy(inner=0.22, n=n)._windows()[1] for n in (1000, 2**21))
         assert (few, many) == (8, 10)
 
-    def test_few_particles_of_which_several_steps_are_one_launch_get_any_plans(self):
-        policy = self.policy(inner=0.22, n=1000)
-        policy.fit_at_once = True
-        assert policy._windows()[1] == 10
-        policy = self.policy(inner=0.4, n=1000)  # one launch a step
-        policy.fit_at_once = True
-        assert policy._windows()[1] == 16
-
     def test_without_an_inner_skin_no_plan_prunes(self):
         policy = self.policy(inner=0.4)
         policy.built()
