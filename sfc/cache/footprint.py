@@ -15,12 +15,13 @@ import numpy as np
 
 from sfc import checks
 from sfc.bitwise.bits import mixed
-from sfc.cache.loads import READ, WRITTEN, LoadStream
+from sfc.cache.loads import READ, WRITTEN, Draw, LoadStream
 from sfc.cache.lru import distances
-from sfc.cache.sectors import drawn_of, in_parts_of, sector_of, sectors_of
+from sfc.cache.sectors import drawn_of, in_parts, in_parts_of, sector_of, sectors_of
 from sfc.compile import kernel
 
 MOST_DRAWN = 2**21  # granules that are asked for and followed, of both launches
+GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio, odd: seeds differ in all bits
 GROUPS = 8  # of the granules that are drawn, by which the error is estimated
 
 
@@ -39,12 +40,12 @@ class MemoryBytes(NamedTuple):
 
 
 def l2(
-    stream: LoadStream, capacity: Sequence[int], granule: int = 64, before: LoadStream | None = None,
+    stream: LoadStream, capacity: Sequence[int], granule: int = 64, before: Sequence[LoadStream] = (),
     sample: int = MOST_DRAWN, seed: int = 0,
 ) -> list[MemoryBytes]:  # fmt: skip
     """Predict the bytes that a launch moves between the second cache of a GPU and its memory.
 
-    The launch is one of many: the cache holds what the one before, and an equal one before that, have left.
+    The cache holds what the launches before have left, of which the first one finds it empty.
     Warps take their turn in the order of their blocks.
 
     Args:
@@ -52,8 +53,8 @@ def l2(
         capacity: bytes that the cache holds, for each result; what the chip's cache really holds of accesses
             in no order is less than its size.
         granule: bytes that are taken from memory at once, a power of two.
-        before: the launch before, if it differs, as where two arrays change their roles (with the same
-            `arrays` in `LoadStream.of`); None for the same.
+        before: the launches before, one after the other: those of a step, as where two arrays change their
+            roles (with the same `arrays` in `LoadStream.of`). None for one of the same kernel.
         sample: number of granules asked for that are followed, about.
         seed: of the hash that draws granules.
 
@@ -61,9 +62,10 @@ def l2(
         TypeError: no stream, or a number that is no integer.
         ValueError: a capacity below a granule, or no sample.
     """
-    launches = [stream] if before is None else [stream, before]
+    checks.instance("stream", stream, LoadStream, "an sfc.cache.LoadStream", "make LoadStream.of")
+    launches = [*checks.sequence("before", before, "LoadStreams of the launches before"), stream]
     for one in launches:
-        checks.instance("stream", one, LoadStream, "an sfc.cache.LoadStream", "make LoadStream.of")
+        checks.instance("before", one, LoadStream, "LoadStreams", "make LoadStream.of")
     granule, seed = sector_of(granule, "granule"), checks.integer("seed", seed, 0, 2**63)
     given = checks.sequence("capacity", capacity, "bytes")
     sizes = [checks.integer("capacity", one, granule, 2**50, unit="bytes") for one in given]
@@ -71,7 +73,8 @@ def l2(
     sample = checks.integer("sample", sample, 1, unit="granules")
     share = _share(launches, granule, sample)
     drawn = [_drawn(one, granule, share, seed) for one in launches]
-    drawn.append(drawn[0])
+    if len(drawn) == 1:
+        drawn = 2 * drawn
     found = _moved(drawn, sizes, share * granule)
     errors = np.zeros(len(sizes))
     if share > 1:
@@ -129,11 +132,15 @@ def _share(launches: Sequence[LoadStream], granule: int, sample: int) -> int:
 
 def _drawn(stream: LoadStream, granule: int, share: int, seed: int) -> _Drawn:
     """Return the accesses to the granules that are drawn."""
+    draw = Draw(granule.bit_length() - 1, seed * GOLDEN % 2**64, share - 1)
+    every = np.arange(stream.warps)
+    drawn_of = stream.drawn_of if share > 1 else None
+    of_parts = in_parts_of(stream, every) if drawn_of is None else in_parts(lambda one: drawn_of(one, draw), every)
     parts = []
-    for loads in in_parts_of(stream, np.arange(stream.warps)):
+    for loads in of_parts:
         granules, ends = sectors_of(loads, granule)
         words, kinds = np.empty(len(granules), np.uint64), np.repeat(loads.kind, np.diff(ends))
-        _hash(granules, np.uint64(seed), words)
+        _hash(granules, np.uint64(draw.seed), words)
         is_drawn = words & np.uint64(share - 1) == 0
         parts.append(_Drawn(granules[is_drawn], words[is_drawn], kinds[is_drawn]))
     return _Drawn(*(np.concatenate(each) for each in zip(*parts, strict=True)))
@@ -142,7 +149,7 @@ def _drawn(stream: LoadStream, granule: int, share: int, seed: int) -> _Drawn:
 @kernel
 def _hash(granules, seed, words):
     for k in range(len(granules)):
-        words[k] = mixed(np.uint64(granules[k]) + seed * np.uint64(0x9E3779B97F4A7C15))
+        words[k] = mixed(np.uint64(granules[k]) + seed)
 
 
 @kernel

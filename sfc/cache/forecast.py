@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -53,7 +54,7 @@ class Forecast(NamedTuple):
 
 
 def foresee(
-    stream: LoadStream, machine: Machine, fitted: Fitted, before: LoadStream | None = None,
+    stream: LoadStream, machine: Machine, fitted: Fitted, before: Sequence[LoadStream] = (),
     sample: int = MOST_DRAWN, seed: int = 0,
 ) -> Forecast:  # fmt: skip
     """Foresee the sectors and bytes that a launch of a kernel takes from the memory of a GPU, and its time.
@@ -65,7 +66,7 @@ def foresee(
         stream: loads and stores of the kernel.
         machine: the GPU.
         fitted: numbers that were fitted to other launches.
-        before: the launch before, if it differs (`l2`).
+        before: the launches before (`l2`).
         sample: as that of `l2`.
         seed: of all draws.
 

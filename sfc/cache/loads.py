@@ -23,6 +23,20 @@ MOST_BYTES = 2**47  # addresses of a device
 ALIGNED = 512  # bytes: an array begins at a multiple, as those that a device allocates
 
 
+class Draw(NamedTuple):
+    """Granules of memory that are drawn by a hash: of each that the hash and `mask` have no bit in common.
+
+    Attributes:
+        shift: binary logarithm of the bytes of a granule.
+        seed: added to the number of a granule before it is hashed (`sfc.bitwise.bits.mixed`).
+        mask: one less than the number of granules to each that is drawn, a power of two.
+    """
+
+    shift: int
+    seed: int
+    mask: int
+
+
 class WarpLoads(NamedTuple):
     """Loads and stores of some warps.
 
@@ -72,6 +86,8 @@ class LoadStream:
         loads_of: takes (w,) int64 numbers of warps, ascending, and returns their `WarpLoads`.
         registers: of a thread, as the compiler prints them.
         shared: bytes of shared memory of a block.
+        drawn_of: takes numbers of warps and a `Draw`, and returns their `WarpLoads` of granules that are
+            drawn alone, which takes less time than `loads_of`; None if there is no such function.
 
     Raises:
         TypeError: a number that is no integer, or no function.
@@ -84,6 +100,7 @@ class LoadStream:
     loads_of: Callable[[np.ndarray], WarpLoads]
     registers: int = 32
     shared: int = 0
+    drawn_of: Callable[[np.ndarray, Draw], WarpLoads] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "items", checks.integer("items", self.items, 1, unit="threads"))
@@ -93,7 +110,10 @@ class LoadStream:
         object.__setattr__(self, "block", block)
         for name, least, most, unit in (("registers", 1, 255, ""), ("shared", 0, 2**20, "bytes")):
             object.__setattr__(self, name, checks.integer(name, getattr(self, name), least, most, unit=unit))
-        checks.function("loads_of", self.loads_of, "a function of numbers of warps that returns WarpLoads")
+        for name in ("loads_of", "drawn_of"):
+            if getattr(self, name) is not None or name == "loads_of":
+                allowed = "a function of numbers of warps that returns WarpLoads"
+                checks.function(name, getattr(self, name), allowed)
 
     @property
     def warps(self) -> int:

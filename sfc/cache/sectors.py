@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -80,8 +80,13 @@ def drawn_of(n: int, sample: int, seed: int) -> np.ndarray:
 
 def in_parts_of(stream: LoadStream, drawn: np.ndarray) -> Iterator[WarpLoads]:
     """Yield the loads of warps, of so many at a time that they fit in memory."""
+    return in_parts(stream.loads_of, drawn)
+
+
+def in_parts(loads_of: Callable[[np.ndarray], WarpLoads], drawn: np.ndarray) -> Iterator[WarpLoads]:
+    """Yield what a function returns for warps, `AT_ONCE` at a time."""
     for begin in range(0, len(drawn), AT_ONCE):
-        yield stream.loads_of(drawn[begin : begin + AT_ONCE])
+        yield loads_of(drawn[begin : begin + AT_ONCE])
 
 
 def counted(loads: WarpLoads, sector: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

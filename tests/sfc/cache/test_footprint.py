@@ -61,10 +61,10 @@ ARRAYS = {"z": 16 * 80, "y": 8 * 2000, "x": 16 * 2000}  # not in the order of th
 @settings(max_examples=80)
 def test_bytes_are_those_of_a_list(accesses, others, differ, capacity, granule):
     stream, before = (cache.LoadStream.of(given, 64, arrays=ARRAYS) for given in (accesses, others))
-    launches = [stream, before, stream] if differ else [stream, stream]
+    launches = [before, stream] if differ else [stream, stream]
     read, written = by_list([in_order(one, granule) for one in launches], capacity)
     given = granule * capacity + granule - 1  # a part of a granule holds nothing
-    (found,) = cache.l2(stream, [given], granule, before=before if differ else None)
+    (found,) = cache.l2(stream, [given], granule, before=[before] if differ else [])
     assert found.read == pytest.approx(granule * read / stream.items)
     assert found.written == pytest.approx(granule * written / stream.items)
 
@@ -78,11 +78,11 @@ def test_arrays_that_change_their_roles_are_the_same_memory():
 
     there, back = launch("one", "other"), launch("other", "one")
     assert not np.array_equal(*(one.loads_of(np.arange(1)).address for one in (there, back)))
-    (found,) = cache.l2(there, [2**12], before=back)
+    (found,) = cache.l2(there, [2**12], before=[there, back])
     assert (found.read, found.written) == (16, 16)
-    (alone,) = cache.l2(there, [2**12], before=launch("other", "other"))
+    (alone,) = cache.l2(there, [2**12], before=[there, launch("other", "other")])
     assert (alone.read, alone.written) == (16, 16)
-    (fits,) = cache.l2(there, [2**18], before=launch("other", "other"))
+    (fits,) = cache.l2(there, [2**18], before=[there, launch("other", "other")])
     assert (fits.read, fits.written) == (
         0,
         0,
@@ -101,7 +101,7 @@ def test_a_launch_that_fits_takes_nothing_and_one_that_does_not_takes_all():
 def test_a_sector_that_changed_once_is_written_back_once():
     before = cache.LoadStream.of([cache.Access("x", np.array([0]), 16, "written")])
     reads = cache.LoadStream.of([cache.Access("x", np.array([[0, 10, 0, 10, 0]]), 16)])
-    (found,) = cache.l2(reads, [32], 32, before=before)
+    (found,) = cache.l2(reads, [32], 32, before=[before])
     assert (found.read, found.written) == (4 * 32, 32)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from experiments.prediction.sparse_loads import csr_loads
+from experiments.loads.sparse import csr_loads
 from sfc import cache
 from sfc.cache.loads import ALIGNED, LANES
 

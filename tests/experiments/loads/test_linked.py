@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import md
-from experiments.prediction.linked_loads import linked_loads
+from experiments.loads.linked import linked_loads
 from sfc import cache
 from sfc.cache.loads import ALIGNED, LANES
 
@@ -32,7 +32,7 @@ def walked(run: md.Simulation) -> list[list[tuple[list[int], bool]]]:
         lists.setdefault(tuple(cells[i]), []).append(i)
     number = np.cumprod([1, *shape[:-1]])
     parts = 4 * pos.itemsize // 16
-    sizes = [16 * parts * n, 16 * parts * n, 4 * int(np.prod(shape)), 4 * n]
+    sizes = [16 * parts * n] * 4 + [4 * int(np.prod(shape)), 4 * n]
     base = np.cumsum([0, *(-(-size // ALIGNED) * ALIGNED for size in sizes)])
 
     def rows_of(array, slots):
@@ -53,13 +53,13 @@ def walked(run: md.Simulation) -> list[list[tuple[list[int], bool]]]:
                         cell %= shape
                     if (cell < 0).any() or (cell >= shape).any():
                         continue
-                    heads.append(int(base[2]) + 4 * int((cell * number).sum()))
+                    heads.append(int(base[4]) + 4 * int((cell * number).sum()))
                     chains[lane] += lists.get(tuple(cell), [])
                 if heads:
                     events.append((heads, x == -1))
             for k in range(max(map(len, chains))):
                 pairs = [(i, chain[k]) for i, chain in zip(own, chains, strict=True) if k < len(chain)]
-                events.append(([int(base[3]) + 4 * j for _, j in pairs], True))
+                events.append(([int(base[5]) + 4 * j for _, j in pairs], True))
                 others = [(i, j) for i, j in pairs if i != j]
                 events += [(some, False) for some, _ in rows_of(0, [j for _, j in others]) if some]
                 touching = []
@@ -70,6 +70,8 @@ def walked(run: md.Simulation) -> list[list[tuple[list[int], bool]]]:
                     if (dr * dr).sum() < 1:
                         touching.append(j)
                 events += [(some, part == 0) for some, part in rows_of(1, touching) if some]
+        events += [(some, part == 0) for some, part in rows_of(2, own)]
+        events += [(some, False) for some, _ in rows_of(3, own)]
         warps.append(events)
     return warps
 
@@ -79,7 +81,7 @@ def walked(run: md.Simulation) -> list[list[tuple[list[int], bool]]]:
 @pytest.mark.parametrize("dim", [2, 3])
 def test_loads_are_those_of_a_plain_walk(dim, periodic, precision):
     run = simulation(dim, periodic, precision)
-    stream = linked_loads(run)
+    stream = linked_loads(run).force
     loads = stream.loads_of(np.arange(stream.warps))
     lanes = map(np.ndarray.tolist, np.split(loads.address, loads.start[1:-1]))
     events = [*zip(lanes, loads.waits.tolist(), strict=True)]
@@ -87,6 +89,26 @@ def test_loads_are_those_of_a_plain_walk(dim, periodic, precision):
     assert found == walked(run)
     assert stream.registers == {"float32": 32, "float64": 54}[precision]
     run.run(3)  # the run goes on
+
+
+def test_the_step_before_has_the_arrays_in_the_other_roles_and_links_the_lists():
+    run = simulation(3, True, "float32")
+    force, (moved, link) = linked_loads(run)
+    every = np.arange(force.warps)
+    now, then, linking = (one.loads_of(every) for one in (force, moved, link))
+    size = -(-16 * run.system.particles.n // ALIGNED) * ALIGNED
+    is_written = now.kind == 1
+    assert is_written.sum() == 2 * force.warps
+    for loads, first in ((now, 2 * size), (then, 0)):
+        stores = loads.address[np.repeat(is_written, np.diff(loads.start))]
+        assert first <= stores.min()
+        assert stores.max() < first + 2 * size
+    others = np.repeat(~is_written, np.diff(now.start))
+    swapped = np.where(now.address < 2 * size, now.address + 2 * size, now.address)
+    assert np.array_equal(then.address[others], swapped[others])
+    assert np.bincount(linking.kind).tolist() == [force.warps] * 3
+    cells = 4 * size + 4 * np.arange(run.system.grid.size)
+    assert set(linking.address[np.repeat(linking.kind == 2, np.diff(linking.start))]) <= set(cells)
 
 
 @pytest.mark.parametrize("options", [{"search": "coherent"}, {"search": "lbvh"}])
@@ -110,6 +132,6 @@ def test_sectors_and_misses_are_near_those_that_a_chip_counted(ordering, sectors
     run = md.Simulation(state, law, dt=md.scenes.BENCHMARK_DT, reorder=reorder, **options)
     if reorder:
         run.reorder()
-    stream = linked_loads(run)
+    stream = linked_loads(run).force
     assert sectors[0] < cache.warps(stream).read.mean < sectors[1]
     assert missed[0] < cache.l1(stream, cache.L1(2**18, 4, multiprocessors=4)).missed.mean < missed[1]
