@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 import md
+from md.backend import OnDevice
+from md.backend.kernels.on_device import declared
 from md.backend.prelude import displacement, dot, load
 from md.laws import Boids
 from sfc.cache import LoadStream, note_row, starts_of
@@ -68,7 +70,9 @@ def rows_of(simulation: md.Simulation, search: str, *more: int) -> Rows:
     """
     name, place = simulation.config.search.name, simulation.backend.name
     if name != search or place != "cpu":
-        raise ValueError(f"search {name!r} on {place!r}; allowed: {search!r} on 'cpu', as its arrays are read")
+        raise ValueError(
+            f"search {name!r} on {place!r}; allowed: {search!r} on 'cpu', as its arrays are read"
+        )
     system, law = simulation.system, simulation.law
     particles = system.particles
     pieces = 4 * particles.pos.itemsize // PART
@@ -77,6 +81,19 @@ def rows_of(simulation: md.Simulation, search: str, *more: int) -> Rows:
     base = starts_of([rows, rows, rows, rows, *more])
     reach2 = np.square(particles.pos.dtype.type(reach))
     return Rows(particles.n, particles.pos, system.grid.record, reach2, pieces, base)
+
+
+def block_of(stem: str, name: str, dtype: np.dtype) -> dict[str, int]:
+    """Return threads of a block and registers of a thread of a kernel, as its module declares them.
+
+    Args:
+        stem: of the module beside the .cu file, as "md.search.grid.linked".
+        name: of the kernel, with registers declared (`md.backend.OnDevice`).
+        dtype: of the positions.
+    """
+    found = declared(stem, name) or OnDevice()
+    assert found.registers, f"{stem}.{name} declares no registers"
+    return {"block": int(found.threads), "registers": found.registers[dtype.itemsize == 8]}
 
 
 @callee

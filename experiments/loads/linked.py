@@ -8,15 +8,13 @@ one with the longest lists in each row. Lists are in memory order here; atomics 
 from __future__ import annotations
 
 import md
-from experiments.loads.force import StepLoads, note_moved, note_own, note_partner, rows_of
+from experiments.loads.force import StepLoads, block_of, note_moved, note_own, note_partner, rows_of
 from md.backend.prelude import axis_neighbours, cell_number, home_cell, load, neighbour_rows
 from sfc.cache import end, in_lockstep, note, note_row
 from sfc.cache.loads import ADDED, READ, WRITTEN
 from sfc.compile import kernel
 
-BLOCK = 256
-REGISTERS = {"float32": 32, "float64": 54}  # as nvcc 13.0 prints them for compute capability 9.0
-LINK_REGISTERS = 20
+STEM = "md.search.grid.linked"
 
 
 def linked_loads(simulation: md.Simulation) -> StepLoads:
@@ -32,11 +30,11 @@ def linked_loads(simulation: md.Simulation) -> StepLoads:
     rows = rows_of(simulation, "linked", 4 * cells, 4 * n)
     simulation.search.build()
     head, following = simulation.search.structure()
-    registers = REGISTERS[str(rows.pos.dtype)]
+    block, link = (block_of(STEM, name, rows.pos.dtype) for name in ("force", "link"))
     force, before = (
-        in_lockstep(_force, (one, head, following), n, BLOCK, registers) for one in (rows, rows.swapped())
+        in_lockstep(_force, (one, head, following), n, **block) for one in (rows, rows.swapped())
     )
-    return StepLoads(force, [before, in_lockstep(_link, (rows,), n, BLOCK, LINK_REGISTERS)])
+    return StepLoads(force, [before, in_lockstep(_link, (rows,), n, **link)])
 
 
 @kernel

@@ -9,6 +9,7 @@ Efficient MRC Construction with SHARDS, FAST (2015).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -135,9 +136,9 @@ def _drawn(stream: LoadStream, granule: int, share: int, seed: int) -> _Drawn:
     draw = Draw(granule.bit_length() - 1, seed * GOLDEN % 2**64, share - 1)
     every = np.arange(stream.warps)
     drawn_of = stream.drawn_of if share > 1 else None
-    of_parts = in_parts_of(stream, every) if drawn_of is None else in_parts(lambda one: drawn_of(one, draw), every)
+    loads_of = partial(drawn_of, draw=draw) if drawn_of else stream.loads_of
     parts = []
-    for loads in of_parts:
+    for loads in in_parts(loads_of, every):
         granules, ends = sectors_of(loads, granule)
         words, kinds = np.empty(len(granules), np.uint64), np.repeat(loads.kind, np.diff(ends))
         _hash(granules, np.uint64(draw.seed), words)

@@ -86,7 +86,7 @@ class LoadStream:
         loads_of: takes (w,) int64 numbers of warps, ascending, and returns their `WarpLoads`.
         registers: of a thread, as the compiler prints them.
         shared: bytes of shared memory of a block.
-        drawn_of: takes numbers of warps and a `Draw`, and returns their `WarpLoads` of granules that are
+        drawn_of: takes numbers of warps and a `Draw`, named draw, and returns their `WarpLoads` of granules that are
             drawn alone, which takes less time than `loads_of`; None if there is no such function.
 
     Raises:
@@ -100,7 +100,7 @@ class LoadStream:
     loads_of: Callable[[np.ndarray], WarpLoads]
     registers: int = 32
     shared: int = 0
-    drawn_of: Callable[[np.ndarray, Draw], WarpLoads] | None = None
+    drawn_of: Callable[..., WarpLoads] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "items", checks.integer("items", self.items, 1, unit="threads"))

@@ -36,7 +36,7 @@ import numpy as np
 
 from sfc import checks
 from sfc.bitwise.bits import mixed
-from sfc.cache.loads import LANES, READ, Draw, LoadStream, WarpLoads
+from sfc.cache.loads import LANES, Draw, LoadStream, WarpLoads
 from sfc.compile import kernel
 
 WAITS = 4  # added to the kind of a load for which the warp waits
@@ -144,7 +144,9 @@ def _loads_of(
         np.empty(count, bool), np.empty(count, np.uint8),
     )  # fmt: skip
     events = _merge(noted, found)
-    return found._replace(start=found.start[: events + 1], waits=found.waits[:events], kind=found.kind[:events])
+    return found._replace(
+        start=found.start[: events + 1], waits=found.waits[:events], kind=found.kind[:events]
+    )
 
 
 @kernel

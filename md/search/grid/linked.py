@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from md.backend import OnDevice
 from md.backend.base import Array
 from md.backend.prelude import (
     axis_neighbours,
@@ -75,6 +76,7 @@ class LinkedSearch(Search):
         return self._head, self._next
 
 
+@OnDevice(registers=(20, 22))
 @kernel(parallel=True)
 def link(n, pos, grid, keys, head, next, parts):
     """Link the lists in ascending order of slots; each part owns a range of cells, so no two write one head.
@@ -94,6 +96,7 @@ def link(n, pos, grid, keys, head, next, parts):
                 head[key] = i
 
 
+@OnDevice(registers=(32, 54))
 @kernel(parallel=True)
 def force(n, pos, vel, work, head, next, grid, law, out):
     """Compute out[i], the law folded over the lists of the home cell and of the cells around it."""

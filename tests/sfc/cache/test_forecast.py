@@ -125,7 +125,9 @@ def test_memory_in_order_is_foreseen_to_be_faster():
 def test_the_launch_before_decides_what_is_there():
     stream, other = gather(np.arange(2**12)), gather(np.random.default_rng(0).permutation(2**22)[: 2**18])
     small, fitted = replace(MACHINE, l2_held=2**22), cache.Fitted()
-    alone, after = (cache.foresee(stream, small, fitted, before=one).bytes.mean for one in ([], [stream, other]))
+    alone, after = (
+        cache.foresee(stream, small, fitted, before=one).bytes.mean for one in ([], [stream, other])
+    )
     assert alone == 0
     assert after > 20
 

@@ -27,7 +27,8 @@ def programs(draw):
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     share = draw(st.sampled_from([0.1, 0.5, 1.0]))
     threads = [
-        [(p, int(random.integers(0, 4000))) for p in range(places) if random.random() < share] for _ in range(n)
+        [(p, int(random.integers(0, 4000))) for p in range(places) if random.random() < share]
+        for _ in range(n)
     ]
     return threads, random.integers(0, 3, places), random.random(places) < 0.4
 
