@@ -10,6 +10,8 @@ from sfc import checks
 from sfc.cache.loads import LANES, LoadStream
 from sfc.cache.multiprocessor import L1
 
+FOLDER = Path(__file__).parent / "machines"
+KNOWN = tuple(sorted(file.stem for file in FOLDER.glob("*.toml")))  # names of chips
 SCHEDULERS = 4  # of a multiprocessor; each issues an instruction of one warp a cycle
 RESERVED = 1024  # bytes of shared memory of a block, from compute capability 8 on. CUDA occupancy calculator
 UNITS = {  # of the numbers of a machine
@@ -79,11 +81,16 @@ class Machine:
     def read(cls, path: str | Path) -> Machine:
         """Read the table `machine` of a TOML file; the other tables tell how it was measured.
 
+        Args:
+            path: of the file; or one of `KNOWN`, for which there is a file here.
+
         Raises:
             TypeError: a number of another class.
             ValueError: no such file, not TOML, or numbers that are missing, unknown or out of range.
         """
         place = checks.path("path", path)
+        if str(place) in KNOWN:
+            place = FOLDER / f"{place}.toml"
         try:
             table = tomllib.loads(place.read_text(encoding="utf-8"))["machine"]
         except (OSError, ValueError, KeyError) as error:
