@@ -15,7 +15,7 @@ RESERVED = 1024  # bytes of shared memory of a block, from compute capability 8 
 UNITS = {  # of the numbers of a machine
     "clock": "GHz", "l1_bytes": "bytes", "l1_line": "bytes", "sector": "bytes", "granule": "bytes",
     "l2_bytes": "bytes", "l2_held": "bytes", "l2_rate": "10^9 sectors/s", "memory_rate": "GB/s",
-    "shared_bytes": "bytes",
+    "l2_latency": "ns", "memory_latency": "ns", "shared_bytes": "bytes",
 }  # fmt: skip
 
 
@@ -35,7 +35,9 @@ class Machine:
         l2_bytes: of the second cache.
         l2_held: bytes of accesses in no order that it holds.
         l2_rate: sectors of accesses in no order that it serves, in 10^9 a second.
+        l2_latency: of a load that it serves, in ns.
         memory_rate: bytes that a copy reads and writes, in 10^9 a second.
+        memory_latency: of a load from memory, in ns.
 
     Raises:
         TypeError: a number of another class.
@@ -57,7 +59,9 @@ class Machine:
     l2_bytes: int
     l2_held: int
     l2_rate: float
+    l2_latency: float
     memory_rate: float
+    memory_latency: float
 
     def __post_init__(self) -> None:
         checks.text("name of a Machine", self.name)
