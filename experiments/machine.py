@@ -98,13 +98,13 @@ def machine_of(table: pd.DataFrame) -> Machine | None:
         return None
     numbers: dict[str, Any] = {
         "l2_rate": float(rates["sectors_G_per_s"][small].median()),
-        "l2_held": round(held(size, rate, int(row["l2_bytes"]))),
+        "l2_held": round(held(size.tolist(), rate.tolist(), int(row["l2_bytes"]))),
         "memory_rate": float(table.loc[table["what"] == "copy", "GB_per_s"].iloc[0]),
         "l2_latency": float(chain[chain.index <= size[small].min()].median()),
         "memory_latency": float(chain[chain.index >= FAR * row["l2_bytes"]].median()),
     }
     given = {name: row[name] for name in Machine.__dataclass_fields__ if name not in ("name", *numbers)}
-    whole = {name: value if name == "clock" else int(value) for name, value in given.items()}
+    whole: dict[str, Any] = {name: value if name == "clock" else int(value) for name, value in given.items()}
     return Machine(str(row["device"]), **whole, **numbers)
 
 
@@ -156,8 +156,8 @@ def answer(table: pd.DataFrame) -> Answer:
     what = "" if machine is None else f", and the second cache holds {machine.l2_held / MB:.0f} MB of these"
     sentence = (
         f"{table['device'].iloc[0]} serves {rounded(rates.iloc[0])} x 10^9 random sectors a second of "
-        f"{rates.index[0] / MB:,.0f} MB and {rounded(rates.iloc[-1])} of {rates.index[-1] / MB:,.0f} MB{what}; "
-        f"a copy reads and writes {rounded(copy)} GB/s."
+        f"{rates.index[0] / MB:,.0f} MB and {rounded(rates.iloc[-1])} of {rates.index[-1] / MB:,.0f} MB"
+        f"{what}; a copy reads and writes {rounded(copy)} GB/s."
     )
     return Answer(cells, sentence)
 

@@ -6,18 +6,17 @@ the radius of alignment. The lanes of a warp wait for the one with the longest l
 memory order here; atomics link them in another.
 
 Link and position are one round, as neither depends on the other. In warps whose cells all lie inside the box
-some compilers wait for the link first (in 3D, of spheres in float32, of flocks in both precisions): rounds
-are too few there by up to one for each particle of the lists.
+the compiler waits for the link first, in 3D, of spheres in float32 and of flocks: that is modelled.
 """
 
 from __future__ import annotations
 
 import md
 from experiments.loads.force import StepLoads, block_of, note_moved, note_own, note_partner, rows_of
-from md.backend.prelude import axis_neighbours, cell_number, home_cell, load, neighbour_rows
+from md.backend.prelude import axis_neighbours, cell_number, home_cell, is_interior, load, neighbour_rows
 from sfc.cache import end, in_lockstep, note, note_row
-from sfc.cache.loads import ADDED, READ, WRITTEN
-from sfc.compile import kernel
+from sfc.cache.loads import ADDED, LANES, READ, WRITTEN
+from sfc.compile import callee, kernel
 
 STEM = "md.search.grid.linked"
 
@@ -38,8 +37,10 @@ def linked_loads(simulation: md.Simulation) -> StepLoads:
     head, following = simulation.search.structure()
     block = block_of(STEM, "force", rows.pos.dtype, simulation.law)
     link = block_of(STEM, "link", rows.pos.dtype)
+    is_single = rows.pos.itemsize == 4 or isinstance(simulation.law, md.laws.Boids)
+    waits = simulation.system.box.dim == 3 and is_single
     force, before = (
-        in_lockstep(_force, (one, head, following), n, **block) for one in (rows, rows.swapped())
+        in_lockstep(_force, (one, head, following, waits), n, **block) for one in (rows, rows.swapped())
     )
     return StepLoads(force, [before, in_lockstep(_link, (rows,), n, **link)])
 
@@ -56,11 +57,23 @@ def _link(threads, rows, noted):
         end(noted, t)
 
 
-@kernel
-def _force(threads, rows, head, following, noted):
+@callee
+def _is_inside(threads, t, rows):
+    # Whether no particle of the warp that begins with a thread is in a cell at a side of the box.
     g = rows.grid[0]
+    for k in range(t, min(len(threads), t + LANES)):
+        if not is_interior(g, home_cell(g, load(rows.pos, threads[k], g))):
+            return False
+    return True
+
+
+@kernel
+def _force(threads, rows, head, following, waits, noted):
+    g, late = rows.grid[0], False
     for t in range(len(threads)):
         i = threads[t]
+        if i % LANES == 0:
+            late = waits and _is_inside(threads, t, rows)
         note_own(noted, rows, i)
         home = home_cell(g, load(rows.pos, i, g))
         around = neighbour_rows(g, home)
@@ -78,7 +91,7 @@ def _force(threads, rows, head, following, noted):
                     at = place + 16 * turn
                     note(noted, at, rows.base[5] + 4 * j, READ, True)
                     if j != i:
-                        note_partner(noted, rows, at + 1, i, j, False)
+                        note_partner(noted, rows, at + 1, i, j, late)
                     j = following[j]
         note_moved(noted, rows, i)
         end(noted, t)

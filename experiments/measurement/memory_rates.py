@@ -125,8 +125,8 @@ def held(sizes: Sequence[int], rates: Sequence[float], l2_bytes: int) -> float:
     small = size <= l2_bytes / 4
     if not small.any() or size.max() < FAR * l2_bytes or (np.diff(size) <= 0).any():
         raise ValueError(
-            f"sizes {[f'{one:g}' for one in size]} bytes; allowed: ascending, some up to {l2_bytes / 4:g} and "
-            f"one of {FAR * l2_bytes:g} or more"
+            f"sizes {[f'{one:g}' for one in size]} bytes; allowed: ascending, some up to {l2_bytes / 4:g}, "
+            f"and one of {FAR * l2_bytes:g} or more"
         )
     fast, slow = 1 / np.median(rate[small]), 1 / rate[-1]
     missing = (1 / rate - fast) / (slow - fast)

@@ -10,6 +10,7 @@ from experiments.loads.force import block_of
 from experiments.loads.linked import linked_loads
 from sfc import cache
 from sfc.cache.loads import ALIGNED, LANES
+from sfc.cache.sectors import counted
 
 BOIDS = md.laws.Boids(cohesion_radius=1.4, separation_radius=0.6, alignment_radius=0.9)
 
@@ -33,6 +34,14 @@ def flock(dim: int, periodic: bool, precision: str, n: int = 75) -> md.Simulatio
     return md.Simulation(state, BOIDS, dt=1e-4, **options)
 
 
+def events_of(stream: cache.LoadStream) -> list[list[tuple[list[int], bool]]]:
+    """The events of each warp: addresses of the lanes, and whether the warp waits."""
+    loads = stream.loads_of(np.arange(stream.warps))
+    lanes = map(np.ndarray.tolist, np.split(loads.address, loads.start[1:-1]))
+    events = [*zip(lanes, loads.waits.tolist(), strict=True)]
+    return [events[a:b] for a, b in zip(loads.first, loads.first[1:], strict=False)]
+
+
 def walked(run: md.Simulation, reach: float) -> list[list[tuple[list[int], bool]]]:
     """The events of each warp, by lists of the particles in each cell, with velocities within a reach."""
     pos, box = run.system.particles.pos, run.system.box
@@ -51,8 +60,10 @@ def walked(run: md.Simulation, reach: float) -> list[list[tuple[list[int], bool]
         return [([int(base[array]) + 16 * (parts * j + part) for j in slots], part) for part in range(parts)]
 
     warps = []
+    waits = dim == 3 and (pos.itemsize == 4 or isinstance(run.law, md.laws.Boids))
     for first in range(0, n, LANES):
         own = range(first, min(n, first + LANES))
+        late = waits and all(((cells[i] > 0) & (cells[i] < shape - 1)).all() for i in own)
         events = [(some, part == 0) for some, part in rows_of(0, own)]
         events += [(some, False) for some, _ in rows_of(1, own)]
         for away in product((-1, 0, 1), repeat=dim - 1):
@@ -73,7 +84,8 @@ def walked(run: md.Simulation, reach: float) -> list[list[tuple[list[int], bool]
                 pairs = [(i, chain[k]) for i, chain in zip(own, chains, strict=True) if k < len(chain)]
                 events.append(([int(base[5]) + 4 * j for _, j in pairs], True))
                 others = [(i, j) for i, j in pairs if i != j]
-                events += [(some, False) for some, _ in rows_of(0, [j for _, j in others]) if some]
+                partners = rows_of(0, [j for _, j in others])
+                events += [(some, late and part == 0) for some, part in partners if some]
                 touching = []
                 for i, j in others:
                     dr = pos[i, :dim] - pos[j, :dim]
@@ -101,13 +113,23 @@ def walked(run: md.Simulation, reach: float) -> list[list[tuple[list[int], bool]
 def test_loads_are_those_of_a_plain_walk(made, reach, registers, dim, periodic, precision):
     run = made(dim, periodic, precision)
     stream = linked_loads(run).force
-    loads = stream.loads_of(np.arange(stream.warps))
-    lanes = map(np.ndarray.tolist, np.split(loads.address, loads.start[1:-1]))
-    events = [*zip(lanes, loads.waits.tolist(), strict=True)]
-    found = [events[a:b] for a, b in zip(loads.first, loads.first[1:], strict=False)]
-    assert found == walked(run, reach)
+    assert events_of(stream) == walked(run, reach)
     assert stream.registers == registers[precision]
     run.run(3)  # the run goes on
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_warps_inside_the_box_wait_for_the_link(precision):
+    random = np.random.default_rng(0)
+    box = md.Box((7.0, 8.0, 9.0), periodic=True)
+    pos = random.random((900, 3)) * box.lengths
+    pos = pos[np.argsort(np.abs(pos - np.array(box.lengths) / 2).max(axis=1))]
+    options = {"search": "linked", "precision": precision, "backend": "cpu", "allow_overlap": True}
+    run = md.Simulation(md.State(pos, pos, box), md.laws.SpringDashpot(1e3, 1.0), dt=1e-4, **options)
+    stream = linked_loads(run).force
+    assert events_of(stream) == walked(run, 1.0)
+    inside, outside = (counted(stream.loads_of(np.array([w])), 32)[2][0] for w in (0, 28))
+    assert (inside > 1.5 * outside) == (precision == "float32")
 
 
 def test_the_step_before_has_the_arrays_in_the_other_roles_and_links_the_lists():
