@@ -84,7 +84,7 @@ def rows_of(simulation: md.Simulation, search: str, *more: int) -> Rows:
 
 
 def block_of(stem: str, name: str, dtype: np.dtype, law: PairLaw | None = None) -> dict[str, int]:
-    """Return threads of a block and registers of a thread of a kernel, as its module declares them.
+    """Return threads and shared memory of a block, and registers of a thread, as a module declares them.
 
     Args:
         stem: of the module beside the .cu file, as "md.search.grid.linked".
@@ -103,7 +103,7 @@ def block_of(stem: str, name: str, dtype: np.dtype, law: PairLaw | None = None) 
             f"law Boids in {name!r} of {stem}; allowed: kernels with registers of a flock declared; count "
             "them as the compiler prints them, and give them as of_boids to OnDevice"
         )
-    return {"block": int(found.threads), "registers": registers[dtype.itemsize == 8]}
+    return {"block": int(found.threads), "registers": registers[dtype.itemsize == 8], "shared": found.static}
 
 
 @callee

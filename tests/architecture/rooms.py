@@ -25,7 +25,7 @@ ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("md.simulation",),
     ("md.observe", "md.preparation"),
     ("=md",),
-    ("experiments.processes", "experiments.results"),
+    ("experiments.loads", "experiments.processes", "experiments.results"),
     ("experiments.drawing",),
     ("experiments.core",),
     ("experiments.measurement", "experiments.prediction", "experiments.peers"),
