@@ -29,6 +29,7 @@ ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("experiments.drawing",),
     ("experiments.core",),
     ("experiments.measurement", "experiments.prediction", "experiments.peers"),
+    ("experiments.loads",),  # of kernels, some of which are in measurement
     ("experiments.results.kept",),
     ("experiments.results.claims",),
     ("experiments.*",),  # each command is a room of its own
