@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 import md
 from experiments.measurement.correctness import check_forces
@@ -97,7 +96,13 @@ def counted(gases: list[Gas], seed: int) -> Iterator[dict[str, Any]]:
     """
     cases = [(place, name) for place, gas in enumerate(gases) for name in gas.orderings]
     job = Job([[*gas] for gas in gases], seed)
-    flags = [*NSIGHT, "--kernel-name", f"regex:^({'|'.join(FORCE)})$", "--metrics", ",".join(COUNTERS.values())]
+    flags = [
+        *NSIGHT,
+        "--kernel-name",
+        f"regex:^({'|'.join(FORCE)})$",
+        "--metrics",
+        ",".join(COUNTERS.values()),
+    ]
     launches = read_launches(run_under("ncu", flags, job).stdout, COUNTERS)
     if len(launches) != len(cases):
         raise CannotCountError(f"ncu profiled {len(launches)} force kernels; allowed: {len(cases)}")

@@ -20,6 +20,7 @@ GASES = 34
 TRIED = 200  # gases that are drawn for each that is taken
 MOST_ORDERS, LARGE, FEWER = 7, 2**22, 5  # orders of a gas, and of one of so many particles or more
 CURVES = ("hilbert", "morton", "peano", "gray", "gilbert")
+POINT_CURVES = ("hilbert", "morton", "peano", "gray", "skilling")
 CELLS = (*CURVES, "row", "tiled")  # orders of cells
 WINDOWS = tuple(f"window {2**k}" for k in range(6, 19, 2))
 AGES = tuple(f"aged {steps}" for steps in (100, 500, 2000, 8000, 20000))
@@ -34,8 +35,9 @@ PROPERTIES: dict[str, tuple[Any, ...]] = {
 ORDERS = {
     "linked": ((SHUFFLED, LATTICE), FREE), "scattered": ((SHUFFLED, LATTICE), FREE),
     "coherent": (("random",), CELLS), "verlet": (("random",), CELLS), "wide_bvh": ((), ("hilbert", "morton")),
-    "boids": ((SHUFFLED,), (*CELLS, *WINDOWS)), "gather": ((SHUFFLED, LATTICE), (*CURVES, *WINDOWS)),
-    "scatter": ((SHUFFLED, LATTICE), (*CURVES, *WINDOWS)), "spmv": ((SHUFFLED, LATTICE), (*CURVES, *WINDOWS)),
+    "boids": ((SHUFFLED,), (*CELLS, *WINDOWS)), "gather": ((SHUFFLED, LATTICE), (*POINT_CURVES, *WINDOWS)),
+    "scatter": ((SHUFFLED, LATTICE), (*POINT_CURVES, *WINDOWS)),
+    "spmv": ((SHUFFLED, LATTICE), (*POINT_CURVES, *WINDOWS)),
 }  # fmt: skip
 MOST = {
     "wide_bvh": 2**22,

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 import sfc
+from experiments.prediction.memory_orders import in_windows, order_of
 from experiments.results.baselines import BASELINES, LATTICE, SHUFFLED
 from sfc import checks
 from sfc.compile import callee, kernel
@@ -34,7 +35,8 @@ def index_case(kind: str, n: int, reads: int, ordering: str, seed: int = 0) -> A
         n: number of points, up to 2**30.
         reads: of gather and spmv, the nearest other points that each takes, up to 256 and n - 1. Of scatter,
             points of a cell, on average, up to n.
-        ordering: memory order of the points: "shuffled"; a curve of `sfc.curves(3)`, laid over the cube; or
+        ordering: memory order of the points: "shuffled"; a curve of `sfc.curves(3)`, laid over the cube;
+            "window W" for Hilbert's with each W points in a row shuffled among themselves; or
             "lattice": the first n sites, row after row, of a simple cubic lattice of the fewest sites.
         seed: of the points, and of the numbers of the matrix.
 
@@ -79,14 +81,17 @@ def points_in_order(n: int, ordering: str, seed: int = 0) -> np.ndarray:
         TypeError: no word, or no integer.
         ValueError: an unknown ordering, or a seed out of range.
     """
-    checks.word("ordering", ordering, (*BASELINES, *sfc.curves(3)))
+    order = order_of(ordering)
+    checks.word("ordering", order.name, (*BASELINES, *sfc.curves(3)))
     seed = checks.integer("seed", seed, 0, 2**63)
     if ordering == LATTICE:
         side = round(n ** (1 / 3))
         side += side**3 < n
         return (np.stack(np.unravel_index(np.arange(n), (side,) * 3), axis=1) + 0.5) / side
     points = np.random.default_rng(seed).random((n, 3))
-    return points if ordering == SHUFFLED else points[sfc.argsort(points, ordering, box=(0, 1))]
+    if ordering == SHUFFLED:
+        return points
+    return points[in_windows(sfc.argsort(points, order.name, box=(0, 1)), order.window, seed)]
 
 
 def cells_of(points: np.ndarray, side: int) -> np.ndarray:

@@ -75,17 +75,22 @@ def slots(order: Order, pos: np.ndarray, id: np.ndarray, grid: CellGrid, seed: i
     Returns:
         (n,) int64: particle at each slot.
     """
-    n, generator = len(pos), np.random.default_rng(seed)
     if order.name == SHUFFLED:
-        return generator.permutation(n)
+        return np.random.default_rng(seed).permutation(len(pos))
     if order.name == LATTICE:
         return np.argsort(id, kind="stable")
     if order.name in POINTS:
         return sfc.argsort(pos, order.name, cells=grid.shape, box=grid.box.lengths)
     found = argsort_of_keys(_ranks(order.name, grid.shape)[_cells(pos, grid)], 32)
-    if order.window > 1:
-        whole = n // order.window * order.window
-        for part in (found[:whole].reshape(-1, order.window), found[None, whole:]):
+    return in_windows(found, order.window, seed)
+
+
+def in_windows(found: np.ndarray, window: int, seed: int) -> np.ndarray:
+    """Shuffle each `window` entries in a row of a (n,) permutation among themselves; 1 for none."""
+    if window > 1:
+        generator = np.random.default_rng(seed)
+        whole = len(found) // window * window
+        for part in (found[:whole].reshape(-1, window), found[None, whole:]):
             part[:] = generator.permuted(part, axis=1)
     return found
 
