@@ -53,7 +53,7 @@ def scattered_loads(simulation: md.Simulation) -> StepLoads:
     sort = sorted_by_cell(simulation)
     rows = rows_of(simulation, "scattered", *sort.sizes)
     table = sort.table if len(sort.table) else np.arange(len(sort.start) - 1, dtype=np.int32)
-    block = block_of("md.search.grid.scattered", "force", rows.pos.dtype)
+    block = block_of("md.search.grid.scattered", "force", rows.pos.dtype, simulation.law)
     force, before = (
         in_lockstep(_scattered, (one, sort, table, rows.base[ROWS:]), rows.n, **block)
         for one in (rows, rows.swapped())
@@ -77,7 +77,7 @@ def coherent_loads(simulation: md.Simulation) -> StepLoads:
     n = len(found.order)
     rows = packed_rows_of(simulation, "coherent", found.order, *found.sizes, 4 * n, 4 * n)
     sort, base = found.again(), rows.base[ROWS:]
-    block = block_of("md.search.grid.coherent", "force", rows.pos.dtype)
+    block = block_of("md.search.grid.coherent", "force", rows.pos.dtype, simulation.law)
     threads = -(-n // block["block"]) * block["block"]
     force = in_lockstep(_coherent, (rows, sort, base, block["block"], threads), threads, **block)
     given = rows.swapped(), base[ORDER], base[ARRAYS:]

@@ -242,11 +242,15 @@ def test_the_run_goes_on(search):
     assert events_of(STREAMS[search](run).force) == walked(run)
 
 
+@pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("search", STREAMS)
-def test_boids_load_velocities_below_the_alignment_radius(search):
+def test_boids_load_velocities_below_the_alignment_radius(search, precision):
     law = md.laws.Boids(cohesion_radius=1.0, alignment_radius=0.6, separation_radius=0.4)
-    run = simulation(search, "row", 3, True, "float32", law=law)
-    assert events_of(STREAMS[search](run).force) == walked(run, 0.6)
+    run = simulation(search, "row", 3, True, precision, law=law)
+    force = STREAMS[search](run).force
+    assert events_of(force) == walked(run, 0.6)
+    registers = {"scattered": (40, 64), "coherent": (40, 80)}[search]
+    assert force.registers == registers[precision == "float64"]
 
 
 def test_registers_and_shared_memory_are_those_that_the_kernels_declare():
