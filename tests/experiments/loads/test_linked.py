@@ -10,7 +10,6 @@ from experiments.loads.force import block_of
 from experiments.loads.linked import linked_loads
 from sfc import cache
 from sfc.cache.loads import ALIGNED, LANES
-from sfc.cache.sectors import counted
 
 BOIDS = md.laws.Boids(cohesion_radius=1.4, separation_radius=0.6, alignment_radius=0.9)
 
@@ -60,10 +59,8 @@ def walked(run: md.Simulation, reach: float) -> list[list[tuple[list[int], bool]
         return [([int(base[array]) + 16 * (parts * j + part) for j in slots], part) for part in range(parts)]
 
     warps = []
-    waits = dim == 3 and (pos.itemsize == 4 or isinstance(run.law, md.laws.Boids))
     for first in range(0, n, LANES):
         own = range(first, min(n, first + LANES))
-        late = waits and all(((cells[i] > 0) & (cells[i] < shape - 1)).all() for i in own)
         events = [(some, part == 0) for some, part in rows_of(0, own)]
         events += [(some, False) for some, _ in rows_of(1, own)]
         for away in product((-1, 0, 1), repeat=dim - 1):
@@ -84,8 +81,7 @@ def walked(run: md.Simulation, reach: float) -> list[list[tuple[list[int], bool]
                 pairs = [(i, chain[k]) for i, chain in zip(own, chains, strict=True) if k < len(chain)]
                 events.append(([int(base[5]) + 4 * j for _, j in pairs], True))
                 others = [(i, j) for i, j in pairs if i != j]
-                partners = rows_of(0, [j for _, j in others])
-                events += [(some, late and part == 0) for some, part in partners if some]
+                events += [(some, False) for some, _ in rows_of(0, [j for _, j in others]) if some]
                 touching = []
                 for i, j in others:
                     dr = pos[i, :dim] - pos[j, :dim]
@@ -116,20 +112,6 @@ def test_loads_are_those_of_a_plain_walk(made, reach, registers, dim, periodic, 
     assert events_of(stream) == walked(run, reach)
     assert stream.registers == registers[precision]
     run.run(3)  # the run goes on
-
-
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_warps_inside_the_box_wait_for_the_link(precision):
-    random = np.random.default_rng(0)
-    box = md.Box((7.0, 8.0, 9.0), periodic=True)
-    pos = random.random((900, 3)) * box.lengths
-    pos = pos[np.argsort(np.abs(pos - np.array(box.lengths) / 2).max(axis=1))]
-    options = {"search": "linked", "precision": precision, "backend": "cpu", "allow_overlap": True}
-    run = md.Simulation(md.State(pos, pos, box), md.laws.SpringDashpot(1e3, 1.0), dt=1e-4, **options)
-    stream = linked_loads(run).force
-    assert events_of(stream) == walked(run, 1.0)
-    inside, outside = (counted(stream.loads_of(np.array([w])), 32)[2][0] for w in (0, 28))
-    assert (inside > 1.5 * outside) == (precision == "float32")
 
 
 def test_the_step_before_has_the_arrays_in_the_other_roles_and_links_the_lists():
