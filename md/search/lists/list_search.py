@@ -54,7 +54,7 @@ MANY = 2**26  # particles of which, on a device, many have partners that are far
 # need it: their skin is wide, and one crowded list takes as long as all others.
 KEPT, KEPT_OF_FEW = 28, 44
 
-force = OnDevice(threads=128)
+force = OnDevice(threads=128, registers=(40, 72), of_boids=(40, 78))  # of packed rows
 
 
 class ListConfig(SearchConfig):
