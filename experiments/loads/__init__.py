@@ -9,12 +9,22 @@ from collections.abc import Callable
 import md
 from experiments.loads.force import StepLoads
 from experiments.loads.linked import linked_loads
+from experiments.loads.lists import verlet_loads
 from experiments.loads.sorted_cells import coherent_loads, scattered_loads
+from md.search import Verlet
+
+
+def _sorted_lists(simulation: md.Simulation) -> StepLoads:
+    search = simulation.config.search
+    assert isinstance(search, Verlet)
+    return verlet_loads(simulation, cell_order=search.cell_order or "tiled")  # as a build on a device sorts
+
 
 OF_SEARCH: dict[str, Callable[[md.Simulation], StepLoads]] = {
     "coherent": coherent_loads,
     "linked": linked_loads,
     "scattered": scattered_loads,
+    "verlet": _sorted_lists,
 }
 
 

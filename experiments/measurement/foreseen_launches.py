@@ -35,7 +35,12 @@ COUNTERS = {
     "dram_read": "dram__bytes_read.sum",
     "dram_written": "dram__bytes_write.sum",
 }
-FORCE = ("force", "pruned_step", "step", *KINDS)  # kernels of which a step has one that computes the forces
+FORCE = (
+    "force",
+    "force_and_prune",
+    "many_steps",
+    *KINDS,
+)  # kernels of which a step has one that computes the forces
 
 
 class Job(NamedTuple):
