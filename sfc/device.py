@@ -144,7 +144,7 @@ def extent(points: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cells_in_grid(
-    points: Any, low: np.ndarray, high: np.ndarray, width: np.ndarray, side: int, clip: bool
+    points: Any, low: np.ndarray, high: np.ndarray, width: np.ndarray, sides: tuple[int, ...], clip: bool
 ) -> tuple[Any, int, int]:
     """Compute the cells of points, as `cells_in_grid` of `sfc.point_keys` does on the host.
 
@@ -153,7 +153,7 @@ def cells_in_grid(
         low: of `sfc.point_keys.Grid`, like all that follow.
         high: upper corner.
         width: distance that all cells along an axis take.
-        side: number of cells along an axis.
+        sides: number of cells along each axis.
         clip: whether points may be outside the box.
 
     Returns:
@@ -164,12 +164,13 @@ def cells_in_grid(
 
     points = _as_floats(points)
     n, dim = points.shape
-    kind = np.dtype(cell_dtype(side))
+    kind = np.dtype(cell_dtype(max(sides)))
     cells, found = cupy.empty((n, dim), kind), cupy.array([n, 0], np.uint64)
     if n:
         grid = cupy.asarray(np.concatenate([low, high, width]))
         kernel = _kernel("cells_in_grid", dim, points.dtype.str, kind.str)
-        arguments = (np.int64(n), points, grid, np.uint64(side), np.int32(clip), cells, found)
+        along = cupy.asarray(np.array(sides, np.uint64))
+        arguments = (np.int64(n), points, grid, along, np.int32(clip), cells, found)
         kernel((-(-n // THREADS),), (THREADS,), arguments)
     bad, outside = found.tolist()
     return cells, bad, outside

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 MOST_WIDTH = 2**64
-EXACT_SIDE = 2**48  # cells up to which a float64 is the right quotient to 3/32
+EXACT_SIDE = 2**48  # cells, and a base, up to which a float64 is the right quotient to 3/32
 
 
 class IntegerGrid(NamedTuple):
@@ -19,14 +19,14 @@ class IntegerGrid(NamedTuple):
         low: lower corner of the box, one integer for each axis.
         high: upper corner.
         width: distance that all cells along an axis take, 1 to `MOST_WIDTH`.
-        base: of the curve.
+        base: one integer for each axis: that of a curve, or the cells along the axis for an order of 1.
         order: levels; an axis has base**order cells, up to 2**64.
     """
 
     low: tuple[int, ...]
     high: tuple[int, ...]
     width: tuple[int, ...]
-    base: int
+    base: tuple[int, ...]
     order: int
 
 
@@ -36,14 +36,14 @@ def cell_dtype(side: int) -> type[np.unsignedinteger]:
 
 
 def integer_grid(
-    low: tuple[float, ...], high: tuple[float, ...], base: int, order: int, stretch: bool
+    low: tuple[float, ...], high: tuple[float, ...], base: tuple[int, ...], order: int, stretch: bool
 ) -> IntegerGrid | None:
     """Make the grid over a box; return None for corners between integers, or too far apart.
 
     Args:
         low: lower corner, integers or floats.
         high: upper corner.
-        base: of the curve.
+        base: of `IntegerGrid`.
         order: levels.
         stretch: whether the cells along each axis fill the box, so that they are no cubes.
     """
@@ -64,7 +64,7 @@ def is_exact_in_floats(grid: IntegerGrid) -> bool:
     product of 2**53 that is more than the rounding of the quotient; its product with a power of 2 is exact.
     """
     is_near = max(map(abs, grid.low + grid.high)) <= 2**52  # no rounded point comes inside
-    return is_near and grid.base == 2 and max(grid.width) * 2**grid.order <= 2**53
+    return is_near and set(grid.base) == {2} and max(grid.width) * 2**grid.order <= 2**53
 
 
 def cells_of_integers(points: Any, grid: IntegerGrid) -> tuple[Any, Any]:
@@ -78,19 +78,19 @@ def cells_of_integers(points: Any, grid: IntegerGrid) -> tuple[Any, Any]:
         (n, dim) cells of the narrowest unsigned integers of 16 bits or more: of the nearest point in the box
         for a point outside. (n,) bool, whether each point is outside.
     """
-    side, real = grid.base**grid.order, points.dtype.type
-    cells = points.astype(cell_dtype(side))
+    real = points.dtype.type
+    cells = points.astype(cell_dtype(max(grid.base) ** grid.order))
     outside = points[:, 0] != points[:, 0]
     least, most = (int(end) for end in (np.iinfo(real).min, np.iinfo(real).max))
-    for axis, (low, high, width) in enumerate(zip(*grid[:3], strict=True)):
+    for axis, (low, high, width, base) in enumerate(zip(*grid[:4], strict=True)):
         x, first, last = points[:, axis], min(max(low, least), most), min(max(high, least), most)
         outside |= (x < real(first)) | (x > real(last)) | (low > most or high < least)
         before = min(max(first - low, 0), high - low)
         inside = x.clip(real(first), real(last)).astype(np.uint64)
         offset = inside - np.uint64(first % 2**64) + np.uint64(before % 2**64)
-        cell = _scaled(offset, width, grid.base, grid.order)
+        cell = _scaled(offset, width, base, grid.order)
         if high - low == width and high <= most:  # the offset of the upper corner, the width, may be 2**64
-            cell[x >= real(max(high, least))] = np.uint64(side - 1)
+            cell[x >= real(max(high, least))] = np.uint64(base**grid.order - 1)
         cells[:, axis] = cell
     return cells, outside
 

@@ -43,10 +43,10 @@ extern "C" __global__ void __launch_bounds__(256) extent(long long n, const real
     high[blockIdx.x * DIM + threadIdx.x] = above;
 }
 
-// `grid` has the lower corner, the upper corner and the width of the cells' box along each axis; `found` the first row
-// without a cell and the number of rows outside. The arithmetic is that of the host, to the bit.
-extern "C" __global__ void cells_in_grid(long long n, const real* points, const double* grid, u64 side, int clip, cell_t* cells,
-                                         u64* found) {
+// `grid` has the lower corner, the upper corner and the width of the cells' box along each axis, `sides` the cells; `found`
+// the first row without a cell and the number of rows outside. The arithmetic is that of the host, to the bit.
+extern "C" __global__ void cells_in_grid(long long n, const real* points, const double* grid, const u64* sides, int clip,
+                                         cell_t* cells, u64* found) {
     long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (i >= n) return;
     bool outside = false, bad = false;
@@ -58,7 +58,7 @@ extern "C" __global__ void cells_in_grid(long long n, const real* points, const 
         x = x > low ? x : low;
         x = x < high ? x : high;
         double scaled = (x - low) / grid[2 * DIM + axis];
-        u64 cell = (u64)((scaled > 0 ? scaled : 0.0) * (double)side);
+        u64 side = sides[axis], cell = (u64)((scaled > 0 ? scaled : 0.0) * (double)side);
         cells[i * DIM + axis] = (cell_t)(cell < side ? cell : side - 1);
     }
     if (outside) atomicAdd(&found[1], 1ull);

@@ -1,12 +1,14 @@
-"""Keys of points along a curve, and the order of points by them, for points of floats or of integers.
+"""Keys of points along a curve, and orders of points by them or by name, for points of floats or of integers.
 
 The key of a point is the index along the curve of the cell that holds it: of a grid over a box, or, for
 integer points without a box, of the cell with its coordinates.
 """
 
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,12 +20,14 @@ from sfc.compile import in_threads, kernel
 from sfc.integer_grid import IntegerGrid, cell_dtype, cells_of_integers, integer_grid, is_exact_in_floats
 from sfc.radix_sort import argsort_of_keys
 from sfc.registry import curve as named_curve
+from sfc.registry import point_order, point_orders
 
 CHUNK = 2**16  # points that a thread takes at a time
 BOX = "a pair (low, high), each a number or one for each axis"
 SORTED = "an array, a tensor, a pandas object or a list"
 CONVERT = "convert it by numpy.asarray"
 REALS = "floats of 16 to 64 bits, or any integer dtype"
+PACKAGE_FILES = f"{Path(__file__).parent}/"
 
 
 class Grid(NamedTuple):
@@ -33,13 +37,13 @@ class Grid(NamedTuple):
         low: (dim,) float64 lower corner of the box.
         high: (dim,) float64 upper corner.
         width: (dim,) float64 distance that all cells along an axis take; 1 for an axis without extent.
-        side: number of cells along an axis.
+        sides: number of cells along each axis.
     """
 
     low: np.ndarray
     high: np.ndarray
     width: np.ndarray
-    side: int
+    sides: tuple[int, ...]
 
 
 AnyGrid = Grid | IntegerGrid | None  # None for integers that are cells themselves
@@ -104,30 +108,40 @@ def argsort(
     clip: bool = False,
     *,
     stretch: bool = False,
+    **options: Any,
 ) -> Any:
     """Return the order of points along a curve: a stable sort of their keys, the same on any machine.
 
+    Orders of points, of `sfc.point_orders()`, have no keys: they rank points, not cells. `strided` lists the
+    first point of every cell by rows, axis 0 fastest, then the second of every cell, and so on;
+    `tiled_strided` does so in each tile of successive cells. `sfc/point_orders/strided.py` has the source.
+
     Args:
         points: as for `keys`, like all that follow.
-        curve: a name or a curve.
+        curve: a name or a curve; or the name of an order of points.
         bits: levels of the curve, or None.
         box: (low, high), or None.
         clip: whether points may be outside the box.
         stretch: whether the cells along each axis fill the box.
+        options: of an order of points. `strided` and `tiled_strided` take, in place of `bits`, `cells`: the
+            cells along each axis, one number for all or one for each, which fill the box; of integers
+            without a box, the shape of their grid. `tiled_strided` also takes `tile`, the cells of a tile,
+            32 without it.
 
     Returns:
         (n,) int64 rows of the points, in the order of their keys; points of the same cell keep their order.
         Of numpy, or of cupy for points on a CUDA device.
 
     Raises:
-        TypeError, ValueError: as `keys`.
+        TypeError, ValueError: as `keys`, and as the function of the order of points.
+        ValueError: an option that the curve or the order of points does not take.
 
     Example:
         >>> import sfc
         >>> sfc.argsort([[0.9, 0.1], [0.1, 0.2], [0.2, 0.9]], bits=2, box=(0, 1)).tolist()
         [1, 2, 0]
     """
-    return _order_of(*_keys(points, curve, bits, box, clip, stretch))
+    return _order(points, curve, bits, box, clip, stretch, options)
 
 
 def sort(
@@ -138,24 +152,26 @@ def sort(
     box: Sequence[Any] | None = None,
     clip: bool = False,
     stretch: bool = False,
+    **options: Any,
 ) -> Any:
-    """Sort points along a curve, and other arrays with them.
+    """Sort points along a curve, or by an order of points, and other arrays with them.
 
     Args:
         points: as for `keys`.
         arrays: any number of arrays, tensors, pandas objects or lists of as many rows, sorted as the points
             are; of sparse matrices those with rows that can be selected, such as CSR.
-        curve: as for `keys`, like all that follow.
+        curve: as for `argsort`, like all that follow.
         bits: levels of the curve, or None.
         box: (low, high), or None.
         clip: whether points may be outside the box.
         stretch: whether the cells along each axis fill the box.
+        options: of an order of points.
 
     Returns:
         A copy of the points in the order of `argsort`; with arrays, a tuple of it and of theirs.
 
     Raises:
-        TypeError, ValueError: as `keys`.
+        TypeError, ValueError: as `argsort`.
         TypeError: an array of another class, or in other memory than the points.
         ValueError: an array with another number of rows, a list of rows of several lengths, or a list of
             integers that numpy rounds.
@@ -166,7 +182,7 @@ def sort(
         >>> names.tolist()
         ['west', 'east']
     """
-    order = _order_of(*_keys(points, curve, bits, box, clip, stretch))
+    order = _order(points, curve, bits, box, clip, stretch, options)
     rows = [_rows_in_order(f"arrays[{k}]", values, order) for k, values in enumerate(arrays)]
     ordered = _rows_in_order("points", points, order)
     return (ordered, *rows) if arrays else ordered
@@ -225,16 +241,46 @@ def _keys(
     checks.require_allocatable(f"keys of {n} points", 8 * n, "give fewer at a time", free)
     if box is None and points.dtype.kind in "iu":
         order = _fewest_levels(points, of) if bits is None else bits
-        made = _keys_in_grid(_cells_inside(points, of.base**order, clip), of, order, None, clip)
+        points, grid = cells_inside(points, (of.base**order,) * dim, clip), None
     else:
         order = of.max_order if bits is None else bits
-        made = _keys_in_grid(points, of, order, _grid(points, of, order, box, stretch), clip)
-    return made, (of.base ** (dim * order) - 1).bit_length()
+        grid = grid_over(points, (of.base,) * dim, order, box, stretch)
+
+    def index(cells: Any, out: Any) -> Any:
+        return device.encode(of, cells, order) if out is None else of.encode_to(cells, order, out)
+
+    return numbers_in_grid(points, index, grid, clip), (of.base ** (dim * order) - 1).bit_length()
 
 
-def _order_of(made: Any, bits: int) -> Any:
-    """Return the stable order of keys."""
-    return device.argsort(made, bits) if device.holds(made) else argsort_of_keys(made, bits)
+def _order(
+    points: Any, curve: Any, bits: int | None, box: Any, clip: bool, stretch: bool, options: dict[str, Any]
+) -> Any:
+    """Return the order of points along a curve, or by an order of points."""
+    if isinstance(curve, str) and curve in point_orders():
+        flags = {"clip": checks.flag("clip", clip), "stretch": checks.flag("stretch", stretch)}
+        given = {"bits": bits, "box": box} | flags
+        given = {name: value for name, value in given.items() if value is not None and value is not False}
+        return point_order(curve, **given, **options)(_points_of(points))
+    if options:
+        name = curve.name if isinstance(curve, AnyCurve) else curve
+        raise ValueError(
+            f"curve {checks.shown(name)} does not take {sorted(options)}; allowed: bits, box, clip, stretch; "
+            f"further options are those of {', '.join(point_orders())}"
+        )
+    return stable_order(*_keys(points, curve, bits, box, clip, stretch))
+
+
+def stable_order(numbers: Any, bits: int) -> Any:
+    """Return the stable order of numbers.
+
+    Args:
+        numbers: (n,) uint64 of numpy or cupy.
+        bits: of the largest possible number.
+
+    Returns:
+        (n,) int64 rows in the order of their numbers, in the memory of the numbers.
+    """
+    return device.argsort(numbers, bits) if device.holds(numbers) else argsort_of_keys(numbers, bits)
 
 
 def _points_of(points: Any) -> Any:
@@ -261,27 +307,49 @@ def _fewest_levels(points: Any, of: AnyCurve) -> int:
     return order
 
 
-def _cells_inside(points: Any, side: int, clip: bool) -> Any:
+def cells_inside(points: Any, sides: tuple[int, ...], clip: bool) -> Any:
     """Return integer points as cells of a grid, clipped if allowed.
+
+    Args:
+        points: (n, dim) integers of numpy or cupy.
+        sides: cells along each axis.
+        clip: whether points may be outside the grid.
 
     Raises:
         ValueError: a point outside, without `clip`.
     """
-    if not points.size or (points.min() >= 0 and points.max() < side):
+    if not points.size or (points.min() >= 0 and points.max() < min(sides)):
         return points
-    outside = ((points < 0) | (points >= side)).any(axis=1)
-    where = f"the grid of {side} cells along each axis"
+    largest = int(np.iinfo(points.dtype).max)
+    ends = [points.dtype.type(min(side - 1, largest)) for side in sides]
+    outside = points[:, 0] < 0
+    for axis, end in enumerate(ends):
+        outside |= (points[:, axis] < 0) | (points[:, axis] > end)
+    if not outside.any():
+        return points
+    alike = len(set(sides)) == 1
+    where = f"the grid of {sides[0]} cells along each axis" if alike else f"the grid of {sides} cells"
     if not clip:
         row = int(outside.argmax())
-        bits = "give a box" if (points[row] < 0).any() else "give more bits, a box"
-        remedy = f"{bits}, or clip=True for the nearest cells"
+        larger = "give a box" if (points[row] < 0).any() else "take a larger grid, give a box"
+        remedy = f"{larger}, or clip=True for the nearest cells"
         raise checks.refuse_value(f"points[{row}]", points[row].tolist(), f"a cell in {where}", remedy)
     _warn_of_clipped(int(outside.sum()), len(points), where)
-    return points.clip(0, min(side - 1, np.iinfo(points.dtype).max))
+    cells = points.copy()
+    for axis, end in enumerate(ends):
+        cells[:, axis] = points[:, axis].clip(points.dtype.type(0), end)
+    return cells
 
 
-def _grid(points: Any, of: AnyCurve, order: int, box: Any, stretch: bool) -> Grid | IntegerGrid:
-    """Make the grid over a box, or over the bounding box of points.
+def grid_over(points: Any, base: tuple[int, ...], order: int, box: Any, stretch: bool) -> Grid | IntegerGrid:
+    """Make the grid of base**order cells along each axis over a box, or over the bounding box of points.
+
+    Args:
+        points: (n, dim) floats or integers of numpy or cupy.
+        base: one integer for each axis, up to `sfc.integer_grid.EXACT_SIDE`.
+        order: levels.
+        box: (low, high), or None for the bounding box.
+        stretch: whether the cells along each axis fill the box; else they are as wide along all.
 
     Raises:
         TypeError: a box of another class.
@@ -291,7 +359,7 @@ def _grid(points: Any, of: AnyCurve, order: int, box: Any, stretch: bool) -> Gri
     dim = points.shape[1]
     if box is not None:
         corners = _corners(box, dim)
-        whole = integer_grid(*corners, of.base, order, stretch) if points.dtype.kind in "iu" else None
+        whole = integer_grid(*corners, base, order, stretch) if points.dtype.kind in "iu" else None
         if whole and not is_exact_in_floats(whole):
             return whole
         if not whole:
@@ -313,7 +381,7 @@ def _grid(points: Any, of: AnyCurve, order: int, box: Any, stretch: bool) -> Gri
     if not np.isfinite(extent).all():
         raise checks.refuse_value("width of the box", extent.tolist(), "a finite float64", "scale the points")
     width = extent if stretch else np.full(dim, extent.max())
-    return Grid(low, high, np.where(width > 0, width, 1.0), of.base**order)
+    return Grid(low, high, np.where(width > 0, width, 1.0), tuple(one**order for one in base))
 
 
 def _require_floats(points: Any) -> None:
@@ -396,8 +464,18 @@ def _corners(box: Any, dim: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return corners[0], corners[1]
 
 
-def _keys_in_grid(points: Any, of: AnyCurve, order: int, grid: AnyGrid, clip: bool) -> Any:
-    """Compute the keys of points in a grid, or of cells without one; clip points outside, if allowed.
+def numbers_in_grid(points: Any, number: Callable[[Any, Any], Any], grid: AnyGrid, clip: bool) -> Any:
+    """Compute the number of each point's cell in a grid, or of cells without one; clip points, if allowed.
+
+    Args:
+        points: (n, dim) array of numpy or cupy.
+        number: ((n, dim) cells, (n,) uint64 to fill) for arrays of numpy; for those of cupy, (cells, None)
+            -> (n,) uint64.
+        grid: of the cells; None for points that are cells.
+        clip: whether points may be outside the box.
+
+    Returns:
+        (n,) uint64, in the memory of the points.
 
     Raises:
         ValueError: a point outside, without `clip`; or one that is not a number.
@@ -410,7 +488,7 @@ def _keys_in_grid(points: Any, of: AnyCurve, order: int, grid: AnyGrid, clip: bo
             cells, bad, outside = _cells_of(part, grid, clip)
             if bad < len(part):
                 raise _refused(points, begin + bad, grid)
-            of.encode_to(cells, order, made[begin : begin + len(part)])
+            number(cells, made[begin : begin + len(part)])
             return outside
 
         clipped = sum(in_threads(fill, range(0, len(points), CHUNK)))
@@ -418,7 +496,7 @@ def _keys_in_grid(points: Any, of: AnyCurve, order: int, grid: AnyGrid, clip: bo
         cells, bad, clipped = _cells_of(points, grid, clip)
         if bad < len(points):
             raise _refused(points, bad, grid)
-        made = device.encode(of, cells, order)
+        made = number(cells, None)
     if clipped:
         _warn_of_clipped(clipped, len(points), _named(grid))
     return made
@@ -434,8 +512,8 @@ def _cells_of(points: Any, grid: AnyGrid, clip: bool) -> tuple[Any, int, int]:
         return cells, int(outside.argmax()) if clipped and not clip else len(points), clipped
     if not isinstance(points, np.ndarray):
         return device.cells_in_grid(points, *grid, clip)
-    cells = np.empty(points.shape, cell_dtype(grid.side))
-    bad, clipped = cells_in_grid(_as_floats(points), *grid[:3], np.uint64(grid.side), clip, cells)
+    cells, sides = np.empty(points.shape, cell_dtype(max(grid.sides))), np.array(grid.sides, np.uint64)
+    bad, clipped = cells_in_grid(_as_floats(points), *grid[:3], sides, clip, cells)
     return cells, int(bad), int(clipped)
 
 
@@ -447,7 +525,7 @@ def _named(grid: AnyGrid) -> str:
 
 
 @kernel
-def cells_in_grid(points, low, high, width, side, clip, cells):
+def cells_in_grid(points, low, high, width, sides, clip, cells):
     """Compute the cells of points; points outside the box get the nearest cells if `clip`.
 
     Args:
@@ -455,7 +533,7 @@ def cells_in_grid(points, low, high, width, side, clip, cells):
         low: of `Grid`.
         high: of `Grid`.
         width: of `Grid`.
-        side: uint64, of `Grid`.
+        sides: (dim,) uint64, of `Grid`.
         clip: whether points may be outside the box.
         cells: (n, dim) uint16, uint32 or uint64, filled.
 
@@ -471,8 +549,8 @@ def cells_in_grid(points, low, high, width, side, clip, cells):
             is_bad |= x != x
             is_outside |= not (low[k] <= x <= high[k])
             x = min(max(x, low[k]), high[k])
-            cell = np.uint64(max((x - low[k]) / width[k], 0.0) * np.float64(side))
-            cells[i, k] = min(cell, side - np.uint64(1))
+            cell = np.uint64(max((x - low[k]) / width[k], 0.0) * np.float64(sides[k]))
+            cells[i, k] = min(cell, sides[k] - np.uint64(1))
         count += is_outside
         if is_bad or (is_outside and not clip):
             bad = min(bad, i)
@@ -490,5 +568,13 @@ def _refused(points: Any, row: int, grid: AnyGrid) -> ValueError:
 
 
 def _warn_of_clipped(count: int, n: int, where: str) -> None:
-    clipped = f"{count} of {n} points are outside {where}: their keys are those of the nearest cells in it"
-    warnings.warn(clipped, stacklevel=5)
+    clipped = f"{count} of {n} points are outside {where}: the nearest cells in it are taken for them"
+    warnings.warn(clipped, stacklevel=_levels_to_caller())
+
+
+def _levels_to_caller() -> int:
+    """Return the number of calls between the function that warns and the caller of this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE_FILES):
+        level, frame = level + 1, frame.f_back
+    return level

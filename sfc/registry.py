@@ -1,15 +1,18 @@
-"""Registry of curves and orderings, by name and dimension.
+"""Registry of curves, orderings and orders of points, by name.
 
-`sfc/curves/__init__.py` registers the curve families and `sfc/orderings/__init__.py` the orderings, one line
-an entry. `register` adds one curve and `register_ordering` one ordering in the present process; both are then
-available wherever a built-in name is. Names of curves and of orderings are disjoint, because each curve is
-also an ordering. `ALIASES` has further names, by which `curve` and `ordering` find the same curves, such as
-`butz` for `hilbert`, which is Butz's curve in all dims but 3, and `skilling` for it in 2D.
+`sfc/curves/__init__.py` registers the curve families, `sfc/orderings/__init__.py` the orderings, and
+`sfc/point_orders/__init__.py` the orders of points, one line an entry. `register` adds one curve and
+`register_ordering` one ordering in the present process; both are then available wherever a built-in name is.
+All names are disjoint. Each curve is also an ordering. An order of points is neither, because it ranks
+points, not cells: `sfc.argsort` and `sfc.sort` alone take it. `ALIASES` has further names, by which `curve`
+and `ordering` find the same curves, such as `butz` for `hilbert`, which is Butz's curve in all dims but 3,
+and `skilling` for it in 2D.
 """
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +24,7 @@ from sfc.automaton.curve import Curve
 Shape = tuple[int, ...]
 Rank = Callable[[np.ndarray], np.ndarray]
 Cells = Callable[[np.ndarray], np.ndarray]
+PointOrder = Callable[..., Any]  # (points, **options) -> rows
 
 
 class Scan(NamedTuple):
@@ -66,6 +70,7 @@ class OrderingEntry(NamedTuple):
 ALIASES = {"z": "morton", "zorder": "morton", "lebesgue": "morton", "butz": "hilbert", "skilling": "hilbert"}
 CURVES: dict[str, dict[int, CurveEntry]] = {}
 ORDERINGS: dict[str, OrderingEntry] = {}
+POINT_ORDERS: dict[str, PointOrder] = {}
 _registered: dict[tuple[str, int], Curve] = {}
 
 
@@ -115,6 +120,26 @@ def register_ordering(
         checks.function("covering", covering, "None, or a function of a shape that returns a shape")
     _check_name("ordering", name, "", (one for one, _ in _registered))
     ORDERINGS[name] = OrderingEntry(build, known, covering)
+
+
+def register_point_order(name: str, order: PointOrder) -> None:
+    """Add an order of points, in this process.
+
+    Args:
+        name: of the order.
+        order: ((n, dim) floats or integers of numpy or cupy, **options) -> (n,) int64 rows, in the same
+            memory. Its further parameters are the options that `sfc.argsort` takes with this name; of
+            `bits`, `box`, `clip` and `stretch` it has those that mean something to it.
+
+    Raises:
+        TypeError: an argument of another class.
+        ValueError: a name that a curve, an ordering or an order of points has, or that could not be part of
+            a file's name.
+    """
+    checks.text("name", name)
+    checks.function("order", order, "a function of points that returns their rows in order")
+    _check_name("order of points", name, "", (one for one, _ in _registered))
+    POINT_ORDERS[name] = order
 
 
 def register(curve: Curve) -> None:
@@ -168,6 +193,44 @@ def orderings(dim: int | None = None) -> tuple[str, ...]:
     return tuple(sorted({*known, *curves(dim)}))
 
 
+def point_orders() -> tuple[str, ...]:
+    """List the names of the orders of points, in alphabetical order; each is known in any number of dims."""
+    return tuple(sorted(POINT_ORDERS))
+
+
+def point_order(name: str, /, **options: Any) -> Callable[[Any], Any]:
+    """Return the order of points of a name.
+
+    Args:
+        name: one of `point_orders()`.
+        options: those that the order takes; their values are checked at the call.
+
+    Returns:
+        A function: (n, dim) points of numpy or cupy -> (n,) int64 rows in their order.
+
+    Raises:
+        TypeError: a name that is no str.
+        ValueError: an unknown name, or an option that the order does not take.
+    """
+    order = POINT_ORDERS[checks.word("order of points", name, point_orders())]
+    taken = list(inspect.signature(order).parameters)[1:]
+    if wrong := sorted(set(options) - set(taken)):
+        raise ValueError(f"{name!r} does not take {wrong}; allowed: {', '.join(taken) or 'none'}")
+    return partial(order, **options)
+
+
+def refuse_point_order(what: str, name: str, allowed: str) -> ValueError:
+    """Return the error for an order of points where a curve or an ordering is needed.
+
+    Args:
+        what: is needed, in a word.
+        name: of the order of points.
+        allowed: names of what is needed.
+    """
+    ranks = f"{what} {name!r}: this is an order of points, which ranks points and not cells"
+    return ValueError(f"{ranks}; allowed: {allowed}; give points and this name to sfc.argsort or sfc.sort")
+
+
 def is_curve(name: str, dim: int) -> bool:
     """Return whether `curves(dim)` contains a name, or the name of an alias, without listing all."""
     name = _own_name(name, dim)
@@ -200,13 +263,16 @@ def curve(name: str, dim: int, **options: Any) -> AnyCurve:
     if not isinstance(name, str):
         raise checks.refuse_class("name", name, f"a name, one of {_list(dim)}")
     name = _own_name(name, dim)
+    if name in POINT_ORDERS:
+        raise refuse_point_order("curve", name, _list(dim))
     if not is_curve(name, dim):
         if name in curves():
             there = _shown(_dims(name))
             raise ValueError(
                 f"curve {name!r} exists in {there}, not in {dim}D; known in {dim}D: {_list(dim)}"
             )
-        raise ValueError(f"unknown curve {name!r}; known in {dim}D: {_list(dim)}")
+        also = f"; sfc.argsort and sfc.sort also take {', '.join(point_orders())}"
+        raise ValueError(f"unknown curve {name!r}; known in {dim}D: {_list(dim)}{also}")
     axioms = CURVES[name][dim].axioms if dim in CURVES.get(name, {}) else ()
     if options and (not axioms or set(options) != {"axiom"}):
         raise ValueError(
@@ -234,7 +300,7 @@ def _check_name(what: str, name: str, where: str, registered: Iterable[str]) -> 
         raise ValueError(
             f"{what} name {name!r}; allowed: letters, digits, _ and -, for it becomes part of file names"
         )
-    taken = {*ORDERINGS, *CURVES, *ALIASES, *registered}
+    taken = {*ORDERINGS, *CURVES, *ALIASES, *POINT_ORDERS, *registered}
     if name in taken:
         known = ", ".join(sorted(taken))
         raise ValueError(f"{what} {name!r}{where}: the name is taken; choose another than {known}")

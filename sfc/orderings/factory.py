@@ -12,7 +12,15 @@ import numpy as np
 from sfc import checks
 from sfc.any_curve import AnyCurve
 from sfc.orderings.ordering import Ordering, checked_shape
-from sfc.registry import ORDERINGS, curve, curves, is_ordering, orderings
+from sfc.registry import (
+    ORDERINGS,
+    POINT_ORDERS,
+    curve,
+    curves,
+    is_ordering,
+    orderings,
+    refuse_point_order,
+)
 
 SPARSE = 8  # above this ratio of the covering box's cells to the box's, the cells are sorted by rank instead
 
@@ -39,6 +47,8 @@ def ordering(order: str | AnyCurve, shape: Sequence[int] | np.ndarray, **options
         raise checks.refuse_class("order", order, f"an sfc.AnyCurve, or one of {known}")
     if isinstance(order, str) and not is_ordering(order, len(shape)):
         known = ", ".join(orderings(len(shape)))
+        if order in POINT_ORDERS:
+            raise refuse_point_order("ordering", order, known)
         raise ValueError(
             f"unknown ordering {order!r} for a box in {len(shape)}D; known in {len(shape)}D: {known}"
         )

@@ -9,6 +9,7 @@ ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("sfc.curves", "sfc.orderings"),
     ("sfc.device", "sfc.locality", "sfc.testing", "sfc.show_config"),
     ("sfc.point_keys",),
+    ("sfc.point_orders",),
     ("=sfc",),  # the package itself, for what stands above it
     ("md.errors", "md.checks"),
     ("md.registry", "md.io.atomic_write", "md.io.archive", "md.io.interrupt"),

@@ -251,6 +251,31 @@ def test_integers_in_a_box_are_placed_exactly_as_on_the_host(cupy, dtype, name, 
     assert messages[0] == messages[1]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
+@pytest.mark.parametrize("name", ["strided", "tiled_strided"])
+def test_orders_of_points_are_the_hosts(cupy, name, dtype):
+    points = np.random.default_rng(6).normal(0, 50, (30_011, 3)).astype(dtype)
+    calls = [{"cells": (70, 5, 9)}, {"bits": 3}, {"bits": 3, "stretch": True}, {"cells": 4, "clip": True}]
+    for call in calls:
+        arguments = call | {"box": (-1000, (1000, 2000, 999))}
+        for given in (points[:0], points[:1], points):
+            order = sfc.argsort(cupy.asarray(given), name, **arguments)
+            assert isinstance(order, cupy.ndarray)
+            assert order.dtype == np.int64
+            np.testing.assert_array_equal(order.get(), sfc.argsort(given, name, **arguments))
+    cells = (points - points.min(axis=0)).astype(np.uint16) // 20
+    for arguments in ({}, {"cells": (50, 40, 30)}, {"bits": 6}):
+        order = sfc.argsort(cupy.asarray(cells), name, **arguments)
+        np.testing.assert_array_equal(order.get(), sfc.argsort(cells, name, **arguments))
+    for given in (cells, cupy.asarray(cells)):
+        with pytest.warns(UserWarning, match=r"of 30011 points are outside the grid of \(50, 7, 30\) cells"):
+            clipped = sfc.argsort(given, name, cells=(50, 7, 30), clip=True)
+        ordered = sfc.sort(given, curve=name, cells=(50, 40, 30))
+        assert type(ordered) is type(given) is type(clipped)
+    nearest = np.minimum(cells, [49, 6, 29])
+    np.testing.assert_array_equal(clipped.get(), sfc.argsort(nearest, name, cells=(50, 7, 30)))
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 3])
 def test_few_points_have_keys_and_an_order(cupy, n):
     points = cupy.asarray(np.random.default_rng(1).normal(size=(n, 3)).astype(np.float32))

@@ -123,7 +123,7 @@ def test_a_cell_is_exact_at_every_order(data, base, order):
     """Also at orders that no curve of that many dimensions has, of up to 2**64 cells a side."""
     order = min(order, 64 if base == 2 else 40)
     points, low, high = data.draw(either)
-    grid = integer_grid(low, high, base, order, True)
+    grid = integer_grid(low, high, (base,) * len(low), order, True)
     cells, outside = cells_of_integers(points, grid)
     for row, point in enumerate(points.tolist()):
         assert (cells[row].tolist(), bool(outside[row])) == expected(point, low, high, base, order, True)
@@ -137,7 +137,7 @@ def test_quotients_that_floats_round_up_or_down(width, base, order):
     cells = {c % side for c in (*range(20), *(k * side // 97 for k in range(98)), side - 1)}
     values = sorted({-(-c * width // side) + more for c in cells for more in (-1, 0, 1)})
     values = [v for v in values if 0 <= v <= min(width, 2**64 - 1)]
-    grid = IntegerGrid((0,), (width,), (width,), base, order)
+    grid = IntegerGrid((0,), (width,), (width,), (base,), order)
     found, _ = cells_of_integers(np.array(values, np.uint64)[:, None], grid)
     assert found[:, 0].tolist() == [min(v * side // width, side - 1) for v in values]
 
@@ -147,7 +147,7 @@ def test_quotients_that_floats_round_up_or_down(width, base, order):
 def test_floats_take_the_place_of_integers_only_where_they_are_exact(width, low):
     """Numbers beside the ends of cells, of grids on both sides of that limit."""
     for order in range(1, 62):
-        side, grid = 2**order, integer_grid((low,), (low + width,), 2, order, False)
+        side, grid = 2**order, integer_grid((low,), (low + width,), (2,), order, False)
         values = {-(-c * width // side) + more for c in (1, side // 3, side - 1) for more in (-1, 0)}
         values = [v for v in values if 0 <= v <= width]
         keys = sfc.keys(np.array(values)[:, None] + low, "morton", order, (low, low + width))

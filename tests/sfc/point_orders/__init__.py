@@ -1,0 +1,1 @@
+"""Tests of sfc.orderings: the orderings of a box."""
