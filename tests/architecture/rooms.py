@@ -28,6 +28,7 @@ ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("experiments.processes", "experiments.results"),
     ("experiments.drawing",),
     ("experiments.core",),
+    ("experiments.loads",),
     ("experiments.measurement", "experiments.prediction", "experiments.peers"),
     ("experiments.results.kept",),
     ("experiments.results.claims",),
