@@ -84,7 +84,7 @@ def rows_of(simulation: md.Simulation, search: str, *more: int) -> Rows:
 
 
 def block_of(stem: str, name: str, dtype: np.dtype) -> dict[str, int]:
-    """Return threads of a block and registers of a thread of a kernel, as its module declares them.
+    """Return threads and shared memory of a block, and registers of a thread, as a module declares them.
 
     Args:
         stem: of the module beside the .cu file, as "md.search.grid.linked".
@@ -93,7 +93,8 @@ def block_of(stem: str, name: str, dtype: np.dtype) -> dict[str, int]:
     """
     found = declared(stem, name) or OnDevice()
     assert found.registers, f"{stem}.{name} declares no registers"
-    return {"block": int(found.threads), "registers": found.registers[dtype.itemsize == 8]}
+    registers, shared = (each[dtype.itemsize == 8] for each in (found.registers, found.static))
+    return {"block": int(found.threads), "registers": registers, "shared": shared}
 
 
 @callee

@@ -35,6 +35,7 @@ class OnDevice:
             other.
         registers: of a thread in float32 and in float64, for compute capability 9.0, in a fused step of
             spheres in 3D in layout aos4: models of memory read them. None if no model does.
+        static: bytes of `__shared__` arrays of a block in float32 and in float64, for models of memory too.
 
     Raises:
         TypeError: threads that are neither an integer nor a name.
@@ -45,6 +46,7 @@ class OnDevice:
     shared: Callable[..., int] | None = None
     is_resident: bool = False
     registers: tuple[int, int] | None = None
+    static: tuple[int, int] = (0, 0)
 
     def __post_init__(self):
         if not isinstance(self.threads, str):
