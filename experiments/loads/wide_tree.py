@@ -338,7 +338,7 @@ def _force(threads, tree, noted):
         number = threads[t] // BLOCK
         number = blocks - 1 - number if tree.is_reversed else number
         if number != block:
-            block, leaf = number, -1
+            block = number
             lowest = descend(tree, block, near, counts)
         own = block * BLOCK + lane
         i = min(own, rows.n - 1)
