@@ -39,6 +39,25 @@ def compiled(source: str) -> tuple[bytes, str]:
     Raises:
         AssertionError: the compiler's log.
     """
+    return made_of(source, "CUBIN")
+
+
+def instructions(source: str) -> list[str]:
+    """Instructions of PTX of a source for `ARCHITECTURE`, in their order: "ld.global.nc.f32", and so on.
+
+    Raises:
+        AssertionError: the compiler's log.
+    """
+    text = made_of(source, "PTX")[0].decode()
+    return re.findall(r"^\s*(?:@!?%\w+ )?([a-z]\w*(?:\.\w+)*)\b.*;", text, re.MULTILINE)
+
+
+def made_of(source: str, kind: str) -> tuple[bytes, str]:
+    """What NVRTC makes of a source, "CUBIN" or "PTX", and its log.
+
+    Raises:
+        AssertionError: the compiler's log.
+    """
     nvrtc = library()
     program = ctypes.c_void_p()
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"case.cu", 0, None, None)
@@ -49,8 +68,8 @@ def compiled(source: str) -> tuple[bytes, str]:
     log = ctypes.create_string_buffer(size.value)
     nvrtc.nvrtcGetProgramLog(program, log)
     assert status == 0, log.value.decode()
-    nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size))
-    code = ctypes.create_string_buffer(size.value)
-    nvrtc.nvrtcGetCUBIN(program, code)
+    getattr(nvrtc, f"nvrtcGet{kind}Size")(program, ctypes.byref(size))
+    made = ctypes.create_string_buffer(size.value)
+    getattr(nvrtc, f"nvrtcGet{kind}")(program, made)
     nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-    return code.raw, log.value.decode()
+    return made.raw, log.value.decode()

@@ -3,3 +3,30 @@
 A kernel is a file here: a compiled walk through it as one thread takes it (`sfc.cache.in_lockstep`), or the
 elements of arrays that its threads take (`sfc.cache.LoadStream.of`).
 """
+
+from collections.abc import Callable
+
+import md
+from experiments.loads.force import StepLoads
+from experiments.loads.linked import linked_loads
+from experiments.loads.sorted_cells import coherent_loads, scattered_loads
+from experiments.loads.wide_tree import wide_tree_loads
+
+OF_SEARCH: dict[str, Callable[[md.Simulation], StepLoads]] = {
+    "coherent": coherent_loads,
+    "linked": linked_loads,
+    "scattered": scattered_loads,
+    "wide_bvh": wide_tree_loads,
+}
+
+
+def step_loads(simulation: md.Simulation) -> StepLoads:
+    """Make the streams of a step of a simulation on the CPU, by the search that it has.
+
+    Raises:
+        ValueError: a search without streams.
+    """
+    name = simulation.config.search.name
+    if name not in OF_SEARCH:
+        raise ValueError(f"search {name!r}; allowed: {', '.join(OF_SEARCH)}, whose loads are known")
+    return OF_SEARCH[name](simulation)

@@ -10,7 +10,7 @@ import md
 from md.backend import OnDevice
 from md.backend.kernels.on_device import declared
 from md.backend.prelude import displacement, dot, load
-from md.laws import Boids
+from md.laws import Boids, PairLaw
 from sfc.cache import LoadStream, note_row, starts_of
 from sfc.cache.loads import READ, WRITTEN
 from sfc.compile import callee
@@ -83,18 +83,28 @@ def rows_of(simulation: md.Simulation, search: str, *more: int) -> Rows:
     return Rows(particles.n, particles.pos, system.grid.record, reach2, pieces, base)
 
 
-def block_of(stem: str, name: str, dtype: np.dtype) -> dict[str, int]:
+def block_of(stem: str, name: str, dtype: np.dtype, law: PairLaw | None = None) -> dict[str, int]:
     """Return threads and shared memory of a block, and registers of a thread, as a module declares them.
 
     Args:
         stem: of the module beside the .cu file, as "md.search.grid.linked".
         name: of the kernel, with registers declared (`md.backend.OnDevice`).
         dtype: of the positions.
+        law: of the force; None for a kernel that computes none.
+
+    Raises:
+        ValueError: a flock, and a kernel without registers declared for one.
     """
     found = declared(stem, name) or OnDevice()
     assert found.registers, f"{stem}.{name} declares no registers"
-    registers, shared = (each[dtype.itemsize == 8] for each in (found.registers, found.static))
-    return {"block": int(found.threads), "registers": registers, "shared": shared}
+    registers = found.of_boids if isinstance(law, Boids) else found.registers
+    if registers is None:
+        raise ValueError(
+            f"law Boids in {name!r} of {stem}; allowed: kernels with registers of a flock declared; count "
+            "them as the compiler prints them, and give them as of_boids to OnDevice"
+        )
+    k = int(dtype.itemsize == 8)
+    return {"block": int(found.threads), "registers": registers[k], "shared": found.static[k]}
 
 
 @callee

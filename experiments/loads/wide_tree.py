@@ -9,8 +9,8 @@ lanes of a warp on the 8 particles of a leaf. Each box is loaded by the threads 
   8 lanes of every leaf: the 4 leaves of a warp load the same boxes.
 - Bytes: the coordinates of one byte of the particles in the leaves near a leaf, 4 leaves at a time, the last
   leaf again if there are fewer left. All 8 lanes of a leaf load the same words. The compiler loads words of 4
-  bytes, by 32 instructions. In float32 it has registers for the first 13 (in 2D 14), and loads the others
-  when these have come; in float64 for all.
+  bytes, by 32 instructions. In float32 it has registers for the first 13 (in 2D 14, of boids 16), and loads
+  the others when these have come; in float64 for all.
 - Partners: the position of one that passes, of each lane its next one, and the velocity if it is in reach.
 - A thread with too many leaves for that walks down the tree by itself, node by node, and loads the particles
   of each leaf within reach.
@@ -18,9 +18,11 @@ lanes of a warp on the 8 particles of a leaf. Each box is loaded by the threads 
   leaf stores the box of the leaf, and one of the block that of the node, for the next step.
 
 Every second step takes its blocks from the last to the first: the step before is that here. Between the two
-steps the boxes of the levels above 1 are computed, a launch each. One step in `rebuild_every` follows a sort;
-it is left out. So are the words of the clock, which one thread stores, what a thread that walks by itself
-stores on its stack, and that the warps of a block wait for each other at barriers.
+steps the boxes of the levels above 1 are computed, a launch each.
+
+Left out: the step after a sort, one in `rebuild_every`; the words of the clock, which one thread stores; what
+a thread that walks by itself has on its stack, and in float64 the boxes of the selection, which the compiler
+stores there and does not read; and that the warps of a block wait for each other at barriers.
 """
 
 from __future__ import annotations
@@ -31,7 +33,13 @@ import numpy as np
 
 import md
 from experiments.loads.force import LAST, Rows, StepLoads, block_of, rows_of
-from md.backend.prelude import displacement, dot, load
+from experiments.loads.packed import (
+    note_packed_moved,
+    note_packed_position,
+    note_packed_row,
+    note_packed_velocity,
+    packed_rows_of,
+)
 from md.search.bvh.base import TreeConfig
 from md.search.bvh.wide_boxes import (
     LEAF,
@@ -46,7 +54,7 @@ from md.search.bvh.wide_boxes import (
     particle_gap2,
     reaches_of,
 )
-from sfc.cache import end, in_lockstep, note, note_row, starts_of
+from sfc.cache import end, in_lockstep, note, note_row
 from sfc.cache.loads import LANES, READ, WRITTEN
 from sfc.compile import callee, kernel
 
@@ -103,7 +111,8 @@ def wide_tree_loads(simulation: md.Simulation) -> StepLoads:
     tree = tree_of(simulation)
     count, number = int(tree.levels["count"][0]), tree.levels["number"][0]
     dtype = tree.rows.pos.dtype
-    block, above = block_of(STEM, "force", dtype), block_of(BOXES, "fit_nodes", dtype)
+    block = block_of(STEM, "force", dtype, simulation.law)
+    above = block_of(BOXES, "fit_nodes", dtype)
     items = BLOCK * int(number[1])
     force, before = (in_lockstep(_force, (one,), items, **block) for one in (tree, tree.before()))
     fits = (
@@ -135,12 +144,7 @@ def tree_of(simulation: md.Simulation) -> Tree:
     bytes = np.zeros(LEAF * int(tree.levels["number"][0, 0]), np.int32)
     whole = np.floor(particles.pos.astype(np.float64) * tree.units["per_unit"][0]).astype(np.int64) & 255
     bytes[:n] = (whole << 8 * np.arange(whole.shape[1])).sum(axis=1)
-    size = particles.pos.dtype.itemsize
-    made = tree.boxes.nbytes, bytes.nbytes
-    row = 2 * grid.box.dim * size * n
-    now, moved, *others = starts_of([row, row, *made, *made]).tolist()
-    base = np.array([now, now + 4 * size * n, moved, moved + 4 * size * n, *others])
-    rows = rows_of(simulation, "wide_bvh")._replace(base=base)
+    rows = packed_rows_of(simulation, "wide_bvh", np.arange(n), *2 * [tree.boxes.nbytes, bytes.nbytes])
     leaf2 = reaches_of(grid, grid.cutoff, 1.0)[0]["reach2"][0]
     return Tree(rows, False, leaf2, tree.levels, tree.boxes, bytes, int(tree.units["most"][0]))
 
@@ -159,30 +163,6 @@ def note_box(noted, tree, place, node, waits):
     at = rows.base[4] + 2 * half * node
     note_row(noted, place, at, parts, READ, waits)
     note_row(noted, place + parts, at + half, parts, READ, False)
-
-
-@callee
-def note_packed(noted, rows, place, i, array, kind, waits):
-    """Note a whole packed row, in up to 3 places: of the present ones (array 0) or the moved ones (2)."""
-    note_row(noted, place, rows.base[array] + 16 * rows.pieces * i, rows.pieces, kind, waits)
-    if rows.pos.shape[1] == 3:
-        note(noted, place + rows.pieces, rows.base[array + 1] + 8 * rows.pieces * i, kind, False)
-
-
-@callee
-def note_pair(noted, rows, place, i, j):
-    """Note the position of a partner, and its velocity if it is in reach, in up to 4 places."""
-    parts, at = parts_of(rows), rows.base[0] + 16 * rows.pieces * j
-    note_row(noted, place, at, parts, READ, True)
-    g = rows.grid[0]
-    dr = displacement(g, load(rows.pos, i, g), load(rows.pos, j, g))
-    if dot(dr, dr) >= rows.reach2:
-        return
-    if rows.pos.shape[1] == 3:
-        note(noted, place + parts, rows.base[1] + 8 * rows.pieces * j, READ, True)
-        note(noted, place + parts + 1, at + 12 * rows.pieces, READ, False)
-    else:
-        note(noted, place + parts, at + 8 * rows.pieces, READ, True)
 
 
 @callee
@@ -266,6 +246,13 @@ def may_be_near(tree, i, j):
 
 
 @callee
+def note_pair(noted, rows, place, i, j):
+    """Note the position of a partner, and its velocity if it is in reach, in 4 places."""
+    note_packed_position(noted, rows, place, j, True)
+    note_packed_velocity(noted, rows, place + 2, i, j)
+
+
+@callee
 def note_partners(noted, tree, i, kept, near):
     """Note bytes of the particles in the leaves near a leaf, and partners in the order of the leaves."""
     rows = tree.rows
@@ -289,7 +276,7 @@ def note_partners(noted, tree, i, kept, near):
 def note_alone(noted, tree, i):
     """Note the walk of a thread down the tree by itself: `descend_alone` of wide_traversal.cuh."""
     rows, levels, dim = tree.rows, tree.levels[0], tree.rows.pos.shape[1]
-    note_packed(noted, rows, ALONE, i, 0, READ, True)
+    note_packed_row(noted, rows, 0, ALONE, i, READ)
     top, turn, node = levels.count - 1, 0, 0
     level, none = top, tree.leaf2 - tree.leaf2
     while level < top or node < levels.number[top]:
@@ -350,13 +337,13 @@ def _force(threads, tree, noted):
                 found = select(tree, leaf, near[0], counts[0], kept)
             note_selection(noted, tree, leaf, lane, near[0], counts[0])
             is_alone = found > MOST_NEAR
-        note_packed(noted, rows, OWN, i, 0, READ, True)
+        note_packed_row(noted, rows, 0, OWN, i, READ)
         if own < rows.n:
             if is_alone:
                 note_alone(noted, tree, i)
             elif found > 0:
                 note_partners(noted, tree, i, kept, found)
-            note_packed(noted, rows, LAST, i, 2, WRITTEN, True)
+            note_packed_moved(noted, rows, i)
         note_made(noted, tree, block, lane)
         end(noted, t)
 

@@ -1,4 +1,4 @@
-"""Micro-benchmarks of a GPU's memory: rates of sectors in no order, times of loads that wait for each other.
+"""Micro-benchmarks of memory: rates of sectors in no order, times of loads that wait for each other.
 
 They give the rate and the held bytes of the second cache of an `sfc.cache.Machine`. Their kernels are in
 memory_rates.cu. Each result is compared with numpy's before a time is kept.
@@ -9,28 +9,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numba
 import numpy as np
 
 from experiments.measurement.correctness import WrongResultError
 from md.backend import Backend, OnDevice
 from sfc import checks
 from sfc.bitwise.bits import mixed
+from sfc.compile import kernel
 
 SECTOR, NUMBERS = 32, 8  # bytes, and numbers of 4 bytes, of a sector
 THREADS, EACH = 2**20, 512  # threads, and loads of each: some ms, beside which a launch takes no time
 SAMPLES = 5
 CHECKED = 2**10  # threads with sums that are compared with numpy's
 STEPS = 2**14  # loads of a chain
-NEAR, FAR = 1.2, 8.0  # least sizes over that of the second cache, of all and of the largest, in `held`
-
-random_sectors, chain = OnDevice(), OnDevice(threads=32)
+FAR = 8.0  # largest size over that of the second cache, at least, in `held`
+MISSING = 0.02  # share of sectors that miss in a size of which the others are held
 
 
 def sector_rate(backend: Backend, size: int, threads: int = THREADS, each: int = EACH) -> float:
-    """Measure how many sectors of 32 bytes in no order a device loads past its first cache.
+    """Measure how many sectors of 32 bytes in no order are loaded, on a device past its first cache.
 
     Args:
-        backend: a device.
+        backend: CPU or device.
         size: bytes from which the sectors are drawn, at least 32; rounded down to whole sectors.
         threads: number of threads.
         each: loads of a thread.
@@ -70,7 +71,7 @@ def load_time(backend: Backend, size: int, steps: int = STEPS, seed: int = 0) ->
     """Measure the time of a load that waits for the one before, which gives its address, in ns.
 
     Args:
-        backend: a device.
+        backend: CPU or device.
         size: bytes in which the loads are, at least 64. Each launch goes on where the last one ended, so that
             it takes other sectors, if there are more than loads.
         steps: number of loads.
@@ -106,27 +107,54 @@ def load_time(backend: Backend, size: int, steps: int = STEPS, seed: int = 0) ->
 def held(sizes: Sequence[int], rates: Sequence[float], l2_bytes: int) -> float:
     """Return how many bytes of accesses in no order the second cache holds, by rates at several sizes.
 
-    A share held / size of the sectors is served at the rate of small sizes, the others at that of memory: so
-    the time of a sector is a line over 1 / size, for sizes from `NEAR` times the cache on.
+    The rates give the share of sectors that miss: the time of a sector is that at small sizes for the others,
+    and that at the largest size for these. What is held is that of the size at which `MISSING` of the sectors
+    miss. Chips begin to miss at half their cache, and hold more of larger sizes: each half of their
+    multiprocessors has its own copy of what the other half's memory holds.
 
     Args:
-        sizes: (s,) bytes.
+        sizes: (s,) bytes, ascending.
         rates: (s,) sectors in a unit of time, as `sector_rate` measures them.
         l2_bytes: size of the cache.
 
     Raises:
-        ValueError: no size up to a quarter of the cache, fewer than three from `NEAR` times the cache on, or
-            none `FAR` times as large.
+        ValueError: no size up to a quarter of the cache, none `FAR` times as large, or sizes that do not
+            ascend.
     """
     size, rate = np.asarray(sizes, float), np.asarray(rates, float)
-    small, large = size <= l2_bytes / 4, size >= NEAR * l2_bytes
-    if not small.any() or large.sum() < 3 or size.max() < FAR * l2_bytes:
+    small = size <= l2_bytes / 4
+    if not small.any() or size.max() < FAR * l2_bytes or (np.diff(size) <= 0).any():
         raise ValueError(
-            f"sizes {[f'{one:g}' for one in size]} bytes; allowed: some up to {l2_bytes / 4:g}, three or "
-            f"more from {NEAR * l2_bytes:g} on, and one of {FAR * l2_bytes:g} or more"
+            f"sizes {[f'{one:g}' for one in size]} bytes; allowed: ascending, some up to {l2_bytes / 4:g}, "
+            f"and one of {FAR * l2_bytes:g} or more"
         )
-    slope, memory = np.polyfit(1 / size[large], 1 / rate[large], 1)
-    return float(-slope / (memory - 1 / rate[small].max()))
+    fast, slow = 1 / np.median(rate[small]), 1 / rate[-1]
+    missing = (1 / rate - fast) / (slow - fast)
+    last = int(np.flatnonzero(missing <= MISSING)[-1])
+    at = np.interp(MISSING, missing[last : last + 2], size[last : last + 2])
+    return float(at * (1 - MISSING))
+
+
+@kernel(parallel=True)
+def random_sectors(n, data, sectors, each, seed, sums):
+    """Add up the first numbers of sectors in no order, `each` for one of n sums."""
+    for i in numba.prange(n):
+        total = np.uint32(0)
+        for k in range(each):
+            word = mixed((np.uint64(seed) << np.uint64(40)) + np.uint64(i * each + k)) >> np.uint64(32)
+            sector = np.int64(word * np.uint64(sectors) >> np.uint64(32))
+            total += np.uint32(data[NUMBERS * sector])
+        sums[i] = np.int32(total)
+
+
+@OnDevice(threads=32)
+@kernel
+def chain(n, following, steps, last):
+    """Follow a chain of sectors from the one at which the last call ended."""
+    at = np.int64(last[0])
+    for _ in range(steps):
+        at = np.int64(following[NUMBERS * at])
+    last[0] = at
 
 
 def _kernels(backend: Backend) -> Any:

@@ -76,7 +76,10 @@ class Cuda(Backend):
         return f"Cuda(layout={self.layout!r}, fmad={self.fmad})"
 
     def describe(self) -> dict[str, Any]:
-        """Return name, size and software versions of the device, and its clocks if nvidia-smi is found."""
+        """Return name, size and software versions of the device, and its clocks if nvidia-smi is found.
+
+        Threads, registers and shared bytes are those of a multiprocessor; `clock_GHz` is its highest clock.
+        """
         runtime = self._cupy.cuda.runtime
         device = runtime.getDevice()
         properties = runtime.getDeviceProperties(device)
@@ -84,6 +87,10 @@ class Cuda(Backend):
             "device": properties["name"].decode(),
             "compute_capability": f"{properties['major']}.{properties['minor']}",
             "multiprocessors": properties["multiProcessorCount"],
+            "threads": properties["maxThreadsPerMultiProcessor"],
+            "registers": properties["regsPerMultiprocessor"],
+            "shared_bytes": properties["sharedMemPerMultiprocessor"],
+            "clock_GHz": properties["clockRate"] / 1e6,
             "l2_MiB": properties["l2CacheSize"] / 2**20,
             "memory_GiB": round(properties["totalGlobalMem"] / 2**30, 1),
             "driver_cuda": runtime.driverGetVersion(),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numba
 import numpy as np
 
-from md.backend import Backend
+from md.backend import Backend, OnDevice
 from md.backend.base import Array
 from md.particles.state import State
 from sfc.compile import kernel
@@ -234,6 +234,7 @@ class ParticleArrays:
         return self.backend.download(self.radius) if len(self.radius) else None
 
 
+@OnDevice(registers=(22, 30))  # of packed rows
 @kernel(parallel=True)
 def gather(n, order, pos, vel, id, radius, new_pos, new_vel, new_id, new_radius):
     """Copy slot order[i] of the old arrays to slot i of the new ones; slot i if `order` is (0,).

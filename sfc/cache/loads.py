@@ -86,8 +86,8 @@ class LoadStream:
         loads_of: takes (w,) int64 numbers of warps, ascending, and returns their `WarpLoads`.
         registers: of a thread, as the compiler prints them.
         shared: bytes of shared memory of a block.
-        drawn_of: takes numbers of warps and a `Draw`, named draw, and returns their `WarpLoads` of granules that are
-            drawn alone, which takes less time than `loads_of`; None if there is no such function.
+        drawn_of: takes numbers of warps and a `Draw`, named `draw`, and returns their `WarpLoads` of granules
+            that are drawn, in less time than `loads_of`; None if there is no such function.
 
     Raises:
         TypeError: a number that is no integer, or no function.

@@ -117,19 +117,24 @@ def in_lockstep(
         ValueError: a number out of range (`LoadStream`).
     """
     checks.function("walk", walk, "a compiled function of threads, arguments and Noted")
-    loads_of = partial(_loads_of, walk, given, items)
+    loads_of = partial(_loads_of, walk, given, items, {})
     return LoadStream(items, block, loads_of, registers, shared, loads_of)
 
 
 def _loads_of(
-    walk: Callable, given: tuple[Any, ...], items: int, warps: np.ndarray, draw: Draw | None = None
-) -> WarpLoads:
-    """Return the loads of some warps, or those of them to the granules that are drawn."""
+    walk: Callable, given: tuple[Any, ...], items: int, most: dict[int, int], warps: np.ndarray,
+    draw: Draw | None = None,
+) -> WarpLoads:  # fmt: skip
+    """Return the loads of some warps, or those of them to the granules that are drawn.
+
+    `most` keeps the most loads of a thread, on average, that other warps had, for each mask of a draw: for so
+    many there is room at first.
+    """
     threads = (warps[:, None] * LANES + np.arange(LANES)).ravel()
     threads = threads[threads < items]
     words = np.array([0, 0, 0] if draw is None else draw, np.uint64)
-    room, each = 0, EACH if draw is None else EACH // 8
-    used = np.full(1, each * len(threads), np.int64)
+    mask = int(words[2])
+    room, used = 0, np.full(1, most.get(mask, EACH) * len(threads), np.int64)
     while used[0] > room:
         room = int(used[0])
         noted = Noted(
@@ -139,6 +144,7 @@ def _loads_of(
         walk(threads, *given, noted)
         used = noted.used
     count = int(used[0])
+    most[mask] = max(most.get(mask, 8), -(-5 * count // (4 * len(threads))))
     found = WarpLoads(
         np.zeros(len(warps) + 1, np.int64), np.zeros(count + 1, np.int64), np.empty(count, np.int64),
         np.empty(count, bool), np.empty(count, np.uint8),

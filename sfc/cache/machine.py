@@ -10,12 +10,14 @@ from sfc import checks
 from sfc.cache.loads import LANES, LoadStream
 from sfc.cache.multiprocessor import L1
 
+FOLDER = Path(__file__).parent / "machines"
+KNOWN = tuple(sorted(file.stem for file in FOLDER.glob("*.toml")))  # names of chips
 SCHEDULERS = 4  # of a multiprocessor; each issues an instruction of one warp a cycle
 RESERVED = 1024  # bytes of shared memory of a block, from compute capability 8 on. CUDA occupancy calculator
 UNITS = {  # of the numbers of a machine
     "clock": "GHz", "l1_bytes": "bytes", "l1_line": "bytes", "sector": "bytes", "granule": "bytes",
     "l2_bytes": "bytes", "l2_held": "bytes", "l2_rate": "10^9 sectors/s", "memory_rate": "GB/s",
-    "shared_bytes": "bytes",
+    "l2_latency": "ns", "memory_latency": "ns", "shared_bytes": "bytes",
 }  # fmt: skip
 
 
@@ -35,7 +37,9 @@ class Machine:
         l2_bytes: of the second cache.
         l2_held: bytes of accesses in no order that it holds.
         l2_rate: sectors of accesses in no order that it serves, in 10^9 a second.
+        l2_latency: of a load that it serves, in ns.
         memory_rate: bytes that a copy reads and writes, in 10^9 a second.
+        memory_latency: of a load from memory, in ns.
 
     Raises:
         TypeError: a number of another class.
@@ -57,7 +61,9 @@ class Machine:
     l2_bytes: int
     l2_held: int
     l2_rate: float
+    l2_latency: float
     memory_rate: float
+    memory_latency: float
 
     def __post_init__(self) -> None:
         checks.text("name of a Machine", self.name)
@@ -75,11 +81,16 @@ class Machine:
     def read(cls, path: str | Path) -> Machine:
         """Read the table `machine` of a TOML file; the other tables tell how it was measured.
 
+        Args:
+            path: of the file; or one of `KNOWN`, for which there is a file here.
+
         Raises:
             TypeError: a number of another class.
             ValueError: no such file, not TOML, or numbers that are missing, unknown or out of range.
         """
         place = checks.path("path", path)
+        if str(place) in KNOWN:
+            place = FOLDER / f"{place}.toml"
         try:
             table = tomllib.loads(place.read_text(encoding="utf-8"))["machine"]
         except (OSError, ValueError, KeyError) as error:

@@ -25,11 +25,11 @@ ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("md.simulation",),
     ("md.observe", "md.preparation"),
     ("=md",),
-    ("experiments.processes", "experiments.results"),
+    ("experiments.loads", "experiments.processes", "experiments.results"),
     ("experiments.drawing",),
     ("experiments.core",),
-    ("experiments.loads",),
     ("experiments.measurement", "experiments.prediction", "experiments.peers"),
+    ("experiments.loads",),  # of kernels, some of which are in measurement
     ("experiments.results.kept",),
     ("experiments.results.claims",),
     ("experiments.*",),  # each command is a room of its own

@@ -34,7 +34,9 @@ class OnDevice:
         is_resident: whether all blocks have to be on the device at once, so that they can wait for each
             other.
         registers: of a thread in float32 and in float64, for compute capability 9.0, in a fused step of
-            spheres in 3D in layout aos4: models of memory read them. None if no model does.
+            spheres in 3D in layout aos4, or as the module says: models of memory read them. None if no model
+            does.
+        of_boids: registers of a thread in a fused step of a flock, as those of spheres.
         static: bytes of `__shared__` arrays of a block in float32 and in float64, for models of memory too.
 
     Raises:
@@ -46,6 +48,7 @@ class OnDevice:
     shared: Callable[..., int] | None = None
     is_resident: bool = False
     registers: tuple[int, int] | None = None
+    of_boids: tuple[int, int] | None = None
     static: tuple[int, int] = (0, 0)
 
     def __post_init__(self):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from md.backend import OnDevice
 from md.backend.base import Array, Backend
 from md.cavity.base import Order, Solver, Strategy, Values
 from md.cavity.boundary import BoundaryTable, apply, boundary_table
@@ -19,6 +20,8 @@ from md.cavity.memory import Stencil, places, stencil, zeros
 from md.cavity.pressure import PressureSides, ProductPoisson
 from md.cavity.scheme import Scheme
 from md.cavity.sides import Conditions
+
+sweep = OnDevice(registers=(22, 24))  # with tables of places; four less row by row
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def link(n, pos, grid, keys, head, next, parts):
                 head[key] = i
 
 
-@OnDevice(registers=(32, 54))
+@OnDevice(registers=(32, 54), of_boids=(47, 66))
 @kernel(parallel=True)
 def force(n, pos, vel, work, head, next, grid, law, out):
     """Compute out[i], the law folded over the lists of the home cell and of the cells around it."""

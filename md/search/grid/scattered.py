@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from md.backend import OnDevice
 from md.backend.prelude import slot_of
 from md.particles.cell_rows import WIDTH
 from md.particles.system import System
@@ -52,6 +53,7 @@ class ScatteredSearch(SortedCellsSearch):
     """Search over the particles of a system, with their slots sorted by cell."""
 
 
+@OnDevice(registers=(32, 56), of_boids=(40, 64))
 @kernel(parallel=True)
 def force(n, pos, vel, work, start, rank, order, grid, law, out):
     """Compute out[i], the law folded over the slots of the home cell and of the cells around it."""

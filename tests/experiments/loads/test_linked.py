@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 import md
+from experiments.loads.force import block_of
 from experiments.loads.linked import linked_loads
 from sfc import cache
 from sfc.cache.loads import ALIGNED, LANES
+
+BOIDS = md.laws.Boids(cohesion_radius=1.4, separation_radius=0.6, alignment_radius=0.9)
 
 
 def simulation(dim: int, periodic: bool, precision: str, n: int = 75) -> md.Simulation:
@@ -21,8 +24,25 @@ def simulation(dim: int, periodic: bool, precision: str, n: int = 75) -> md.Simu
     )
 
 
-def walked(run: md.Simulation) -> list[list[tuple[list[int], bool]]]:
-    """The events of each warp, by lists of the particles in each cell."""
+def flock(dim: int, periodic: bool, precision: str, n: int = 75) -> md.Simulation:
+    """Boids that see each other farther than they adapt to each other's velocity."""
+    random = np.random.default_rng(dim)
+    box = md.Box((4.4, 4.3, 5.8)[:dim], periodic=periodic)
+    state = md.State(random.random((n, dim)) * box.lengths, random.normal(size=(n, dim)), box)
+    options = {"search": "linked", "integrator": "flight", "precision": precision, "backend": "cpu"}
+    return md.Simulation(state, BOIDS, dt=1e-4, **options)
+
+
+def events_of(stream: cache.LoadStream) -> list[list[tuple[list[int], bool]]]:
+    """The events of each warp: addresses of the lanes, and whether the warp waits."""
+    loads = stream.loads_of(np.arange(stream.warps))
+    lanes = map(np.ndarray.tolist, np.split(loads.address, loads.start[1:-1]))
+    events = [*zip(lanes, loads.waits.tolist(), strict=True)]
+    return [events[a:b] for a, b in zip(loads.first, loads.first[1:], strict=False)]
+
+
+def walked(run: md.Simulation, reach: float) -> list[list[tuple[list[int], bool]]]:
+    """The events of each warp, by lists of the particles in each cell, with velocities within a reach."""
     pos, box = run.system.particles.pos, run.system.box
     shape = np.array(run.system.grid.shape)
     n, dim = pos.shape[0], len(shape)
@@ -67,7 +87,7 @@ def walked(run: md.Simulation) -> list[list[tuple[list[int], bool]]]:
                     dr = pos[i, :dim] - pos[j, :dim]
                     if all(box.periodic):
                         dr -= np.round(dr / box.lengths) * box.lengths
-                    if (dr * dr).sum() < 1:
+                    if (dr * dr).sum() < reach**2:
                         touching.append(j)
                 events += [(some, part == 0) for some, part in rows_of(1, touching) if some]
         events += [(some, part == 0) for some, part in rows_of(2, own)]
@@ -79,15 +99,18 @@ def walked(run: md.Simulation) -> list[list[tuple[list[int], bool]]]:
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("periodic", [True, False])
 @pytest.mark.parametrize("dim", [2, 3])
-def test_loads_are_those_of_a_plain_walk(dim, periodic, precision):
-    run = simulation(dim, periodic, precision)
+@pytest.mark.parametrize(
+    ("made", "reach", "registers"),
+    [
+        (simulation, 1.0, {"float32": 32, "float64": 54}),
+        (flock, BOIDS.alignment_radius, {"float32": 47, "float64": 66}),
+    ],
+)
+def test_loads_are_those_of_a_plain_walk(made, reach, registers, dim, periodic, precision):
+    run = made(dim, periodic, precision)
     stream = linked_loads(run).force
-    loads = stream.loads_of(np.arange(stream.warps))
-    lanes = map(np.ndarray.tolist, np.split(loads.address, loads.start[1:-1]))
-    events = [*zip(lanes, loads.waits.tolist(), strict=True)]
-    found = [events[a:b] for a, b in zip(loads.first, loads.first[1:], strict=False)]
-    assert found == walked(run)
-    assert stream.registers == {"float32": 32, "float64": 54}[precision]
+    assert events_of(stream) == walked(run, reach)
+    assert stream.registers == registers[precision]
     run.run(3)  # the run goes on
 
 
@@ -109,6 +132,11 @@ def test_the_step_before_has_the_arrays_in_the_other_roles_and_links_the_lists()
     assert np.bincount(linking.kind).tolist() == [force.warps] * 3
     cells = 4 * size + 4 * np.arange(run.system.grid.size)
     assert set(linking.address[np.repeat(linking.kind == 2, np.diff(linking.start))]) <= set(cells)
+
+
+def test_a_kernel_without_registers_of_a_flock_is_told():
+    with pytest.raises(ValueError, match=r"law Boids in 'link' of .*; allowed: .* give them as of_boids to"):
+        block_of("md.search.grid.linked", "link", np.dtype(np.float32), BOIDS)
 
 
 @pytest.mark.parametrize("options", [{"search": "coherent"}, {"search": "lbvh"}])

@@ -61,15 +61,15 @@ def test_a_size_without_sectors_is_told(call):
 @pytest.mark.parametrize("largest", [9, 64])
 def test_what_a_cache_holds_is_found_from_rates(share, largest):
     l2, fast, slow = 50e6, 135.0, 30.0
-    sizes = l2 * np.geomspace(1 / 32, largest, 24)
+    sizes = l2 * np.geomspace(1 / 32, largest, 200)
     hit = np.minimum(1, share * l2 / sizes)
     rates = 1 / (hit / fast + (1 - hit) / slow)
-    assert held(sizes, rates, l2) == pytest.approx(share * l2, rel=1e-6)
+    assert held(sizes, rates, l2) == pytest.approx(share * l2, rel=0.05)
 
 
 def test_rates_of_sizes_that_do_not_tell_are_refused():
-    for sizes in (np.geomspace(20e6, 4e9, 9), np.geomspace(1e6, 3e8, 9), np.array([1e6, 4e9]), np.array([])):
-        with pytest.raises(ValueError, match="allowed: some up to"):
+    for sizes in (np.geomspace(20e6, 4e9, 9), np.geomspace(1e6, 3e8, 9), np.geomspace(4e9, 1e6, 9)):
+        with pytest.raises(ValueError, match="allowed: ascending, some up to"):
             held(sizes, np.ones(len(sizes)), 50e6)
 
 

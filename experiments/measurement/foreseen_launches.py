@@ -1,0 +1,125 @@
+"""Launches that were foreseen: timed in turns, and counted by Nsight Compute.
+
+`python -m experiments.measurement.foreseen_launches JOB` takes a step of each case of a job, as JSON, under a
+profiler. A case is a gas of `experiments.prediction.drawn_gases` in one of its memory orders.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import md
+from experiments.measurement.correctness import check_forces
+from experiments.measurement.hardware_counters import NSIGHT, CannotCountError, read_launches, run_under
+from experiments.measurement.step_times import phases_of
+from experiments.prediction.drawn_gases import Gas
+from experiments.prediction.foreseen_systems import BOIDS, simulations
+from experiments.results.baselines import original
+
+WARM_UP = 3  # steps before a launch is counted
+STEPS = 6  # in a sample
+ROUNDS = 3
+COUNTERS = {
+    "time_us": "gpu__time_duration.sum",
+    "l1_loads": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "l1_hits": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum",
+    "l2_reads": "lts__t_sectors_srcunit_tex_op_read.sum",
+    "dram_read": "dram__bytes_read.sum",
+    "dram_written": "dram__bytes_write.sum",
+}
+FORCE = ("force", "pruned_step", "step")  # kernels of which a step has one that computes the forces
+
+
+class Job(NamedTuple):
+    """Gases to be counted.
+
+    Attributes:
+        gases: fields of each `Gas`.
+        seed: of their particles.
+    """
+
+    gases: list[list[Any]]
+    seed: int
+
+
+def timed(gas: Gas, seed: int) -> Iterator[dict[str, Any]]:
+    """Time the force kernel of each memory order of a gas in turns, on a device.
+
+    Before that its forces are compared with those of another search.
+
+    Args:
+        gas: of a kernel of particles.
+        seed: of the particles.
+
+    Returns:
+        A row for each order and round: `ordering`, `round`, and `time_us`, the median of some launches.
+    """
+    prepared = dict(simulations(gas, "cuda", seed))
+    for simulation in prepared.values():
+        _check(simulation, gas)
+    generator = np.random.default_rng(seed)
+    for turn in range(ROUNDS):
+        for k in generator.permutation(len(prepared)):
+            name = [*prepared][k]
+            times = phases_of(prepared[name], STEPS)["force"][1:]
+            yield {"ordering": name, "round": turn, "time_us": 1e3 * float(np.median(times))}
+
+
+def _check(simulation: md.Simulation, gas: Gas) -> None:
+    """Compare the forces of a simulation with those of another search.
+
+    Raises:
+        WrongResultError: they differ by more than rounding.
+    """
+    other = "scattered" if gas.kernel in ("linked", BOIDS) else "linked"
+    state, config = simulation.state, simulation.config
+    second = md.Simulation(
+        state, config.law, search=other, integrator=config.integrator, dt=config.dt, precision=gas.precision,
+        backend=config.backend,
+    )  # fmt: skip
+    check_forces(simulation, second.forces(), gas.precision)
+
+
+def counted(gases: list[Gas], seed: int) -> Iterator[dict[str, Any]]:
+    """Count a launch of the force kernel of each memory order of some gases, in another process.
+
+    Returns:
+        A row for each order of each gas: its place in `gases`, `ordering`, and the columns of `COUNTERS`.
+
+    Raises:
+        CannotCountError: the profiler is missing or fails, or has seen other launches.
+    """
+    cases = [(place, name) for place, gas in enumerate(gases) for name in gas.orderings]
+    job = Job([[*gas] for gas in gases], seed)
+    flags = [
+        *NSIGHT,
+        "--kernel-name",
+        f"regex:^({'|'.join(FORCE)})$",
+        "--metrics",
+        ",".join(COUNTERS.values()),
+    ]
+    launches = read_launches(run_under("ncu", flags, job).stdout, COUNTERS)
+    if len(launches) != len(cases):
+        raise CannotCountError(f"ncu profiled {len(launches)} force kernels; allowed: {len(cases)}")
+    for (place, name), row in zip(cases, launches.to_dict("records"), strict=True):
+        yield {"place": place, "ordering": original(name)} | {str(key): value for key, value in row.items()}
+
+
+def main() -> None:
+    """Take a step of each case of the job on the command line, under a profiler."""
+    job = Job(**json.loads(sys.argv[1]))
+    for fields in job.gases:
+        gas = Gas(*fields)._replace(orderings=tuple(fields[4]))
+        for _, simulation in simulations(gas, "cuda", job.seed):
+            simulation.run(WARM_UP)
+            with simulation.backend.profiled():
+                simulation.run(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""Cases on which forecasts are judged: drawn so that few gases have most pairs of properties.
+
+Each property of a gas (kernel, size, filling, precision) meets each value of another property in as many of
+the gases as can be; and so do its memory orders with its kernel and size. Nothing is left out afterwards.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from experiments.results.baselines import LATTICE, SHUFFLED
+
+SEED = 61
+GASES = 34
+TRIED = 200  # gases that are drawn for each that is taken
+MOST_ORDERS, LARGE, FEWER = 7, 2**22, 5  # orders of a gas, and of one of so many particles or more
+CURVES = ("hilbert", "morton", "peano", "gray", "gilbert")
+POINT_CURVES = ("hilbert", "morton", "peano", "gray", "skilling")
+CELLS = (*CURVES, "row", "tiled")  # orders of cells
+WINDOWS = tuple(f"window {2**k}" for k in range(6, 19, 2))
+AGES = tuple(f"aged {steps}" for steps in (100, 500, 2000, 8000, 20000))
+FREE = (*CELLS, *WINDOWS, *AGES, "strided", "tiled_strided")
+PROPERTIES: dict[str, tuple[Any, ...]] = {
+    "kernel": ("linked", "scattered", "coherent", "verlet", "wide_bvh", "boids", "gather", "scatter", "spmv"),
+    "n": tuple(2**k for k in range(15, 25)),
+    "filling_fraction": (0.02, 0.05, 0.1, 0.2, 0.35, 0.5),
+    "precision": ("float32", "float64"),
+}
+# kernel -> (baselines, other orders). Searches that sort particles have an order of their cells alone.
+ORDERS = {
+    "linked": ((SHUFFLED, LATTICE), FREE), "scattered": ((SHUFFLED, LATTICE), FREE),
+    "coherent": (("random",), CELLS), "verlet": (("random",), CELLS), "wide_bvh": ((), ("hilbert", "morton")),
+    "boids": ((SHUFFLED,), (*CELLS, *WINDOWS)), "gather": ((SHUFFLED, LATTICE), (*POINT_CURVES, *WINDOWS)),
+    "scatter": ((SHUFFLED, LATTICE), (*POINT_CURVES, *WINDOWS)),
+    "spmv": ((SHUFFLED, LATTICE), (*POINT_CURVES, *WINDOWS)),
+}  # fmt: skip
+MOST = {
+    "wide_bvh": 2**22,
+    "boids": 2**20,
+    "spmv": 2**22,
+    "gather": 2**23,
+    "scatter": 2**23,
+    "scattered": 2**23,
+}
+MOST_STEPS = 2**35  # steps of an aged gas times its particles
+
+
+class Gas(NamedTuple):
+    """Gas, or another set of items, in several memory orders.
+
+    Attributes:
+        kernel: of which a launch is foreseen.
+        n: number of particles.
+        filling_fraction: of the box; of other items it stands for reads (`reads_of`).
+        precision: "float32" or "float64".
+        orderings: names of `experiments.prediction.memory_orders`; first the baselines.
+    """
+
+    kernel: str
+    n: int
+    filling_fraction: float
+    precision: str
+    orderings: tuple[str, ...]
+
+
+def reads_of(filling_fraction: float) -> int:
+    """Return the reads of an item of a kernel without particles."""
+    return {0.02: 2, 0.05: 4, 0.1: 6, 0.2: 8, 0.35: 12, 0.5: 16}[filling_fraction]
+
+
+@lru_cache
+def drawn_gases(
+    kernels: Sequence[str] | None = None, seed: int = SEED, count: int = GASES
+) -> tuple[Gas, ...]:
+    """Draw the gases.
+
+    Args:
+        kernels: that there are; None for all of `PROPERTIES`.
+        seed: of the draw.
+        count: number of gases.
+    """
+    generator = np.random.default_rng(seed)
+    values = PROPERTIES | ({} if kernels is None else {"kernel": tuple(kernels)})
+    covered: set[tuple] = set()
+    found = []
+    for _ in range(count):
+        drawn = [
+            {name: some[generator.integers(len(some))] for name, some in values.items()} for _ in range(TRIED)
+        ]
+        allowed = [one for one in drawn if one["n"] <= MOST.get(one["kernel"], 2**24)]
+        best = max(allowed, key=lambda one: len(set(_pairs(one)) - covered))
+        covered |= set(_pairs(best))
+        found.append(Gas(**best, orderings=_orders(best, covered, generator)))
+    return tuple(found)
+
+
+def _orders(gas: Mapping[str, Any], covered: set[tuple], generator: np.random.Generator) -> tuple[str, ...]:
+    """Draw the orders of a gas; those that its kernel and its size have not met first."""
+    baselines, others = ORDERS[gas["kernel"]]
+    room = (FEWER if gas["n"] >= LARGE else MOST_ORDERS) - len(baselines)
+    possible = [one for one in others if _is_possible(one, gas["n"])]
+    shuffled = [possible[k] for k in generator.permutation(len(possible))]
+    met = lambda order: sum((gas[name], order) in covered for name in ("kernel", "n"))  # noqa: E731
+    taken = sorted(shuffled, key=met)[:room]
+    covered |= {(gas[name], order) for name in ("kernel", "n") for order in taken}
+    return (*baselines, *taken)
+
+
+def _is_possible(order: str, n: int) -> bool:
+    kind, _, number = order.partition(" ")
+    return {"window": lambda: int(number) <= n // 4, "aged": lambda: int(number) * n <= MOST_STEPS}.get(
+        kind, lambda: True
+    )()
+
+
+def _pairs(gas: Mapping[str, Any]) -> Iterator[tuple]:
+    return itertools.combinations(sorted(gas.items()), 2)
+
+
+def share_of_pairs(gases: Iterable[Gas], kernels: Sequence[str]) -> float:
+    """Return the share of all allowed pairs of properties that some gas has."""
+    values = PROPERTIES | {"kernel": tuple(kernels)}
+    every = set()
+    for one in itertools.product(*values.values()):
+        gas = dict(zip(values, one, strict=True))
+        if gas["n"] <= MOST.get(gas["kernel"], 2**24):
+            every |= set(_pairs(gas))
+    own = {pair for gas in gases for pair in _pairs({name: getattr(gas, name) for name in values})}
+    return len(own & every) / len(every)

@@ -1,0 +1,67 @@
+"""Particles of a forecast in each memory order, as simulations on the CPU or on a device.
+
+What is foreseen from a simulation on the CPU is measured on the same one on a device: the particles are made
+by the same functions with the same seed. Positions differ between the two, their statistics do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import md
+from experiments.prediction.drawn_gases import Gas
+from experiments.prediction.memory_orders import Aged, Order, order_of, slots
+from md.particles.cell_grid import CellGrid
+from md.search import Coherent, Verlet, WideBvh
+
+CELL_ORDERED = {"coherent": Coherent, "verlet": Verlet, "wide_bvh": WideBvh}  # sort particles by cell or key
+BOIDS = "boids"
+FLIGHT_DT = 0.2
+
+
+def simulations(gas: Gas, backend: str, seed: int) -> Iterator[tuple[str, md.Simulation]]:
+    """Make the simulations of a gas, one for each memory order, of fused steps.
+
+    Args:
+        gas: of a kernel of particles.
+        backend: "cpu" or "cuda".
+        seed: of the particles and of what is shuffled.
+    """
+    sorts = gas.kernel in CELL_ORDERED
+    orders = {name: Order("shuffled") if sorts else order_of(name) for name in gas.orderings}
+    states = _states(gas, {order.steps for order in orders.values()}, backend, seed)
+    law = md.laws.Boids() if gas.kernel == BOIDS else md.scenes.BENCHMARK_LAW
+    flies = (
+        {"integrator": "flight", "dt": FLIGHT_DT} if gas.kernel == BOIDS else {"dt": md.scenes.BENCHMARK_DT}
+    )
+    for name, order in orders.items():
+        search: Any = "linked" if gas.kernel == BOIDS else gas.kernel
+        start, now = states[order.steps]
+        if sorts:
+            search = CELL_ORDERED[gas.kernel](cell_order=name)
+        grid = CellGrid(start.box, law.cutoff, np.dtype(gas.precision), md.backend.get("cpu"))
+        state = now.take(slots(order, start.pos, start.id, grid, seed))
+        yield (
+            name,
+            md.Simulation(
+                state, law, search=search, precision=gas.precision, backend=backend, fused=True, **flies
+            ),
+        )
+
+
+def _states(gas: Gas, steps: set[int], backend: str, seed: int) -> dict[int, tuple[md.State, md.State]]:
+    """Return the particles at the start and after each number of steps."""
+    if gas.kernel == BOIDS:
+        flock = md.scenes.flock(gas.n, seed=seed)
+        return {0: (flock, flock)}
+    box = md.scenes.box_for(gas.n, gas.filling_fraction)
+    copies = md.preparation.copies_for(gas.n)
+    fresh = md.preparation.tiled_gas(gas.filling_fraction, box, copies, seed=seed, backend=backend)
+    found = {0: (fresh, fresh)}
+    if steps - {0}:
+        aged = Aged(gas.n, gas.filling_fraction, backend, seed).after(sorted(steps))
+        found |= {count: (aged[0], aged[count]) for count in steps - {0}}
+    return found
