@@ -16,9 +16,12 @@ import numpy as np
 import md
 from experiments.measurement.correctness import check_forces
 from experiments.measurement.hardware_counters import NSIGHT, CannotCountError, read_launches, run_under
+from experiments.measurement.kernels.index_kernels import Gather, IndexKernel, Scatter, Spmv
 from experiments.measurement.step_times import phases_of
-from experiments.prediction.drawn_gases import Gas
+from experiments.prediction.drawn_gases import Gas, reads_of
+from experiments.prediction.foreseen_launches import index_bytes
 from experiments.prediction.foreseen_systems import BOIDS, simulations
+from experiments.prediction.index_cases import KINDS, index_case
 from experiments.results.baselines import original
 
 WARM_UP = 3  # steps before a launch is counted
@@ -32,7 +35,7 @@ COUNTERS = {
     "dram_read": "dram__bytes_read.sum",
     "dram_written": "dram__bytes_write.sum",
 }
-FORCE = ("force", "pruned_step", "step")  # kernels of which a step has one that computes the forces
+FORCE = ("force", "pruned_step", "step", *KINDS)  # kernels of which a step has one that computes the forces
 
 
 class Job(NamedTuple):
@@ -59,15 +62,35 @@ def timed(gas: Gas, seed: int) -> Iterator[dict[str, Any]]:
     Returns:
         A row for each order and round: `ordering`, `round`, and `time_us`, the median of some launches.
     """
-    prepared = dict(simulations(gas, "cuda", seed))
-    for simulation in prepared.values():
-        _check(simulation, gas)
+    if gas.kernel in KINDS:
+        prepared = dict(index_kernels(gas, seed))
+    else:
+        prepared = dict(simulations(gas, "cuda", seed))
+        for simulation in prepared.values():
+            _check(simulation, gas)
     generator = np.random.default_rng(seed)
     for turn in range(ROUNDS):
         for k in generator.permutation(len(prepared)):
             name = [*prepared][k]
-            times = phases_of(prepared[name], STEPS)["force"][1:]
-            yield {"ordering": name, "round": turn, "time_us": 1e3 * float(np.median(times))}
+            yield {"ordering": name, "round": turn, "time_us": 1e3 * _time(prepared[name])}
+
+
+def index_kernels(gas: Gas, seed: int) -> Iterator[tuple[str, IndexKernel]]:
+    """Make the kernels that take elements by an index on a device, for each memory order."""
+    device, size = md.backend.get("cuda"), index_bytes(gas)
+    for name in gas.orderings:
+        found = index_case(gas.kernel, gas.n, reads_of(gas.filling_fraction), name, seed)
+        if gas.kernel == "spmv":
+            yield name, Spmv(device, found.astype(gas.precision))
+        else:
+            yield name, {"gather": Gather, "scatter": Scatter}[gas.kernel](device, found, size)
+
+
+def _time(case: md.Simulation | IndexKernel) -> float:
+    """Time launches in ms, and return their median; results of index kernels are checked by these."""
+    if isinstance(case, md.Simulation):
+        return float(np.median(phases_of(case, STEPS)["force"][1:]))
+    return case.time(STEPS)
 
 
 def _check(simulation: md.Simulation, gas: Gas) -> None:
@@ -115,6 +138,12 @@ def main() -> None:
     job = Job(**json.loads(sys.argv[1]))
     for fields in job.gases:
         gas = Gas(*fields)._replace(orderings=tuple(fields[4]))
+        if gas.kernel in KINDS:
+            for _, one in index_kernels(gas, job.seed):
+                one.launch()
+                with one.backend.profiled():
+                    one.launch()
+            continue
         for _, simulation in simulations(gas, "cuda", job.seed):
             simulation.run(WARM_UP)
             with simulation.backend.profiled():

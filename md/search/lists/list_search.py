@@ -54,7 +54,7 @@ MANY = 2**26  # particles of which, on a device, many have partners that are far
 # need it: their skin is wide, and one crowded list takes as long as all others.
 KEPT, KEPT_OF_FEW = 28, 44
 
-force = OnDevice(threads=128)
+force = OnDevice(threads=128, registers=(40, 72), of_boids=(40, 78))  # of packed rows
 
 
 class ListConfig(SearchConfig):
@@ -108,6 +108,23 @@ class ListConfig(SearchConfig):
 def most_room(rows: int, n: int) -> int:
     """Return the largest pool of lists of n particles with rows, by the numbers in its kernels."""
     return max(0, MOST_ROWS - rows * n)
+
+
+def usual_length(n: int, density: float, reach: float, dim: int) -> float:
+    """Return the mean number of partners for which lists have room.
+
+    Args:
+        n: number of particles.
+        density: of these, in 1 / d^dim.
+        reach: distance of the partners, in d.
+        dim: 2 or 3.
+    """
+    return min(DENSER * density * sphere_volume(dim) * (2 * reach) ** dim, n)
+
+
+def usual_rows(mean: float) -> int:
+    """Return the rows of a list of a device, for a mean number of partners; longer lists go on in a pool."""
+    return max(1, round((mean + 1.5 * math.sqrt(mean)) / ENTRIES))
 
 
 class ListSearch(Search):
@@ -193,8 +210,7 @@ class ListSearch(Search):
 
     def _usual_rows(self, reach: float) -> int:
         """Return the rows of a list on a device, enough for most; longer lists go on in a pool."""
-        mean = self._usual_length(reach)
-        return max(1, round((mean + 1.5 * math.sqrt(mean)) / ENTRIES))
+        return usual_rows(self._usual_length(reach))
 
     @property
     def _inner_reach(self) -> float:
@@ -203,8 +219,8 @@ class ListSearch(Search):
 
     def _usual_length(self, reach: float) -> float:
         """Return the mean number of partners within a distance."""
-        dim, reach = self.grid.box.dim, reach - self._cutoff + self._usual_cutoff
-        return min(DENSER * self._density * sphere_volume(dim) * (2 * reach) ** dim, self.particles.n)
+        reach = reach - self._cutoff + self._usual_cutoff
+        return usual_length(self.particles.n, self._density, reach, self.grid.box.dim)
 
     def _column(self, reach: float) -> int:
         """Return the entries kept in shared memory while a list of the partners within reach is made.

@@ -21,7 +21,8 @@ ENTRIES, ROW_BYTES = 3, 8  # of a row of a list; see packed_lists.cuh
 MOST_ROWS = 2**32  # of all lists, by their numbers in a kernel
 MOST_KEPT = 16  # entries of a list that a thread keeps in shared memory while it is made
 
-force, force_and_prune = OnDevice(threads=128), OnDevice(threads=256)
+force = OnDevice(threads=128, registers=(40, 72), of_boids=(40, 80))  # of packed rows
+force_and_prune = OnDevice(threads=256)
 many_steps = OnDevice("RESIDENT_THREADS", is_resident=True)
 RESIDENT_THREADS = 128, 256, 512, 1024  # of a block, of which the fewest are taken; half as many for float64
 

@@ -99,6 +99,7 @@ class Skin:
         grid: cells of the box, with the cutoff of the law.
         n: number of particles.
         inner: width of the skin of pruned lists, in d; None for the fastest by `StepCosts`, or `INNER`.
+        on_device: whether the widths are those of a device; None for the backend of the grid.
 
     Attributes:
         width: in d.
@@ -111,8 +112,9 @@ class Skin:
     """
 
     def __init__(
-        self, choice: float | Literal["auto"] | None, grid: CellGrid, n: int = 0, inner: float | None = None
-    ):
+        self, choice: float | Literal["auto"] | None, grid: CellGrid, n: int = 0, inner: float | None = None,
+        on_device: bool | None = None,
+    ):  # fmt: skip
         box = grid.box
         periodic = [length for length, wraps in zip(box.lengths, box.periodic, strict=True) if wraps]
         widest = self._widest = min(periodic, default=np.inf) / 2 - grid.cutoff
@@ -125,7 +127,8 @@ class Skin:
         self._choice, self._inner = choice, inner
         self._costs: StepCosts | None = None
         self._dim = box.dim
-        self._n = n if grid.backend.runs_ahead else 0
+        on_device = grid.backend.runs_ahead if on_device is None else on_device
+        self._n = n if on_device else 0
         self.describe(n / math.prod(box.lengths), grid.cutoff)
         self.rounding = 8 * float(np.finfo(grid.precision).eps) * max(box.lengths)
         self.choose(0.0, prunes=False)

@@ -1,0 +1,74 @@
+"""Forecasts of the launches of a drawn gas in each of its memory orders, on some machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from experiments.loads import step_loads
+from experiments.loads.force import StepLoads
+from experiments.loads.index import gather_loads, scatter_loads, spmv_loads
+from experiments.prediction.drawn_gases import Gas, reads_of
+from experiments.prediction.foreseen_systems import simulations
+from experiments.prediction.index_cases import KINDS, index_case
+from sfc.cache import Fitted, Machine
+from sfc.cache.forecast import foresee_on
+
+# Cycles of a scheduler for a round of a warp. Each was fitted to kept times of that kernel alone, which
+# `results/details/foreseen.md` names; kernels without such times have that of linked lists.
+CYCLES = {"linked": 58.7}
+SHARED = Fitted(CYCLES["linked"], launch=4.55, latency=0.19, share=0.704, power=6.67)
+
+
+def fitted_for(kernel: str) -> Fitted:
+    """Return the fitted numbers of a kernel: its own cycles, and what all share."""
+    return SHARED._replace(cycles=CYCLES.get(kernel, SHARED.cycles))
+
+
+def index_bytes(gas: Gas) -> int:
+    """Return the bytes of an element of a kernel without particles."""
+    return np.dtype(gas.precision).itemsize
+
+
+def index_streams(gas: Gas, seed: int) -> Iterator[tuple[str, StepLoads]]:
+    """Make the streams of a kernel that takes elements by an index, for each memory order."""
+    for name in gas.orderings:
+        found = index_case(gas.kernel, gas.n, reads_of(gas.filling_fraction), name, seed)
+        if gas.kernel == "spmv":
+            stream = spmv_loads(found.astype(gas.precision))
+        elif gas.kernel == "gather":
+            stream = gather_loads(found, index_bytes(gas))
+        else:
+            stream = scatter_loads(found, index_bytes(gas))
+        yield name, StepLoads(stream, [])
+
+
+def foreseen(gas: Gas, machines: Sequence[str], seed: int) -> Iterator[dict[str, Any]]:
+    """Foresee the launch of each memory order of a gas.
+
+    Args:
+        gas: kernel, size and orders.
+        machines: names of chips, or files (`sfc.cache.Machine.read`).
+        seed: of the particles.
+
+    Returns:
+        A row for each order and machine: `ordering`, `machine`, `time_us`; for each item `sectors`, `missed`
+        and `bytes` with `_error`, the standard error of the sample; and `rounds` of a warp.
+    """
+    chips = [Machine.read(name) for name in machines]
+    streams = (
+        index_streams(gas, seed)
+        if gas.kernel in KINDS
+        else ((name, step_loads(one)) for name, one in simulations(gas, "cpu", seed))
+    )
+    for name, (stream, before) in streams:
+        found = foresee_on(stream, chips, fitted_for(gas.kernel), before, seed=seed)
+        for machine, forecast in zip(machines, found, strict=True):
+            row: dict[str, Any] = {"ordering": name, "machine": machine, "time_us": forecast.time}
+            for what in ("sectors", "missed", "bytes"):
+                mean, error = getattr(forecast, what)
+                per_item = stream.items / gas.n
+                row |= {what: mean * per_item, f"{what}_error": error * per_item}
+            yield row | {"rounds": forecast.rounds.mean}
