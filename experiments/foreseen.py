@@ -17,7 +17,7 @@ import pandas as pd
 import md
 from experiments.core import Axis, Settings, main
 from experiments.measurement.foreseen_launches import counted, timed
-from experiments.prediction.drawn_gases import GASES, drawn_gases
+from experiments.prediction.drawn_gases import GASES, SEEN, Gas, drawn_gases
 from experiments.prediction.foreseen_launches import foreseen
 from experiments.results.answers import Answer, rounded
 from experiments.results.charts import Table
@@ -35,6 +35,8 @@ class Config(Settings):
 
     gas: Axis[int] = tuple(range(GASES))
     """Numbers of drawn gases."""
+    cases: str = "drawn"
+    """Which gases: drawn, or those that the fitted numbers have seen."""
     what: str = PREDICTED
     """What is done: predicted on a CPU; timed or counted on a device."""
     machine: tuple[str, ...] = KNOWN
@@ -42,12 +44,17 @@ class Config(Settings):
 
     def __post_init__(self):
         super().__post_init__()
-        self.check_known({"what": (PREDICTED, TIMED, COUNTED)})
-        self.check("gas", low=0, high=GASES - 1)
+        self.check_known({"what": (PREDICTED, TIMED, COUNTED), "cases": ("drawn", "seen")})
+        self.check("gas", low=0, high=len(_gases(self.cases)) - 1)
         for name in self.machine:
             Machine.read(name)
         if self.what != PREDICTED and self.backend == "cpu":
             raise ValueError(f"--what {self.what} beside --backend cpu; allowed: cuda, a device")
+
+
+def _gases(cases: str) -> tuple[Gas, ...]:
+    """Return the gases of a word."""
+    return drawn_gases() if cases == "drawn" else SEEN
 
 
 QUICK = {"gas": (5,)}
@@ -56,7 +63,7 @@ MINUTES = 40
 
 def measure(case: Config) -> Iterator[dict]:
     """Yield a row for each memory order of a gas: for each machine, for each round, or one."""
-    gas = drawn_gases()[case.gas]
+    gas = _gases(case.cases)[case.gas]
     common = {"kernel": gas.kernel, "particles": gas.n, "filling_fraction": gas.filling_fraction,
               "precision": gas.precision}  # fmt: skip
     if case.what == PREDICTED:

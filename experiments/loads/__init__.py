@@ -11,6 +11,7 @@ from experiments.loads.force import StepLoads
 from experiments.loads.linked import linked_loads
 from experiments.loads.lists import verlet_loads
 from experiments.loads.sorted_cells import coherent_loads, scattered_loads
+from experiments.loads.wide_tree import wide_tree_loads
 from md.search import Verlet
 
 
@@ -25,6 +26,7 @@ OF_SEARCH: dict[str, Callable[[md.Simulation], StepLoads]] = {
     "linked": linked_loads,
     "scattered": scattered_loads,
     "verlet": _sorted_lists,
+    "wide_bvh": wide_tree_loads,
 }
 
 

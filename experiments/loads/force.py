@@ -103,7 +103,8 @@ def block_of(stem: str, name: str, dtype: np.dtype, law: PairLaw | None = None) 
             f"law Boids in {name!r} of {stem}; allowed: kernels with registers of a flock declared; count "
             "them as the compiler prints them, and give them as of_boids to OnDevice"
         )
-    return {"block": int(found.threads), "registers": registers[dtype.itemsize == 8], "shared": found.static}
+    k = int(dtype.itemsize == 8)
+    return {"block": int(found.threads), "registers": registers[k], "shared": found.static[k]}
 
 
 @callee

@@ -67,12 +67,11 @@ def timed(gas: Gas, seed: int) -> Iterator[dict[str, Any]]:
     Returns:
         A row for each order and round: `ordering`, `round`, and `time_us`, the median of some launches.
     """
-    if gas.kernel in KINDS:
-        prepared = dict(index_kernels(gas, seed))
-    else:
-        prepared = dict(simulations(gas, "cuda", seed))
-        for simulation in prepared.values():
-            _check(simulation, gas)
+    prepared: dict[str, md.Simulation | IndexKernel] = {}
+    for name, one in index_kernels(gas, seed) if gas.kernel in KINDS else simulations(gas, "cuda", seed):
+        prepared[name] = one
+        if isinstance(one, md.Simulation):
+            _check(one, gas)
     generator = np.random.default_rng(seed)
     for turn in range(ROUNDS):
         for k in generator.permutation(len(prepared)):

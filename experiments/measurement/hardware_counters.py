@@ -13,10 +13,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pandas as pd
 
-from experiments.measurement.profiler_target import CycleJob, Job
+from experiments.measurement.profiler_target import Job
 from experiments.processes.lifetime import run_program, temporary_folder
 
 COUNTERS = ("nsight", "perf", "cachegrind")
@@ -198,13 +199,13 @@ def read_cachegrind(text: str) -> tuple[float, float, float]:
         raise CannotCountError(f"cachegrind wrote no sums of loads: {text[-200:]!r}") from error
 
 
-def run_under(program: str, flags: list[str], job: Job | CycleJob) -> subprocess.CompletedProcess:
+def run_under(program: str, flags: list[str], job: Any) -> subprocess.CompletedProcess:
     """Run the program of a job under a profiler, and return its output.
 
     Args:
         program: "ncu", "perf" or "valgrind".
         flags: of the program.
-        job: what `experiments.measurement.profiler_target` is to do.
+        job: NamedTuple: what its module, run as a program, is to do.
 
     Raises:
         CannotCountError: the program is missing or fails.

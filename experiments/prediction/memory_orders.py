@@ -80,8 +80,9 @@ def slots(order: Order, pos: np.ndarray, id: np.ndarray, grid: CellGrid, seed: i
     if order.name == LATTICE:
         return np.argsort(id, kind="stable")
     if order.name in POINTS:
-        return sfc.argsort(pos, order.name, cells=grid.shape, box=grid.box.lengths)
-    found = argsort_of_keys(_ranks(order.name, grid.shape)[_cells(pos, grid)], 32)
+        return sfc.argsort(_cells(pos, grid), order.name, cells=grid.shape)
+    numbers = _cells(pos, grid) @ np.cumprod([1, *grid.shape[:-1]])
+    found = argsort_of_keys(_ranks(order.name, grid.shape)[numbers], 32)
     return in_windows(found, order.window, seed)
 
 
@@ -102,10 +103,9 @@ def _ranks(name: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _cells(pos: np.ndarray, grid: CellGrid) -> np.ndarray:
-    """Number of the cell of each particle, axis 0 fastest."""
+    """Cell of each particle: (n, 3) int64."""
     shape = np.array(grid.shape)
-    cells = np.minimum((pos * (shape / grid.box.lengths)).astype(np.int64), shape - 1)
-    return cells @ np.cumprod([1, *shape[:-1]])
+    return np.minimum((pos * (shape / grid.box.lengths)).astype(np.int64), shape - 1)
 
 
 class Aged:

@@ -37,7 +37,7 @@ class OnDevice:
             spheres in 3D in layout aos4, or as the module says: models of memory read them. None if no model
             does.
         of_boids: registers of a thread in a fused step of a flock, as those of spheres.
-        static: bytes of `__shared__` arrays of a block, for models of memory too.
+        static: bytes of `__shared__` arrays of a block in float32 and in float64, for models of memory too.
 
     Raises:
         TypeError: threads that are neither an integer nor a name.
@@ -49,7 +49,7 @@ class OnDevice:
     is_resident: bool = False
     registers: tuple[int, int] | None = None
     of_boids: tuple[int, int] | None = None
-    static: int = 0
+    static: tuple[int, int] = (0, 0)
 
     def __post_init__(self):
         if not isinstance(self.threads, str):

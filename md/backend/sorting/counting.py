@@ -7,7 +7,7 @@ from sfc.compile import in_parts, kernel
 
 MAX_PARTS = 8  # each part has a count per bin
 
-count_cells, scan = OnDevice(registers=(14, 16)), OnDevice(registers=(30, 30), static=40)
+count_cells, scan = OnDevice(registers=(14, 16)), OnDevice(registers=(30, 30), static=(40, 40))
 place, sort_bins = OnDevice(registers=(16, 16)), OnDevice(registers=(20, 20))
 
 

@@ -242,6 +242,7 @@ def fit_leaves(threads, n, pos, radius, scale, eps, units, grid, levels, boxes, 
 gather_and_fit = OnDevice(threads=LEAF * LEAVES)
 
 
+@OnDevice(registers=(26, 40))
 def fit_nodes(threads, pos, level, eps, grid, levels, boxes):
     """Compute the boxes of a level above 1; a device takes `threads` threads, 32 a node."""
     given, nodes = (pos, level, eps, grid, levels, boxes), int(levels["number"][0, level])

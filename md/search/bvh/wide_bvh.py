@@ -164,7 +164,7 @@ class WideBvhSearch(TreeSearch):
             tree.turn = 1 - tree.turn
 
 
-@OnDevice(threads=LEAF * LEAVES)
+@OnDevice(threads=LEAF * LEAVES, registers=(48, 96), of_boids=(48, 96), static=(14752, 15136))
 @kernel(parallel=True)
 def force(
     n,

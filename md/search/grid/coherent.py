@@ -55,7 +55,7 @@ class CoherentSearch(SortedCellsSearch):
     """Search over the particles of a system, sorted by cell."""
 
 
-@OnDevice(threads=128, registers=(40, 72), of_boids=(40, 80), static=13312)  # of packed rows
+@OnDevice(threads=128, registers=(40, 72), of_boids=(40, 80), static=(13312, 13312))  # of packed rows
 @kernel(parallel=True)
 def force(n, pos, vel, start, rank, grid, law, out):
     """Compute out[i], the law folded over the particles of the home cell and of the cells around it.
