@@ -21,7 +21,7 @@ import md
 from experiments.core import Settings, main
 from experiments.measurement.hardware_caches import caches
 from experiments.measurement.memory_bandwidth import copy_bandwidth
-from experiments.measurement.memory_rates import FAR, THREADS, held, load_time, sector_rate
+from experiments.measurement.memory_rates import THREADS, load_time, sector_rate
 from experiments.results.answers import Answer, rounded
 from experiments.results.charts import LINES, Chart, Points, Scale
 from sfc.cache import Machine
@@ -29,14 +29,15 @@ from sfc.cache import Machine
 MB = 1e6
 SIZES = tuple(int(2 ** (20 + k / 4)) for k in range(49))  # 1 MB to 4 GB
 FEW = 2**12  # threads on a CPU
+FAR = 8  # memory over the second cache, from which on latencies are those of memory
 PUBLISHED = {  # by compute capability: what is not measured here
-    "9.0": {"blocks": 32, "l1_ways": 4, "l1_line": 128, "sector": 32, "granule": 64},
+    "9.0": {"blocks": 32, "l1_ways": 4, "l1_line": 128, "sector": 32, "granule": 64, "l2_halves": 2},
 }
 SOURCES = (
     "blocks, l1_line, sector: NVIDIA, CUDA C++ Programming Guide, compute capability 9.0",
     "l1_ways, granule: of 1 to 16 ways and of 32 to 128 bytes those that agree with the counters of an H200",
     "l2_rate: median of random sectors up to a quarter of the second cache",
-    "l2_held: 98 % of the size of which 2 % of random sectors miss",
+    "l2_halves: random sectors begin to miss at half the second cache",
 )
 
 
@@ -82,7 +83,7 @@ def measure(case: Config) -> Iterator[dict]:
 
 
 def machine_of(table: pd.DataFrame) -> Machine | None:
-    """Make the machine that a table describes; None for a CPU, or sizes that do not tell what is held.
+    """Make the machine that a table describes; None for a CPU, or too few sizes.
 
     Args:
         table: rows of `measure`.
@@ -91,14 +92,13 @@ def machine_of(table: pd.DataFrame) -> Machine | None:
     if found.empty:
         return None
     row, rates = found.iloc[0], table[table["what"] == "random sectors"]
-    size, rate = rates["bytes"].to_numpy(), rates["sectors_G_per_s"].to_numpy()
+    size = rates["bytes"].to_numpy()
     chain = table[table["what"] == "chain"].set_index("bytes")["load_ns"]
     small = size <= row["l2_bytes"] / 4
     if not small.any() or size.max() < FAR * row["l2_bytes"]:
         return None
     numbers: dict[str, Any] = {
         "l2_rate": float(rates["sectors_G_per_s"][small].median()),
-        "l2_held": round(held(size.tolist(), rate.tolist(), int(row["l2_bytes"]))),
         "memory_rate": float(table.loc[table["what"] == "copy", "GB_per_s"].iloc[0]),
         "l2_latency": float(chain[chain.index <= size[small].min()].median()),
         "memory_latency": float(chain[chain.index >= FAR * row["l2_bytes"]].median()),
@@ -152,12 +152,10 @@ def answer(table: pd.DataFrame) -> Answer:
     shown = rates.iloc[:: max(1, len(rates) // 5)]
     cells = pd.DataFrame({"random sectors, 10^9/s": shown.map(rounded)})
     cells.index = pd.Index([f"{size / MB:,.0f} MB" for size in shown.index], name="")
-    machine = machine_of(table)
-    what = "" if machine is None else f", and the second cache holds {machine.l2_held / MB:.0f} MB of these"
     sentence = (
         f"{table['device'].iloc[0]} serves {rounded(rates.iloc[0])} x 10^9 random sectors a second of "
         f"{rates.index[0] / MB:,.0f} MB and {rounded(rates.iloc[-1])} of {rates.index[-1] / MB:,.0f} MB"
-        f"{what}; a copy reads and writes {rounded(copy)} GB/s."
+        f"; a copy reads and writes {rounded(copy)} GB/s."
     )
     return Answer(cells, sentence)
 

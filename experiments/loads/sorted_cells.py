@@ -126,17 +126,19 @@ def _scattered(threads, rows, sort, table, base, noted):
 @callee
 def _visit(noted, rows, order, base, place, i, first, last, takes_two):
     # Particles of a cell, in turns of 32 places: two of them, or one.
-    k, turn = first, 0
+    k, turn, apart = first, 0, 0
     alone = (last - first) % 2 if takes_two else last - first
     while k < last:
         count = 1 if k - first < alone else 2
-        at = place + 32 * (turn + (takes_two and not alone))
+        at = place + apart + 32 * (turn + (takes_two and not alone))
         for c in range(count):
             note(noted, at + c, base[ORDER] + 4 * (k + c), READ, c == 0)
         for c in range(count):
             j = order[k + c]
             if j != i:
                 note_partner(noted, rows, at + 2 + 8 * c, i, j, True)
+            else:
+                apart = (1 + i % LANES) << 24  # the lane goes on alone
         k += count
         turn += 1
 

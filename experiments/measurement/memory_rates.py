@@ -1,12 +1,11 @@
 """Micro-benchmarks of memory: rates of sectors in no order, times of loads that wait for each other.
 
-They give the rate and the held bytes of the second cache of an `sfc.cache.Machine`. Their kernels are in
+They give the rate of the second cache of an `sfc.cache.Machine`, and latencies. Their kernels are in
 memory_rates.cu. Each result is compared with numpy's before a time is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numba
@@ -23,8 +22,6 @@ THREADS, EACH = 2**20, 512  # threads, and loads of each: some ms, beside which 
 SAMPLES = 5
 CHECKED = 2**10  # threads with sums that are compared with numpy's
 STEPS = 2**14  # loads of a chain
-FAR = 8.0  # largest size over that of the second cache, at least, in `held`
-MISSING = 0.02  # share of sectors that miss in a size of which the others are held
 
 
 def sector_rate(backend: Backend, size: int, threads: int = THREADS, each: int = EACH) -> float:
@@ -102,37 +99,6 @@ def load_time(backend: Backend, size: int, steps: int = STEPS, seed: int = 0) ->
         raise WrongResultError("the end of a chain differs from numpy's; not recorded")
     once, often = min(times[1 : SAMPLES + 1]), min(times[SAMPLES + 2 :])
     return (often - once) / (steps - 1) * 1e6
-
-
-def held(sizes: Sequence[int], rates: Sequence[float], l2_bytes: int) -> float:
-    """Return how many bytes of accesses in no order the second cache holds, by rates at several sizes.
-
-    The rates give the share of sectors that miss: the time of a sector is that at small sizes for the others,
-    and that at the largest size for these. What is held is that of the size at which `MISSING` of the sectors
-    miss. Chips begin to miss at half their cache, and hold more of larger sizes: each half of their
-    multiprocessors has its own copy of what the other half's memory holds.
-
-    Args:
-        sizes: (s,) bytes, ascending.
-        rates: (s,) sectors in a unit of time, as `sector_rate` measures them.
-        l2_bytes: size of the cache.
-
-    Raises:
-        ValueError: no size up to a quarter of the cache, none `FAR` times as large, or sizes that do not
-            ascend.
-    """
-    size, rate = np.asarray(sizes, float), np.asarray(rates, float)
-    small = size <= l2_bytes / 4
-    if not small.any() or size.max() < FAR * l2_bytes or (np.diff(size) <= 0).any():
-        raise ValueError(
-            f"sizes {[f'{one:g}' for one in size]} bytes; allowed: ascending, some up to {l2_bytes / 4:g}, "
-            f"and one of {FAR * l2_bytes:g} or more"
-        )
-    fast, slow = 1 / np.median(rate[small]), 1 / rate[-1]
-    missing = (1 / rate - fast) / (slow - fast)
-    last = int(np.flatnonzero(missing <= MISSING)[-1])
-    at = np.interp(MISSING, missing[last : last + 2], size[last : last + 2])
-    return float(at * (1 - MISSING))
 
 
 @kernel(parallel=True)

@@ -40,9 +40,10 @@ ORDERS = {
     "spmv": ((SHUFFLED, LATTICE), (*POINT_CURVES, *WINDOWS)),
 }  # fmt: skip
 MOST = {  # particles or items
-    "wide_bvh": 2**22, "boids": 2**19, "spmv": 2**20, "gather": 2**20, "scatter": 2**22, "scattered": 2**23,
+    "linked": 2**23, "scattered": 2**22, "coherent": 2**22, "wide_bvh": 2**21, "boids": 2**18, "spmv": 2**20,
+    "gather": 2**20, "scatter": 2**22,
 }  # fmt: skip
-MOST_STEPS = 2**35  # steps of an aged gas times its particles
+MOST_STEPS = 2**34  # steps of an aged gas times its particles
 
 
 class Gas(NamedTuple):

@@ -16,15 +16,21 @@ from experiments.prediction.index_cases import KINDS, index_case
 from sfc.cache import Fitted, Machine
 from sfc.cache.forecast import foresee_on
 
-# Cycles of a scheduler for a round of a warp. Each was fitted to kept times of that kernel alone, which
-# `results/details/foreseen.md` names; kernels without such times have that of linked lists.
-CYCLES = {"linked": 58.7}
-SHARED = Fitted(CYCLES["linked"], launch=4.55, latency=0.19, share=0.704, power=6.67)
+LARGE = 2**21  # particles from which the launches before leave nothing in the cache that matters
+# Time of a round in ns. Each was fitted to times of that kernel alone: of `SEEN` on an H100, and of linked lists
+# to 40 kept ones too (results/reference/timing: h200_131072_524288, h200_three_runs, h100). Gather and spmv wait
+# for the caches alone.
+ROUND = {
+    "linked": 350.0, "scattered": 201.0, "coherent": 428.0, "verlet": 579.0, "wide_bvh": 1021.0, "boids": 67.0,
+    "gather": 1.0, "scatter": 1739.0, "spmv": 1.0,
+}  # fmt: skip
+# Fitted to all of these times together; `held` to the bytes that an H100 and an H200 counted.
+SHARED = Fitted(launch=3.3, held=52.4e6, rate=1.06, share=0.71, power=3.0)
 
 
 def fitted_for(kernel: str) -> Fitted:
-    """Return the fitted numbers of a kernel: its own cycles, and what all share."""
-    return SHARED._replace(cycles=CYCLES.get(kernel, SHARED.cycles))
+    """Return the fitted numbers of a kernel: its own time of a round, and what all share."""
+    return SHARED._replace(round=ROUND[kernel])
 
 
 def index_bytes(gas: Gas) -> int:
@@ -55,7 +61,7 @@ def foreseen(gas: Gas, machines: Sequence[str], seed: int) -> Iterator[dict[str,
 
     Returns:
         A row for each order and machine: `ordering`, `machine`, `time_us`; for each item `sectors`, `missed`
-        and `bytes` with `_error`, the standard error of the sample; and `rounds` of a warp.
+        and `bytes` with `_error`, the standard error of the sample, and `written`; and `rounds` of a warp.
     """
     chips = [Machine.read(name) for name in machines]
     streams = (
@@ -64,6 +70,8 @@ def foreseen(gas: Gas, machines: Sequence[str], seed: int) -> Iterator[dict[str,
         else ((name, step_loads(one)) for name, one in simulations(gas, "cpu", seed))
     )
     for name, (stream, before) in streams:
+        if gas.n >= LARGE:
+            before = []
         found = foresee_on(stream, chips, fitted_for(gas.kernel), before, seed=seed)
         for machine, forecast in zip(machines, found, strict=True):
             row: dict[str, Any] = {"ordering": name, "machine": machine, "time_us": forecast.time}
@@ -71,4 +79,5 @@ def foreseen(gas: Gas, machines: Sequence[str], seed: int) -> Iterator[dict[str,
                 mean, error = getattr(forecast, what)
                 per_item = stream.items / gas.n
                 row |= {what: mean * per_item, f"{what}_error": error * per_item}
-            yield row | {"rounds": forecast.rounds.mean}
+            written = forecast.written * stream.items / gas.n
+            yield row | {"written": written, "rounds": forecast.rounds.mean}

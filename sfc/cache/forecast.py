@@ -9,30 +9,32 @@ import numpy as np
 
 from sfc import checks
 from sfc.cache.footprint import MOST_DRAWN, MemoryBytes, l2
-from sfc.cache.loads import LoadStream
-from sfc.cache.machine import SCHEDULERS, Machine
+from sfc.cache.loads import LANES, LoadStream
+from sfc.cache.machine import Machine
 from sfc.cache.multiprocessor import L1, l1
 from sfc.cache.sectors import Estimate, WarpSectors, warps
 
-POSITIVE = ("cycles", "share", "power")
+POSITIVE = ("round", "held", "rate", "share", "power")
 
 
 class Fitted(NamedTuple):
     """Numbers that no micro-benchmark gives, the same for all kernels and chips but for the first.
 
     Attributes:
-        cycles: of a scheduler for a round of a warp, by kernel.
+        round: time of a round of a warp when a multiprocessor has as many warps as it can, in ns; by kernel.
         launch: time of a launch without work, in us.
-        latency: time that a round adds to a launch, in us.
+        held: bytes of the second cache that hold what a kernel takes, if it has as many.
+        rate: share of the second cache's rate that a kernel reaches.
         share: of the copy rate that a kernel reaches.
         power: with which the times of parts that overlap are added up.
     """
 
-    cycles: float = 58.0
-    launch: float = 4.0
-    latency: float = 0.15
-    share: float = 0.7
-    power: float = 4.0
+    round: float = 350.0
+    launch: float = 3.3
+    held: float = 52.4e6
+    rate: float = 1.06
+    share: float = 0.71
+    power: float = 3.0
 
 
 class Forecast(NamedTuple):
@@ -42,6 +44,7 @@ class Forecast(NamedTuple):
         sectors: asked for by loads.
         missed: of these, not in the first cache.
         bytes: from memory and to it.
+        written: of these, bytes to memory.
         rounds: of a warp.
         time: of the launch, in us.
     """
@@ -49,6 +52,7 @@ class Forecast(NamedTuple):
     sectors: Estimate
     missed: Estimate
     bytes: Estimate
+    written: float
     rounds: Estimate
     time: float
 
@@ -59,8 +63,9 @@ def foresee(
 ) -> Forecast:  # fmt: skip
     """Foresee the sectors and bytes that a launch of a kernel takes from the memory of a GPU, and its time.
 
-    The parts of a launch overlap: instructions, sectors from the second cache, and bytes from memory. Each is
-    foreseen alone, and the time is their sum with a power, which is near the longest of them.
+    The parts of a launch overlap: rounds of the warps that are there at once, sectors from the second cache, and bytes from memory. Each is
+    foreseen alone, and the time is their sum with a power, which is near the longest of them; then that of a
+    launch without work, and of the rounds of the last warp, each of which waits for the second cache.
 
     Args:
         stream: loads and stores of the kernel.
@@ -89,23 +94,24 @@ def foresee_on(
         checks.number(f"{name} of Fitted", value, 0, above=0 if name in POSITIVE else -np.inf)
     missed: dict[L1, Estimate] = {}
     asked: dict[int, WarpSectors] = {}
-    bytes_: dict[tuple[int, int], MemoryBytes] = {}
+    moved: dict[tuple[int, int], dict[int, MemoryBytes]] = {}
+    holds = [min(int(fitted.held), machine.l2_bytes) for machine in machines]
     for machine in machines:
-        first = machine.first_cache(stream)
+        first, kind = machine.first_cache(stream), (machine.granule, machine.l2_halves)
         if first not in missed:
             missed[first] = l1(stream, first, seed=seed).missed
         if machine.sector not in asked:
             asked[machine.sector] = warps(stream, machine.sector, seed=seed)
-    for granule in {machine.granule for machine in machines}:
-        sizes = sorted({machine.l2_held for machine in machines if machine.granule == granule})
-        found = l2(stream, sizes, granule, before, sample, seed)
-        bytes_ |= {(granule, size): one for size, one in zip(sizes, found, strict=True)}
+        if kind not in moved:
+            sizes = sorted(set(holds))
+            found = l2(stream, sizes, kind[0], before, kind[1], sample, seed)
+            moved[kind] = dict(zip(sizes, found, strict=True))
     return [
         _forecast(
             stream, machine, fitted, asked[machine.sector], missed[machine.first_cache(stream)],
-            bytes_[machine.granule, machine.l2_held],
+            moved[machine.granule, machine.l2_halves][size],
         )
-        for machine in machines
+        for machine, size in zip(machines, holds, strict=True)
     ]  # fmt: skip
 
 
@@ -116,7 +122,7 @@ def _forecast(
     moved = Estimate(memory.read + memory.written, memory.error)
     served = stream.items * (missed.mean + asked.written.mean)
     time = time_of(stream, machine, fitted, asked.rounds.mean, served, stream.items * moved.mean)
-    return Forecast(asked.read, missed, moved, asked.rounds, time)
+    return Forecast(asked.read, missed, moved, memory.written, asked.rounds, time)
 
 
 def time_of(
@@ -132,6 +138,11 @@ def time_of(
         served: sectors of all warps past the first cache.
         moved: bytes from memory and to it.
     """
-    cycles = stream.warps * rounds * fitted.cycles / (SCHEDULERS * machine.multiprocessors)
-    parts = [cycles / machine.clock, served / machine.l2_rate, moved / (fitted.share * machine.memory_rate)]
-    return fitted.launch + fitted.latency * rounds + float(np.linalg.norm(parts, fitted.power)) / 1e3
+    at_once = machine.multiprocessors * machine.resident(stream) * (stream.block // LANES)
+    parts = [
+        stream.warps * rounds * fitted.round / at_once,
+        served / (fitted.rate * machine.l2_rate),
+        moved / (fitted.share * machine.memory_rate),
+    ]
+    waiting = rounds * machine.l2_latency / 1e3
+    return fitted.launch + waiting + float(np.linalg.norm(parts, fitted.power)) / 1e3

@@ -16,7 +16,7 @@ SCHEDULERS = 4  # of a multiprocessor; each issues an instruction of one warp a 
 RESERVED = 1024  # bytes of shared memory of a block, from compute capability 8 on. CUDA occupancy calculator
 UNITS = {  # of the numbers of a machine
     "clock": "GHz", "l1_bytes": "bytes", "l1_line": "bytes", "sector": "bytes", "granule": "bytes",
-    "l2_bytes": "bytes", "l2_held": "bytes", "l2_rate": "10^9 sectors/s", "memory_rate": "GB/s",
+    "l2_bytes": "bytes", "l2_rate": "10^9 sectors/s", "memory_rate": "GB/s",
     "l2_latency": "ns", "memory_latency": "ns", "shared_bytes": "bytes",
 }  # fmt: skip
 
@@ -35,7 +35,7 @@ class Machine:
         sector: bytes that caches take at once.
         granule: bytes that the second cache takes from memory at once.
         l2_bytes: of the second cache.
-        l2_held: bytes of accesses in no order that it holds.
+        l2_halves: halves of the second cache, each near to half of the multiprocessors; 1 if it has none.
         l2_rate: sectors of accesses in no order that it serves, in 10^9 a second.
         l2_latency: of a load that it serves, in ns.
         memory_rate: bytes that a copy reads and writes, in 10^9 a second.
@@ -59,7 +59,7 @@ class Machine:
     sector: int
     granule: int
     l2_bytes: int
-    l2_held: int
+    l2_halves: int
     l2_rate: float
     l2_latency: float
     memory_rate: float

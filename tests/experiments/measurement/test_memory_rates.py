@@ -1,11 +1,11 @@
-"""Micro-benchmarks of a GPU's memory: their kernels on the host, and what is found from rates."""
+"""Micro-benchmarks of a GPU's memory: their kernels on the host."""
 
 import numpy as np
 import pytest
 
 from experiments.measurement import memory_rates
 from experiments.measurement.correctness import WrongResultError
-from experiments.measurement.memory_rates import drawn, held, load_time, sector_rate
+from experiments.measurement.memory_rates import drawn, load_time, sector_rate
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 from tests.nvrtc import compile_cubin
 
@@ -55,22 +55,6 @@ def test_a_wrong_result_is_not_recorded(monkeypatch, measured):
 def test_a_size_without_sectors_is_told(call):
     with pytest.raises(ValueError, match="size"):
         call()
-
-
-@pytest.mark.parametrize("share", [0.3, 0.55, 1.0])
-@pytest.mark.parametrize("largest", [9, 64])
-def test_what_a_cache_holds_is_found_from_rates(share, largest):
-    l2, fast, slow = 50e6, 135.0, 30.0
-    sizes = l2 * np.geomspace(1 / 32, largest, 200)
-    hit = np.minimum(1, share * l2 / sizes)
-    rates = 1 / (hit / fast + (1 - hit) / slow)
-    assert held(sizes, rates, l2) == pytest.approx(share * l2, rel=0.05)
-
-
-def test_rates_of_sizes_that_do_not_tell_are_refused():
-    for sizes in (np.geomspace(20e6, 4e9, 9), np.geomspace(1e6, 3e8, 9), np.geomspace(4e9, 1e6, 9)):
-        with pytest.raises(ValueError, match="allowed: ascending, some up to"):
-            held(sizes, np.ones(len(sizes)), 50e6)
 
 
 @pytest.mark.parametrize("kernel", ["random_sectors", "chain"])

@@ -6,30 +6,38 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfc import cache
+from sfc.cache import footprint
 from sfc.cache.lru import distances
 
 
-def by_list(launches: list[list[tuple[int, int]]], capacity: int) -> tuple[int, int]:
-    """Sectors read from memory and written back in the last launch, by a list, the latest used last."""
-    held: list[int] = []
+def by_dicts(
+    launches: list[list[tuple]], capacity: int, halves: int, home: dict[int, int]
+) -> tuple[int, int]:
+    """Granules read from memory and written back in the last launch, by dicts, the latest used last."""
+    held: list[dict[int, bool]] = [{} for _ in range(halves)]
     changed: set[int] = set()
-    known: set[int] = set()
     read = written = 0
     for launch in launches:
         read = written = 0
-        for sector, kind in launch:
-            if sector in held[-capacity:]:
-                held.remove(sector)
-            else:
-                read += kind != 1
-                if sector in held:
-                    held.remove(sector)
-                written += sector in changed and sector in known
-                changed.discard(sector)
-            held.append(sector)
-            known.add(sector)
+        for granule, kind, near in launch:
+            at = near if kind == 0 else home[granule]
             if kind:
-                changed.add(sector)
+                for half in {*range(halves)} - {at}:
+                    held[half].pop(granule, None)
+            places = [home[granule]] if at != home[granule] and granule not in held[at] else []
+            asked = places[0] if places else at
+            read += granule not in held[asked] and kind != 1
+            for half in (*places, at):
+                held[half].pop(granule, None)
+                if len(held[half]) == capacity // halves:
+                    oldest = next(iter(held[half]))
+                    del held[half][oldest]
+                    if home[oldest] == half:
+                        written += oldest in changed
+                        changed.discard(oldest)
+                held[half][granule] = True
+            if kind:
+                changed.add(granule)
     return read, written
 
 
@@ -46,25 +54,33 @@ def kernels(draw) -> list[cache.Access]:
     ]
 
 
-def in_order(stream: cache.LoadStream, granule: int) -> list[tuple[int, int]]:
-    """The granules of each instruction and its kind, warp by warp."""
-    loads = stream.loads_of(np.arange(stream.warps))
-    lanes = np.split(loads.address // granule, loads.start[1:-1])
-    events = zip(map(np.ndarray.tolist, lanes), loads.kind.tolist(), strict=False)
-    return [(sector, kind) for sectors, kind in events for sector in dict.fromkeys(sectors)]
+def in_order(stream: cache.LoadStream, granule: int, halves: int) -> list[tuple[int, int, int]]:
+    """The granules of each instruction, its kind, and the half that is near, warp by warp."""
+    found = []
+    for warp in range(stream.warps):
+        loads = stream.loads_of(np.array([warp]))
+        lanes = np.split(loads.address // granule, loads.start[1:-1])
+        near = warp // (stream.block // 32) % halves
+        for granules, kind in zip(map(np.ndarray.tolist, lanes), loads.kind.tolist(), strict=False):
+            found += [(one, kind, near) for one in dict.fromkeys(granules)]
+    return found
 
 
 ARRAYS = {"z": 16 * 80, "y": 8 * 2000, "x": 16 * 2000}  # not in the order of their first use
 
 
-@given(kernels(), kernels(), st.booleans(), st.integers(1, 200), st.sampled_from([32, 64]))
-@settings(max_examples=80)
-def test_bytes_are_those_of_a_list(accesses, others, differ, capacity, granule):
-    stream, before = (cache.LoadStream.of(given, 64, arrays=ARRAYS) for given in (accesses, others))
-    launches = [before, stream] if differ else [stream, stream]
-    read, written = by_list([in_order(one, granule) for one in launches], capacity)
+@given(kernels(), kernels(), st.booleans(), st.integers(2, 200), st.sampled_from([32, 64]), st.integers(1, 2))
+@settings(max_examples=120)
+def test_bytes_are_those_of_dicts(accesses, others, differ, capacity, granule, halves):
+    stream, before = (cache.LoadStream.of(given, 32, arrays=ARRAYS) for given in (accesses, others))
+    launches = [in_order(one, granule, halves) for one in ([before, stream] if differ else [stream, stream])]
+    numbers = np.unique([one[0] for launch in launches for one in launch])
+    words = np.empty(len(numbers), np.uint64)
+    footprint._hash(numbers, np.uint64(0), words)
+    home = dict(zip(numbers.tolist(), (words >> np.uint64(48) & np.uint64(halves - 1)).tolist(), strict=True))
+    read, written = by_dicts(launches, capacity, halves, home)
     given = granule * capacity + granule - 1  # a part of a granule holds nothing
-    (found,) = cache.l2(stream, [given], granule, before=[before] if differ else [])
+    (found,) = cache.l2(stream, [given], granule, before=[before] if differ else [], halves=halves)
     assert found.read == pytest.approx(granule * read / stream.items)
     assert found.written == pytest.approx(granule * written / stream.items)
 
@@ -81,7 +97,8 @@ def test_arrays_that_change_their_roles_are_the_same_memory():
     (found,) = cache.l2(there, [2**12], before=[there, back])
     assert (found.read, found.written) == (16, 16)
     (alone,) = cache.l2(there, [2**12], before=[there, launch("other", "other")])
-    assert (alone.read, alone.written) == (16, 16)
+    assert alone.read == 16
+    assert alone.written == pytest.approx(16, abs=1)
     (fits,) = cache.l2(there, [2**18], before=[there, launch("other", "other")])
     assert (fits.read, fits.written) == (
         0,

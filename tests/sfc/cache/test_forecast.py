@@ -10,7 +10,7 @@ from sfc import cache
 MACHINE = cache.Machine(
     name="a GPU", multiprocessors=132, clock=1.7, threads=2048, blocks=32, registers=65536,
     shared_bytes=233_472, l1_bytes=262_144, l1_ways=4, l1_line=128, sector=32, granule=64,
-    l2_bytes=52_428_800, l2_held=26_214_400, l2_rate=135.0, memory_rate=3000.0,
+    l2_bytes=52_428_800, l2_halves=1_214_400, l2_rate=135.0, memory_rate=3000.0,
 )  # fmt: skip
 
 
@@ -90,7 +90,7 @@ def test_a_block_that_does_not_fit_is_told(registers, shared):
 
 def test_the_parts_of_a_launch_are_those_of_the_caches_and_the_time_is_near_the_longest():
     stream = gather(np.random.default_rng(0).permutation(2**16))
-    small = replace(MACHINE, l2_held=2**19)
+    small = replace(MACHINE, l2_halves=1)
     fitted = cache.Fitted(cycles=50, launch=3, latency=0.1, share=0.8, power=5)
     found = cache.foresee(stream, small, fitted, sample=2**14)
     asked, memory = cache.warps(stream), cache.l2(stream, [2**19], sample=2**14)[0]
@@ -109,7 +109,7 @@ def test_the_parts_of_a_launch_are_those_of_the_caches_and_the_time_is_near_the_
 
 
 def test_memory_in_order_is_foreseen_to_be_faster():
-    element, small = np.arange(2**18), replace(MACHINE, l2_held=2**20)
+    element, small = np.arange(2**18), replace(MACHINE, l2_halves=1)
     ordered, shuffled = (
         cache.foresee(gather(one), small, cache.Fitted(cycles=5, launch=0, latency=0))
         for one in (element, np.random.default_rng(0).permutation(element))
@@ -124,7 +124,7 @@ def test_memory_in_order_is_foreseen_to_be_faster():
 
 def test_the_launch_before_decides_what_is_there():
     stream, other = gather(np.arange(2**12)), gather(np.random.default_rng(0).permutation(2**22)[: 2**18])
-    small, fitted = replace(MACHINE, l2_held=2**22), cache.Fitted()
+    small, fitted = replace(MACHINE, l2_halves=1), cache.Fitted()
     alone, after = (
         cache.foresee(stream, small, fitted, before=one).bytes.mean for one in ([], [stream, other])
     )
