@@ -63,9 +63,10 @@ def foresee(
 ) -> Forecast:  # fmt: skip
     """Foresee the sectors and bytes that a launch of a kernel takes from the memory of a GPU, and its time.
 
-    The parts of a launch overlap: rounds of the warps that are there at once, sectors from the second cache, and bytes from memory. Each is
-    foreseen alone, and the time is their sum with a power, which is near the longest of them; then that of a
-    launch without work, and of the rounds of the last warp, each of which waits for the second cache.
+    The parts of a launch overlap: rounds of the warps that are there at once, sectors from the second cache,
+    and bytes from memory. Each is foreseen alone, and the time is their sum with a power, which is near the
+    longest of them; then that of a launch without work, and of the rounds of a warp alone, each of which
+    waits for the second cache.
 
     Args:
         stream: loads and stores of the kernel.

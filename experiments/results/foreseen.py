@@ -1,0 +1,176 @@
+"""Forecasts beside measurements: errors of sectors, misses, bytes, times and gains, and ranks of orders.
+
+`python -m experiments.results.foreseen` prints them for the kept runs of `experiments.foreseen`. A measured
+run is compared only if its predictions were committed before it began, and were not changed since.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import scipy
+
+from experiments.core.provenance import git
+from experiments.core.rerun import read_table_now
+from experiments.results.baselines import LATTICE, SHUFFLED
+from experiments.results.kept.queries import REFERENCE
+
+GAS = ["gas", "kernel", "particles", "filling_fraction", "precision"]
+CASE = [*GAS, "ordering"]
+BASELINES = {"shuffled": (SHUFFLED, "random"), "lattice": (LATTICE,)}  # of searches that sort: of their cells
+CURVES = ("hilbert", "morton", "peano", "gray", "gilbert", "skilling", "row", "tiled")
+ROOT = REFERENCE / "foreseen"
+
+
+def require_earlier(predicted: Path, measured: Path) -> None:
+    """Check that predictions were committed before a measurement began, and not changed since.
+
+    Args:
+        predicted: folder of the run with the predictions, in a git checkout.
+        measured: folder of the measured run.
+
+    Raises:
+        ValueError: predictions that are not committed, were changed, or are later.
+    """
+    table = predicted / "table.parquet"
+    root = Path(git(predicted, "rev-parse", "--show-toplevel").decode().strip())
+    name = str(table.resolve().relative_to(root.resolve()))
+    commits = git(root, "log", "--format=%cI", "--", name).decode().split()
+    changed = git(root, "status", "--porcelain", "--", name).decode().strip()
+    began = datetime.fromisoformat(json.loads((measured / "provenance.json").read_text("utf-8"))["started"])
+    if len(commits) != 1 or changed:
+        raise ValueError(
+            f"{name}: {len(commits)} commits{' and a change' if changed else ''}; allowed: one, and none "
+            "later; a prediction is committed once"
+        )
+    if datetime.fromisoformat(commits[0]) >= began:
+        raise ValueError(
+            f"{measured}: began {began}, and its predictions were committed {commits[0]}; allowed: later "
+            "than these; predict other cases"
+        )
+
+
+def beside(predicted: pd.DataFrame, timed: pd.DataFrame, counted: pd.DataFrame, machine: str) -> pd.DataFrame:
+    """Put predictions beside measurements.
+
+    Args:
+        predicted: table of `experiments.foreseen`.
+        timed: another.
+        counted: another; no counts if empty.
+        machine: whose predictions.
+
+    Returns:
+        A row for each case that was timed, with the columns of `predicted`, `measured_us`, the median over
+        rounds, `spread`, the largest over the least of these; and `counted_us`, `counted_sectors`,
+        `counted_missed`, `counted_read` and `counted_written`, bytes, for each item, or NaN.
+
+    Raises:
+        ValueError: a case that was measured and not predicted.
+    """
+    own = predicted[predicted["machine"] == machine].set_index(CASE)
+    times = timed.groupby(CASE)["time_us"]
+    found = pd.DataFrame({"measured_us": times.median(), "spread": times.max() / times.min()})
+    missing = found.index.difference(own.index)
+    if len(missing):
+        raise ValueError(f"{len(missing)} measured cases were not predicted, as {missing[0]}; allowed: none")
+    found = own.join(found, how="inner")
+    if counted.empty:
+        return found.reset_index()
+    counts = counted.set_index(CASE)
+    items = counts.index.get_level_values("particles")
+    for name, values in {
+        "sectors": counts["l1_loads"], "missed": counts["l1_loads"] - counts["l1_hits"],
+        "read": counts["dram_read"], "written": counts["dram_written"],
+    }.items():  # fmt: skip
+        found[f"counted_{name}"] = (values / items).reindex(found.index)
+    found["counted_us"] = counts["time_us"].reindex(found.index)
+    return found.reset_index()
+
+
+def gains_over(table: pd.DataFrame, baseline: str) -> pd.DataFrame:
+    """Return foreseen and measured gains over a baseline: the rows of `table` whose gas has it.
+
+    Args:
+        table: of `beside`.
+        baseline: "shuffled" or "lattice".
+    """
+    names = BASELINES[baseline]
+    base = table[table["ordering"].isin(names)].set_index("gas")[["time_us", "measured_us"]]
+    rows = table[~table["ordering"].isin(names) & table["gas"].isin(base.index)]
+    of_gas = base.reindex(rows["gas"])
+    return rows.assign(
+        foreseen_gain=of_gas["time_us"].to_numpy() / rows["time_us"].to_numpy(),
+        measured_gain=of_gas["measured_us"].to_numpy() / rows["measured_us"].to_numpy(),
+    )
+
+
+def ranks(table: pd.DataFrame, orders: tuple[str, ...] = ()) -> pd.Series:
+    """Correlate the ranks of foreseen and measured times in each gas of four orders or more: by gas.
+
+    Args:
+        table: of `beside`.
+        orders: that are compared; none for all.
+    """
+    rows = table[table["ordering"].isin(orders)] if orders else table
+    found = {
+        gas: scipy.stats.spearmanr(one["time_us"], one["measured_us"])[0]
+        for gas, one in rows.groupby("gas")
+        if len(one) >= 4
+    }
+    return pd.Series(found, dtype=float)
+
+
+def errors(foreseen: pd.Series, measured: pd.Series) -> dict[str, float]:
+    """Return median, 95th percentile, root mean square and largest of |foreseen / measured - 1|."""
+    off = np.abs(foreseen.to_numpy(float) / measured.to_numpy(float) - 1)
+    off = off[np.isfinite(off)]
+    if not off.size:
+        return {"cases": 0, "median": np.nan, "95 %": np.nan, "rms": np.nan, "worst": np.nan}
+    rms = float(np.sqrt(np.mean(off**2)))
+    return {"cases": off.size, "median": float(np.median(off)), "95 %": float(np.percentile(off, 95)),
+            "rms": rms, "worst": float(off.max())}  # fmt: skip
+
+
+def marks(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the errors of each quantity, and those of gains over each baseline."""
+    found = {}
+    if "counted_us" in table:
+        counted = table[table["counted_us"].notna()]
+        found["sectors"] = errors(counted["sectors"], counted["counted_sectors"])
+        found["missed"] = errors(counted["missed"], counted["counted_missed"])
+        read = counted["bytes"] - counted["written"]
+        moved = counted["counted_read"] + counted["counted_written"]
+        found["bytes read"] = errors(read, counted["counted_read"])
+        found["bytes"] = errors(counted["bytes"], moved)
+        large = counted["particles"] >= 2**20
+        found["bytes read, 2^20 or more"] = errors(read[large], counted["counted_read"][large])
+    found["time"] = errors(table["time_us"], table["measured_us"])
+    for baseline in BASELINES:
+        gains = gains_over(table, baseline)
+        found[f"gain over {baseline}"] = errors(gains["foreseen_gain"], gains["measured_gain"])
+    return pd.DataFrame(found).T
+
+
+def main() -> None:
+    """Print the marks of the kept runs."""
+    predicted = read_table_now(ROOT / "predicted")
+    for folder in sorted(ROOT.glob("*_timed")):
+        chip = folder.name.split("_")[0]
+        counts = ROOT / f"{chip}_counted"
+        runs = [folder, *([counts] if counts.is_dir() else [])]
+        for run in runs:
+            require_earlier(ROOT / "predicted", run)
+        timed, *counted = (read_table_now(run) for run in runs)
+        table = beside(predicted, timed, counted[0] if counted else pd.DataFrame(), chip)
+        print(f"{chip}: {len(table)} cases\n{marks(table).round(3).to_string()}")
+        for name, orders in (("all orders", ()), ("curves and scans", CURVES)):
+            found = ranks(table, orders)
+            print(f"rank correlation of {name}: median {found.median():.2f}, {len(found)} gases")
+
+
+if __name__ == "__main__":
+    main()
