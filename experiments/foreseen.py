@@ -19,12 +19,13 @@ from experiments.core import Axis, Settings, main
 from experiments.measurement.foreseen_launches import counted, timed
 from experiments.prediction.drawn_gases import GASES, SEEN, Gas, drawn_gases
 from experiments.prediction.foreseen_launches import foreseen
+from experiments.prediction.model_ladder import model_ladder
 from experiments.results.answers import Answer, rounded
 from experiments.results.charts import Table
 from sfc.cache import Machine
 from sfc.cache.machine import KNOWN
 
-PREDICTED, TIMED, COUNTED = "predicted", "timed", "counted"
+PREDICTED, TIMED, COUNTED, LADDER = "predicted", "timed", "counted", "ladder"
 
 
 @dataclass(frozen=True)
@@ -38,17 +39,17 @@ class Config(Settings):
     cases: str = "drawn"
     """Which gases: drawn, or those that the fitted numbers have seen."""
     what: str = PREDICTED
-    """What is done: predicted on a CPU; timed or counted on a device."""
+    """What is done: predicted on a CPU, or by earlier models (ladder); timed or counted on a device."""
     machine: tuple[str, ...] = KNOWN
     """Chips for which launches are predicted: names, or files that `experiments.machine` wrote."""
 
     def __post_init__(self):
         super().__post_init__()
-        self.check_known({"what": (PREDICTED, TIMED, COUNTED), "cases": ("drawn", "seen")})
+        self.check_known({"what": (PREDICTED, LADDER, TIMED, COUNTED), "cases": ("drawn", "seen")})
         self.check("gas", low=0, high=len(_gases(self.cases)) - 1)
         for name in self.machine:
             Machine.read(name)
-        if self.what != PREDICTED and self.backend == "cpu":
+        if self.what in (TIMED, COUNTED) and self.backend == "cpu":
             raise ValueError(f"--what {self.what} beside --backend cpu; allowed: cuda, a device")
 
 
@@ -68,6 +69,8 @@ def measure(case: Config) -> Iterator[dict]:
               "precision": gas.precision}  # fmt: skip
     if case.what == PREDICTED:
         rows = foreseen(gas, case.machine, case.seed)
+    elif case.what == LADDER:
+        rows = model_ladder(gas, case.seed)
     else:
         common["device"] = md.backend.get("cuda").describe()["device"]
         rows = timed(gas, case.seed) if case.what == TIMED else counted([gas], case.seed)
@@ -77,6 +80,8 @@ def measure(case: Config) -> Iterator[dict]:
 
 def _times(table: pd.DataFrame) -> pd.DataFrame:
     """Return the time of each case, over that of the first order of its gas."""
+    if "time_us" not in table:
+        return table
     by = ["gas", "kernel", "particles", "filling_fraction", "precision", "ordering"]
     by += [name for name in ("machine", "device") if name in table]
     return table.groupby(by, sort=False)["time_us"].median().reset_index()
@@ -87,6 +92,9 @@ VIEWS = (Table("times", _times),)
 
 def answer(table: pd.DataFrame) -> Answer:
     """Say how many launches there are, and the largest ratio of times of two orders of one."""
+    if "time_us" not in table:
+        sentence = f"{len(table)} cases of earlier models; `experiments.results.foreseen` ranks by them."
+        return Answer(pd.DataFrame(), sentence)
     times = _times(table)
     place = "machine" if "machine" in times else "device"
     groups = times.groupby(["gas", "kernel", "particles", place], sort=False)["time_us"]

@@ -17,9 +17,9 @@ from sfc.cache import Fitted, Machine
 from sfc.cache.forecast import foresee_on
 
 LARGE = 2**21  # particles from which the launches before leave nothing in the cache that matters
-# Time of a round in ns. Each was fitted to times of that kernel alone, of `SEEN` on an H100; that of linked lists
-# to 40 kept ones too (results/reference/timing: h200_131072_524288, h200_three_runs, h100). Gather and spmv
-# wait for the caches alone.
+# Time of a round in ns. Each was fitted to times of that kernel alone, of `SEEN` on an H100; that of linked
+# lists to 40 kept ones too (timing/h200_131072_524288, h200_three_runs and h100 of results/reference). Gather
+# and spmv wait for the caches alone.
 ROUND = {
     "linked": 350.0, "scattered": 201.0, "coherent": 428.0, "verlet": 579.0, "wide_bvh": 1021.0,
     "boids": 67.0, "gather": 1.0, "scatter": 1739.0, "spmv": 1.0,
