@@ -16,12 +16,13 @@ import pandas as pd
 
 import md
 from experiments.core import Axis, Settings, main
+from experiments.core.terminal import FEW_CASES
 from experiments.measurement.foreseen_launches import counted, timed
 from experiments.prediction.drawn_gases import GASES, SEEN, Gas, drawn_gases
 from experiments.prediction.foreseen_launches import foreseen
 from experiments.prediction.model_ladder import model_ladder
 from experiments.results.answers import Answer, rounded
-from experiments.results.charts import Table
+from experiments.results.charts import DOTS, FIRST, Chart, Points, Scale, Table
 from sfc.cache import Machine
 from sfc.cache.machine import KNOWN
 
@@ -79,7 +80,7 @@ def measure(case: Config) -> Iterator[dict]:
 
 
 def _times(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the time of each case, over that of the first order of its gas."""
+    """Return the median time of each case; the table itself if it has no times."""
     if "time_us" not in table:
         return table
     by = ["gas", "kernel", "particles", "filling_fraction", "precision", "ordering"]
@@ -87,7 +88,38 @@ def _times(table: pd.DataFrame) -> pd.DataFrame:
     return table.groupby(by, sort=False)["time_us"].median().reset_index()
 
 
-VIEWS = (Table("times", _times),)
+def _slowest(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each gas and chip: the time of its slowest memory order over that of its fastest.
+
+    Args:
+        table: of `measure`, with times.
+
+    Returns:
+        Columns `gas`, `case`, in words, `chip`, and `ratio`.
+    """
+    times = _times(table)
+    times = times.rename(columns={"machine" if "machine" in times else "device": "chip"})
+    of_gas = times.groupby(
+        ["gas", "kernel", "particles", "filling_fraction", "precision", "chip"], sort=False
+    )
+    found = (of_gas["time_us"].max() / of_gas["time_us"].min()).rename("ratio").reset_index()
+    rows = zip(
+        found["kernel"], found["particles"], found["filling_fraction"], found["precision"], strict=True
+    )
+    found["case"] = [f"{kernel}, {n:,}, {share:g}, {precision}" for kernel, n, share, precision in rows]
+    return found[["gas", "case", "chip", "ratio"]]
+
+
+VIEWS = (
+    Table("times", _times),
+    Chart(
+        "orders",
+        "In the slowest memory order a launch takes up to {of_worst} times as long as in the fastest", DOTS,
+        Points("ratio", statistic=FIRST), Scale("kernel, items, filling fraction, precision", "case"),
+        Scale("time of the slowest order\nover that of the fastest", log=10, line=1),
+        "chip", "chip", prepare=_slowest, needs="time_us",
+    ),
+)  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:
@@ -95,18 +127,28 @@ def answer(table: pd.DataFrame) -> Answer:
     if "time_us" not in table:
         sentence = f"{len(table)} cases of earlier models; `experiments.results.foreseen` ranks by them."
         return Answer(pd.DataFrame(), sentence)
-    times = _times(table)
-    place = "machine" if "machine" in times else "device"
-    groups = times.groupby(["gas", "kernel", "particles", place], sort=False)["time_us"]
-    found = pd.DataFrame({"slowest order over fastest": (groups.max() / groups.min()).map(rounded)})
-    largest = (groups.max() / groups.min()).max()
-    sentence = (
-        f"{len(times)} launches of {times['gas'].nunique()} gases; the slowest order of a gas takes up to "
-        f"{rounded(largest)} times as long as the fastest."
+    ratios = _slowest(table).sort_values("ratio", ascending=False, kind="stable")
+    found = pd.DataFrame({"slowest order over fastest": ratios["ratio"].map(rounded)})
+    found.index = pd.Index(
+        [f"{case} ({chip})" for case, chip in zip(ratios["case"], ratios["chip"], strict=True)]
     )
-    found.index = pd.Index([f"{kernel}, {n:,} ({chip})" for _, kernel, n, chip in found.index], name="")
-    return Answer(found, sentence)
+    cases = table.groupby(["gas", "ordering"]).ngroups
+    gases = table["gas"].nunique()
+    sentence = (
+        f"{cases} launches of {gases} {'gas' if gases == 1 else 'gases'}; the slowest order of a gas takes "
+        f"up to {rounded(ratios['ratio'].max())} times as long as the fastest."
+    )
+    return Answer(found.rename_axis(""), sentence)
 
 
 if __name__ == "__main__":
-    main(Config, measure, VIEWS, quick=QUICK, spreads=True, answer=answer, minutes=MINUTES)
+    main(
+        Config,
+        measure,
+        VIEWS,
+        quick=QUICK,
+        spreads=True,
+        answer=answer,
+        quick_limit=FEW_CASES,
+        minutes=MINUTES,
+    )

@@ -6,7 +6,7 @@ accesses in no order. Loads that wait for each other give latencies, and a copy 
 are compared with numpy's before a time is kept.
 
 On a GPU the numbers are written as machine.toml, which `sfc.cache.Machine.read` and the flag `--machine` of
-`experiments.foresee` read. What no program can measure stands there too, with its source: ways and lines of
+`experiments.foreseen` read. What no program can measure stands there too, with its source: ways and lines of
 the first cache, and the bytes that the second one takes from memory at once.
 """
 
@@ -19,16 +19,19 @@ import pandas as pd
 
 import md
 from experiments.core import Settings, main
+from experiments.core.terminal import FEW_SIZES
 from experiments.measurement.hardware_caches import caches
 from experiments.measurement.memory_bandwidth import copy_bandwidth
-from experiments.measurement.memory_rates import THREADS, load_time, sector_rate
+from experiments.measurement.memory_rates import SECTOR, THREADS, load_time, sector_rate
 from experiments.results.answers import Answer, rounded
-from experiments.results.charts import LINES, Chart, Points, Scale
+from experiments.results.charts import FIRST, LINES, Chart, Points, Scale
 from sfc.cache import Machine
 
 MB = 1e6
 SIZES = tuple(int(2 ** (20 + k / 4)) for k in range(49))  # 1 MB to 4 GB
+MOST = SECTOR * (2**31 - 1)  # bytes: sectors that an int32 counts
 FEW = 2**12  # threads on a CPU
+COPIES = 2  # of the memory that is read, on a CPU: as numpy makes it, and as it is uploaded
 FAR = 8  # memory over the second cache, from which on latencies are those of memory
 PUBLISHED = {  # by compute capability: what is not measured here
     "9.0": {"blocks": 32, "l1_ways": 4, "l1_line": 128, "sector": 32, "granule": 64, "l2_halves": 2},
@@ -54,8 +57,10 @@ class Config(Settings):
 
     def __post_init__(self):
         super().__post_init__()
-        self.check("size", low=64, high=2**36, unit="bytes")
+        self.check("size", low=2 * SECTOR, high=MOST, unit="bytes")
         self.check_least({"loads": 1})
+        size = self.highest("size")
+        self.check_memory(f"--size {size:.0f}", COPIES * size / SECTOR, "sectors", SECTOR)
 
 
 QUICK = {"size": tuple(2**k for k in range(20, 29, 2)), "loads": 64}
@@ -132,14 +137,16 @@ def text_of(machine: Machine) -> str:
 
 
 SIZE = Scale("memory that is read (bytes)", "bytes", log=2)
+RATE = Scale("sectors of 32 bytes ($10^9$/s)", log=10)
+TIME = Scale("time of a load (ns)", log=10)
 VIEWS = (
     Chart(
-        "rates", "Random sectors from the memory of {device}", LINES,
-        Points("sectors_G_per_s", "what == 'random sectors'"), SIZE, Scale("10^9 sectors a second", log=10),
+        "rates", "{device}: loads of random sectors", LINES,
+        Points("sectors_G_per_s", "what == 'random sectors'", FIRST), SIZE, RATE,
     ),
     Chart(
-        "latencies", "Loads that wait for each other, from the memory of {device}", LINES,
-        Points("load_ns", "what == 'chain'"), SIZE, Scale("time of a load (ns)", log=10),
+        "latencies", "{device}: loads that wait for each other", LINES,
+        Points("load_ns", "what == 'chain'", FIRST), SIZE, TIME,
     ),
     write_machine,
 )  # fmt: skip
@@ -161,4 +168,13 @@ def answer(table: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, VIEWS, quick=QUICK, spreads=False, answer=answer, minutes=MINUTES)
+    main(
+        Config,
+        measure,
+        VIEWS,
+        quick=QUICK,
+        spreads=False,
+        answer=answer,
+        quick_limit=FEW_SIZES,
+        minutes=MINUTES,
+    )

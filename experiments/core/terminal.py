@@ -33,6 +33,8 @@ FITS_CACHE = "--quick: this size fits the last cache, where memory order is wort
 SMALL_SYSTEM = "--quick: small systems of random positions, not of a gas of spheres; leave --quick out."
 FEW_PARTICLES = "--quick: few particles for a short time, so that numbers scatter; leave --quick out."
 FEW_COUNTS = "--quick: few particles, steps and trials, so that numbers scatter; leave --quick out."
+FEW_SIZES = "--quick: few sizes of memory, too small for machine.toml; leave --quick out."
+FEW_CASES = "--quick: one small gas of those that are drawn; leave --quick out for all of them."
 COARSE_GRID = "--quick: grids too coarse for the published values; leave --quick out."
 SMALL_BOXES = "--quick: small boxes and few orderings; leave --quick out for all of them."
 

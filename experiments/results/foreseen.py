@@ -92,7 +92,7 @@ def beside(predicted: pd.DataFrame, timed: pd.DataFrame, counted: pd.DataFrame, 
 
 
 def gains_over(table: pd.DataFrame, baseline: str) -> pd.DataFrame:
-    """Return foreseen and measured gains over a baseline: the rows of `table` whose gas has it.
+    """Return foreseen and measured gains over a baseline, of the gases that have it.
 
     Args:
         table: of `beside`.

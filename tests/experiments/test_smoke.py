@@ -29,9 +29,11 @@ SMALLER = {
     "encode": "--n 1000 --curve hilbert peano --bits 5 --rounds 2",
     "flock_order": "--n 1000 --dim 3 --steps 4 --observations 2 --pictures 2 --precision float64",
     "flocking": "--n 1000 --precision float64 --age 4 --order-age 2 --search scattered coherent --rounds 2",
+    "foreseen": "--gas 15 33 --machine h100",  # kernels without particles
     "interval": "--n 512 --interval 2 6 20 --rounds 1 --least-steps 20 --precision float64",
     "ladder": "--n 500 700 --rung grid --rounds 2 --steps 2 --warmup 1 --precision float64",
     "lift": "--chord 12 --angle 10 --chords-before 0.2 --chords 0.4 --blocks 2 --frames 1 --search linked",
+    "machine": "--size 2**16 2**20 --loads 8",
     "mixture": "--n 300 --widest 2 --search linked --rounds 2 --steps 2 --precision float64",
     "pictures": "--steps 20",
     "reorder_cost": "--n 512 1024 --rounds 2 --place 'one thread'",

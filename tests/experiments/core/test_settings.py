@@ -137,7 +137,7 @@ TOO_MUCH = {
     "shaken": "--length 1e300",
     "timing": "--n 9999999999999",
 }
-WITHOUT_PARTICLES = ("curves", "pictures")  # `pictures` has few cells
+WITHOUT_PARTICLES = ("curves", "foreseen", "machine", "pictures")  # cases of the others are small or given
 TOO_MUCH_ELSE = [
     ("timing", "--height 1e300 --scene box"),
     ("decay", "--n 9999999999999 --scene flock"),
