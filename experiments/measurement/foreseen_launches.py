@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import md
-from experiments.measurement.correctness import check_forces
+from experiments.measurement.correctness import WrongResultError, check_forces, check_temperature
 from experiments.measurement.hardware_counters import NSIGHT, CannotCountError, read_launches, run_under
 from experiments.measurement.kernels.index_kernels import Gather, IndexKernel, Scatter, Spmv
 from experiments.measurement.step_times import phases_of
@@ -25,6 +25,7 @@ from experiments.prediction.index_cases import KINDS, index_case
 from experiments.results.baselines import original
 
 WARM_UP = 3  # steps before a launch is counted
+TOUCHING = 20  # steps after which spheres touch; a gas is made without contacts, so that it has no forces
 STEPS = 6  # in a sample
 ROUNDS = 3
 COUNTERS = {
@@ -71,7 +72,7 @@ def timed(gas: Gas, seed: int) -> Iterator[dict[str, Any]]:
     for name, one in index_kernels(gas, seed) if gas.kernel in KINDS else simulations(gas, "cuda", seed):
         prepared[name] = one
         if isinstance(one, md.Simulation):
-            _check(one, gas)
+            _check(one, gas, name)
     generator = np.random.default_rng(seed)
     for turn in range(ROUNDS):
         for k in generator.permutation(len(prepared)):
@@ -97,19 +98,42 @@ def _time(case: md.Simulation | IndexKernel) -> float:
     return case.time(STEPS)
 
 
-def _check(simulation: md.Simulation, gas: Gas) -> None:
-    """Compare the forces of a simulation with those of another search.
+def _check(simulation: md.Simulation, gas: Gas, ordering: str) -> None:
+    """Compare the forces of a simulation with those of another search; no step of it is taken.
+
+    A gas is made without contacts, and so without forces: two others take steps from the same start, by
+    either search, until spheres touch. Their temperatures are compared, and the forces in that state.
 
     Raises:
-        WrongResultError: they differ by more than rounding.
+        WrongResultError: they differ by more than rounding, or there are no forces.
     """
     other = "scattered" if gas.kernel in ("linked", BOIDS) else "linked"
-    state, config = simulation.state, simulation.config
-    second = md.Simulation(
-        state, config.law, search=other, integrator=config.integrator, dt=config.dt, precision=gas.precision,
-        backend=config.backend,
+    found, expected = _by_both(simulation, simulation.state, other, gas.precision)
+    if gas.kernel != BOIDS:
+        for one in (found, expected):
+            one.run(TOUCHING, phases=False)
+        ours, theirs = (md.observe.temperature(one.state) for one in (found, expected))
+        check_temperature(ordering, ours, theirs, gas.precision)
+        found, expected = _by_both(simulation, expected.state, other, gas.precision)
+    forces = expected.forces()
+    if not forces.any():
+        raise WrongResultError(f"no forces of {gas.kernel} to be compared; not recorded")
+    check_forces(found, forces, gas.precision)
+
+
+def _by_both(
+    simulation: md.Simulation, state: md.State, other: str, precision: str
+) -> tuple[md.Simulation, md.Simulation]:
+    """Make two simulations of a state that are like another one: by its search, and by the other."""
+    config = simulation.config
+    one, two = (
+        md.Simulation(
+            state, config.law, search=search, integrator=config.integrator, dt=config.dt, precision=precision,
+            backend=config.backend, fused=True, allow_overlap=True,
+        )
+        for search in (config.search, other)
     )  # fmt: skip
-    check_forces(simulation, second.forces(), gas.precision)
+    return one, two
 
 
 def counted(gases: list[Gas], seed: int) -> Iterator[dict[str, Any]]:
