@@ -28,7 +28,7 @@ def table_of(sizes=(2**20, 2**22, 2**23, 2**25, 2**28, 2**29), *, device=True) -
     ]
     rows += [{"what": "chain", "bytes": size, "load_ns": 200.0 + 10 * k} for k, size in enumerate(sizes)]
     rows += [{"what": "copy", "GB_per_s": 2000.5}, *([DEVICE] if device else [])]
-    return pd.DataFrame([{"device": "Chip 1", "l2_bytes": L2, **row} for row in rows])
+    return pd.DataFrame([{"repeat": 0, "device": "Chip 1", "l2_bytes": L2, **row} for row in rows])
 
 
 def test_a_machine_has_the_numbers_of_its_table():
