@@ -4,7 +4,7 @@ Gases, flocks and index workloads are drawn (`experiments.prediction.drawn_gases
 orders. `--what predicted` runs the model of memory of `sfc.cache` on a CPU for two chips. `--what timed` and
 `--what counted` measure the same launches on a device: their times in turns, each after a check of its
 result, and what Nsight Compute counts. Predictions are kept in the repository before they are measured:
-`experiments.results.foreseen` compares both, and refuses a measurement without a prediction of an earlier
+`experiments.forecasts.compared` compares both, and refuses a measurement without a prediction of an earlier
 commit.
 """
 
@@ -17,9 +17,9 @@ import pandas as pd
 import md
 from experiments.core import Axis, Settings, main
 from experiments.core.terminal import FEW_CASES
-from experiments.measurement.foreseen_launches import counted, timed
+from experiments.forecasts.measured import counted, timed
+from experiments.forecasts.predicted import foreseen
 from experiments.prediction.drawn_gases import GASES, SEEN, Gas, drawn_gases
-from experiments.prediction.foreseen_launches import foreseen
 from experiments.prediction.model_ladder import model_ladder
 from experiments.results.answers import Answer, rounded
 from experiments.results.charts import DOTS, FIRST, Chart, Points, Scale, Table
@@ -125,7 +125,7 @@ VIEWS = (
 def answer(table: pd.DataFrame) -> Answer:
     """Say how many launches there are, and the largest ratio of times of two orders of one."""
     if "time_us" not in table:
-        sentence = f"{len(table)} cases of earlier models; `experiments.results.foreseen` ranks by them."
+        sentence = f"{len(table)} cases of earlier models; `experiments.forecasts.compared` ranks by them."
         return Answer(pd.DataFrame(), sentence)
     ratios = _slowest(table).sort_values("ratio", ascending=False, kind="stable")
     found = pd.DataFrame({"slowest order over fastest": ratios["ratio"].map(rounded)})

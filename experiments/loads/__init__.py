@@ -38,5 +38,5 @@ def step_loads(simulation: md.Simulation) -> StepLoads:
     """
     name = simulation.config.search.name
     if name not in OF_SEARCH:
-        raise ValueError(f"search {name!r}; allowed: {', '.join(OF_SEARCH)}, whose loads are known")
+        raise ValueError(f"search {name!r}; allowed: {', '.join(OF_SEARCH)}, of which loads are known")
     return OF_SEARCH[name](simulation)

@@ -6,7 +6,7 @@ The streams have the instructions of the machine code for compute capability 9.0
   loop over the entries is not unrolled, and the row is added before the next entry is loaded, so that a warp
   waits before each load. The store of y waits for the last row.
 - scatter: the entry and the value together, then the atomic addition, which gives nothing back.
-- spmv: as `csr_loads`, whose loop is not unrolled in the machine code either: column and value together, then
+- spmv: as `csr_loads`; the loop is not unrolled in the machine code either: column and value together, then
   the number of x.
 """
 

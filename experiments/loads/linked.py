@@ -8,8 +8,8 @@ memory order here; atomics link them in another.
 A lane that comes to its own particle goes on alone up to the end of the row: it turns back to the head of the
 loop earlier than the others, which the compiler does not bring together again before the end.
 
-Link and position are one round, as neither depends on the other. In warps whose cells all lie inside the box
-the compiler waits for the link first (in 3D, of spheres in float32 and of flocks); with rounds of that kind
+Link and position are one round, as neither depends on the other. In warps with all cells inside the box the
+compiler waits for the link first (in 3D, of spheres in float32 and of flocks); with rounds of that kind
 times were foreseen worse (6.1 % rms for 5.0 % over 47 cases).
 """
 

@@ -8,7 +8,7 @@ one that is a link to the pool. The last loads are two words of the displacement
 lanes of a warp wait in each row for those with contacts, and at the end for the longest list.
 
 By default steps read pruned lists (`force` of md/search/lists/pruned_lists.cu); those of the build are read
-by the step that prunes (`force_and_prune`), which is not modelled. A thread whose pruned list has no room
+by the step that prunes (`force_and_prune`), which is not modelled. A thread with no room for its pruned list
 finds that in its first row, waits for the other lanes, and then takes its list of the build. Without pruned
 lists steps read those of the build (`force` of md/search/lists/list_search.cu), which go on in the pool. A
 fused run launches one of the two alone, and both are `force` in a profile: with `force_and_prune` beside it,

@@ -2,9 +2,10 @@
 
 Scattered: a thread loads its own rows; then for each cell around its own the rank, the first and the last
 place in the list, and for each place the slot, the position and, in reach, the velocity. The lanes of a warp
-wait for each other at the end of each cell. In 3D in float32 a warp of which no cell is at a side of the box
-takes two slots at a time, after one alone if their number is odd. Other loops that the compiler unrolls, with
-the odd slot first but no loads together, are as they are written here: in 2D, and of spheres in float64.
+wait for each other at the end of each cell; one that comes to its own particle goes on alone up to there, as
+in `linked`. In 3D in float32 a warp of which no cell is at a side of the box takes two slots at a time, after
+one alone if their number is odd. Other loops that the compiler unrolls, with the odd slot first but no loads
+together, are as they are written here: in 2D, and of spheres in float64.
 
 Coherent: the particles are moved into the order of their cells by a kernel before, which stores packed rows.
 A thread lists ranges of particles, of all layers of cells or as many as there is room for, and then takes two

@@ -64,7 +64,7 @@ class Gas(NamedTuple):
     orderings: tuple[str, ...]
 
 
-SEEN = tuple(  # gases whose times the fitted numbers saw; no drawn one has their size and filling
+SEEN = tuple(  # the fitted numbers saw the times of these gases; no drawn one has their size and filling
     Gas(kernel, n, filling_fraction, precision, orderings)
     for kernel, orderings in {
         "linked": (SHUFFLED, "hilbert", "row", "window 1024"), "scattered": (SHUFFLED, "hilbert", "row"),

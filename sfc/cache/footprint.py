@@ -57,7 +57,7 @@ def l2(
         granule: bytes that are taken from memory at once, a power of two.
         before: the launches before, one after the other: those of a step, as where two arrays change their
             roles (with the same `arrays` in `LoadStream.of`). None for one of the same kernel.
-        halves: 1, or 2 for a cache of two, whose multiprocessors take blocks in turn.
+        halves: 1, or 2 for a cache of two with multiprocessors that take blocks in turn.
         sample: number of granules asked for that are followed, about.
         seed: of the hash that draws granules.
 

@@ -88,6 +88,7 @@ def foresee_on(
     sample: int = MOST_DRAWN, seed: int = 0,
 ) -> list[Forecast]:  # fmt: skip
     """Foresee a launch on several machines, in less time than on each (`foresee`)."""
+    checks.instance("stream", stream, LoadStream, "an sfc.cache.LoadStream", "make LoadStream.of")
     for machine in checks.sequence("machines", machines, "sfc.cache.Machines"):
         checks.instance("machine", machine, Machine, "an sfc.cache.Machine", "make Machine.read(path)")
     checks.instance("fitted", fitted, Fitted, "an sfc.cache.Fitted", "make Fitted()")

@@ -14,6 +14,7 @@ FOLDER = Path(__file__).parent / "machines"
 KNOWN = tuple(sorted(file.stem for file in FOLDER.glob("*.toml")))  # names of chips
 SCHEDULERS = 4  # of a multiprocessor; each issues an instruction of one warp a cycle
 RESERVED = 1024  # bytes of shared memory of a block, from compute capability 8 on. CUDA occupancy calculator
+MOST_HALVES = 2  # of a second cache (`l2`)
 UNITS = {  # of the numbers of a machine
     "clock": "GHz", "l1_bytes": "bytes", "l1_line": "bytes", "sector": "bytes", "granule": "bytes",
     "l2_bytes": "bytes", "l2_rate": "10^9 sectors/s", "memory_rate": "GB/s",
@@ -43,7 +44,7 @@ class Machine:
 
     Raises:
         TypeError: a number of another class.
-        ValueError: a number that is not positive, or a first cache that cannot be.
+        ValueError: a number that is not positive, more halves than 2, or a first cache that cannot be.
     """
 
     name: str
@@ -71,7 +72,8 @@ class Machine:
             name, value = f"{field.name} of {self.name}", getattr(self, field.name)
             unit = UNITS.get(field.name, "")
             if field.type == "int":
-                found: float = checks.integer(name, value, 1, 2**50, unit=unit)
+                most = MOST_HALVES if field.name == "l2_halves" else 2**50
+                found: float = checks.integer(name, value, 1, most, unit=unit)
             else:
                 found = checks.number(name, value, above=0, unit=unit)
             object.__setattr__(self, field.name, found)

@@ -26,12 +26,13 @@ ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("md.simulation",),
     ("md.observe", "md.preparation"),
     ("=md",),
-    ("experiments.loads", "experiments.processes", "experiments.results"),
+    ("experiments.processes", "experiments.results"),
     ("experiments.drawing",),
     ("experiments.core",),
     ("experiments.measurement", "experiments.prediction", "experiments.peers"),
     ("experiments.loads",),  # of kernels, some of which are in measurement
     ("experiments.results.kept",),
+    ("experiments.forecasts",),
     ("experiments.results.claims",),
     ("experiments.*",),  # each command is a room of its own
     ("experiments.results.page",),

@@ -76,7 +76,7 @@ class LinkedSearch(Search):
         return self._head, self._next
 
 
-@OnDevice(registers=(20, 22))
+@OnDevice(registers=(15, 16))
 @kernel(parallel=True)
 def link(n, pos, grid, keys, head, next, parts):
     """Link the lists in ascending order of slots; each part owns a range of cells, so no two write one head.

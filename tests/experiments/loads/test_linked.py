@@ -58,6 +58,32 @@ def walked(run: md.Simulation, reach: float) -> list[list[tuple[list[int], bool]
     def rows_of(array, slots):
         return [([int(base[array]) + 16 * (parts * j + part) for j in slots], part) for part in range(parts)]
 
+    def taken(pairs):
+        """Loads of lanes that take a partner each, at the same time."""
+        yield [int(base[5]) + 4 * j for _, j in pairs], True
+        others = [(i, j) for i, j in pairs if i != j]
+        yield from ((some, False) for some, _ in rows_of(0, [j for _, j in others]) if some)
+        touching = []
+        for i, j in others:
+            dr = pos[i, :dim] - pos[j, :dim]
+            if all(box.periodic):
+                dr -= np.round(dr / box.lengths) * box.lengths
+            if (dr * dr).sum() < reach**2:
+                touching.append(j)
+        yield from ((some, part == 0) for some, part in rows_of(1, touching) if some)
+
+    def in_turn(chains):
+        """Loads of the chains of a row: side by side, and lane by lane behind a lane's own particle."""
+        rest = [(i, chain[chain.index(i) + 1 :] if i in chain else []) for i, chain in chains]
+        chains = [
+            (i, chain[: len(chain) - len(late)]) for (i, chain), (_, late) in zip(chains, rest, strict=True)
+        ]
+        for k in range(max(len(chain) for _, chain in chains)):
+            yield from taken([(i, chain[k]) for i, chain in chains if k < len(chain)])
+        for i, late in rest:
+            for j in late:
+                yield from taken([(i, j)])
+
     warps = []
     for first in range(0, n, LANES):
         own = range(first, min(n, first + LANES))
@@ -77,19 +103,7 @@ def walked(run: md.Simulation, reach: float) -> list[list[tuple[list[int], bool]
                     chains[lane] += lists.get(tuple(cell), [])
                 if heads:
                     events.append((heads, x == -1))
-            for k in range(max(map(len, chains))):
-                pairs = [(i, chain[k]) for i, chain in zip(own, chains, strict=True) if k < len(chain)]
-                events.append(([int(base[5]) + 4 * j for _, j in pairs], True))
-                others = [(i, j) for i, j in pairs if i != j]
-                events += [(some, False) for some, _ in rows_of(0, [j for _, j in others]) if some]
-                touching = []
-                for i, j in others:
-                    dr = pos[i, :dim] - pos[j, :dim]
-                    if all(box.periodic):
-                        dr -= np.round(dr / box.lengths) * box.lengths
-                    if (dr * dr).sum() < reach**2:
-                        touching.append(j)
-                events += [(some, part == 0) for some, part in rows_of(1, touching) if some]
+            events += in_turn([*zip(own, chains, strict=True)])
         events += [(some, part == 0) for some, part in rows_of(2, own)]
         events += [(some, False) for some, _ in rows_of(3, own)]
         warps.append(events)

@@ -101,18 +101,21 @@ def scattered_thread(plain, i, interior):
         if takes_two:
             odd = len(entries) % 2
             turns = [entries[:odd], *(entries[k : k + 2] for k in range(odd, len(entries), 2))]
+        group = (3,)
         for turn, taken in enumerate(turns):
+            key = (stage, *group, turn)
             for c, k in enumerate(taken):
-                yield (stage, 3, turn, 0, c), plain.base[ORDER] + 4 * k, c == 0
+                yield (*key, 0, c), plain.base[ORDER] + 4 * k, c == 0
             for c, k in enumerate(taken):
                 j = int(plain.order[k])
                 if j == i:
+                    group = 4, i % LANES  # alone, behind the others and lane by lane
                     continue
                 for part, one in enumerate(plain.parts(0, j)):
-                    yield (stage, 3, turn, 1 + c, 0, part), one, part == 0
+                    yield (*key, 1 + c, 0, part), one, part == 0
                 if plain.in_reach[i, j]:
                     for part, one in enumerate(plain.parts(1, j)):
-                        yield (stage, 3, turn, 1 + c, 1, part), one, part == 0
+                        yield (*key, 1 + c, 1, part), one, part == 0
     moved = plain.parts(2, i) + plain.parts(3, i)
     yield from (((99, k), one, k == 0) for k, one in enumerate(moved))
 

@@ -1,16 +1,23 @@
 """Numbers of a GPU from a file, the blocks that fit on it, and what a launch is foreseen to take."""
 
+import tomllib
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sfc import cache
+from sfc.cache.forecast import foresee_on, time_of
+from sfc.cache.machine import FOLDER, KNOWN
+
+ROOT = Path(__file__).parents[3]
 
 MACHINE = cache.Machine(
     name="a GPU", multiprocessors=132, clock=1.7, threads=2048, blocks=32, registers=65536,
     shared_bytes=233_472, l1_bytes=262_144, l1_ways=4, l1_line=128, sector=32, granule=64,
-    l2_bytes=52_428_800, l2_halves=1_214_400, l2_rate=135.0, memory_rate=3000.0,
+    l2_bytes=52_428_800, l2_halves=2, l2_rate=135.0, l2_latency=150.0, memory_rate=3000.0,
+    memory_latency=350.0,
 )  # fmt: skip
 
 
@@ -25,6 +32,11 @@ def gather(element: np.ndarray, **options) -> cache.LoadStream:
         ],
         **options,
     )
+
+
+def few(held: float, **options) -> cache.Fitted:
+    """Fitted numbers with so many bytes of the second cache."""
+    return cache.Fitted(held=held, **options)
 
 
 @pytest.fixture
@@ -47,6 +59,11 @@ def test_a_file_gives_the_machine(path):
         ("clock", "speed", "clock, speed missing or unknown"),
         ("clock = 1.7", "clock = 0", "clock of a GPU = 0"),
         ("threads = 2048", "threads = 0", "threads of a GPU = 0"),
+        ("l2_latency = 150.0", "l2_latency = 0", "l2_latency of a GPU = 0; .* above 0 .ns"),
+        ("memory_latency = 350.0", "memory_latency = -1", "memory_latency of a GPU = -1; .* above 0 .ns"),
+        ("memory_latency", "latency", "latency, memory_latency missing or unknown"),
+        ("l2_halves = 2", "l2_halves = 0", "l2_halves of a GPU = 0"),
+        ("l2_halves = 2", "l2_halves = 3", "l2_halves of a GPU = 3"),
         ("[machine]", "[chip]", "machine"),
         ("[machine]", "[[machine]]", "missing or unknown"),
         ("[machine]", "[machine", "allowed: a TOML file"),
@@ -64,6 +81,31 @@ def test_a_file_that_is_wrong_is_told(path, before, after, message):
 def test_a_file_that_is_not_there_is_told(tmp_path):
     with pytest.raises(ValueError, match=r"no\.toml"):
         cache.Machine.read(tmp_path / "no.toml")
+
+
+@pytest.mark.parametrize(
+    ("name", "chip", "megabytes"), [("h100", "NVIDIA H100 80GB HBM3", 50), ("h200", "NVIDIA H200", 60)]
+)
+def test_known_machines_are_read_by_their_names(name, chip, megabytes, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    machine = cache.Machine.read(name)
+    assert machine == cache.Machine.read(FOLDER / f"{name}.toml")
+    assert (machine.name, machine.l2_bytes, machine.l2_halves) == (chip, megabytes * 2**20, 2)
+    assert machine.multiprocessors == 132
+    assert 0 < machine.l2_latency < machine.memory_latency < 1000
+
+
+def test_every_file_of_a_machine_is_known_and_goes_into_a_wheel():
+    assert sorted(KNOWN) == sorted(file.stem for file in FOLDER.iterdir()) == ["h100", "h200"]
+    data = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    package = ROOT / "sfc" / "cache"
+    packed = {file for pattern in data["sfc.cache"] for file in package.glob(pattern)}
+    assert packed == {ROOT / "sfc" / "cache" / "machines" / file.name for file in FOLDER.iterdir()}
+
+
+def test_a_name_that_is_not_known_is_a_path():
+    with pytest.raises(ValueError, match=r"machine 'h300': .*h300.*; allowed: a TOML file"):
+        cache.Machine.read("h300")
 
 
 @pytest.mark.parametrize(
@@ -88,58 +130,112 @@ def test_a_block_that_does_not_fit_is_told(registers, shared):
         MACHINE.resident(gather(np.arange(64), block=1024, registers=registers, shared=shared))
 
 
-def test_the_parts_of_a_launch_are_those_of_the_caches_and_the_time_is_near_the_longest():
+def test_the_parts_of_a_launch_are_those_of_the_caches():
     stream = gather(np.random.default_rng(0).permutation(2**16))
-    small = replace(MACHINE, l2_halves=1)
-    fitted = cache.Fitted(cycles=50, launch=3, latency=0.1, share=0.8, power=5)
-    found = cache.foresee(stream, small, fitted, sample=2**14)
-    asked, memory = cache.warps(stream), cache.l2(stream, [2**19], sample=2**14)[0]
+    found = cache.foresee(stream, MACHINE, few(2**19), sample=2**14)
+    asked, memory = cache.warps(stream), cache.l2(stream, [2**19], halves=2, sample=2**14)[0]
     assert found.sectors == asked.read
-    assert found.missed == cache.l1(stream, small.first_cache(stream)).missed
+    assert found.missed == cache.l1(stream, MACHINE.first_cache(stream)).missed
     assert found.bytes == (pytest.approx(memory.read + memory.written), memory.error)
     assert found.bytes.error > 0
-    assert found.rounds.mean == pytest.approx(3)
-    us = [
-        2**11 * 3 * 50 / (4 * 132 * 1.7e3),
-        2**16 * (found.missed.mean + asked.written.mean) / 135e3,
-        2**16 * found.bytes.mean / (0.8 * 3e6),
-    ]
-    assert found.time == pytest.approx(3 + 0.3 + sum(x**5 for x in us) ** 0.2)
-    assert max(us) < found.time - 3.3 < sum(us)
+    assert found.written == memory.written > 0
+    assert found.rounds == asked.rounds == (3, 0)
+    served = 2**16 * (found.missed.mean + asked.written.mean)
+    given = stream, MACHINE, few(2**19), 3, served, 2**16 * found.bytes.mean
+    assert found.time == pytest.approx(time_of(*given))
+
+
+@pytest.mark.parametrize(
+    ("block", "registers", "rounds", "served", "moved", "us"),
+    # with 40 registers 12 blocks of 4 warps on each of 100 multiprocessors: 4800 warps at once
+    [
+        (128, 40, 6, 0, 0, 2 + 6 * 0.25 + 9600 * 6 * 500 / 4800 / 1e3),  # 2 turns of the warps: 6 us
+        (128, 80, 6, 0, 0, 2 + 6 * 0.25 + 12),  # 6 blocks
+        (128, 40, 0, 4e6, 0, 2 + 4e6 / (0.5 * 100e3)),  # 80 us
+        (128, 40, 0, 0, 3e6, 2 + 3e6 / (0.75 * 1e6)),  # 4 us
+        (128, 40, 6, 4e5, 3e6, 2 + 1.5 + (6**2 + 8**2 + 4**2) ** 0.5),
+    ],
+)  # fmt: skip
+def test_the_time_is_that_of_a_sum_by_hand(block, registers, rounds, served, moved, us):
+    machine = replace(MACHINE, multiprocessors=100, l2_rate=100.0, memory_rate=1000.0, l2_latency=250.0)
+    fitted = cache.Fitted(round=500, launch=2, rate=0.5, share=0.75, power=2)
+    stream = gather(np.zeros(9600 * 32, int), block=block, registers=registers)
+    assert time_of(stream, machine, fitted, rounds, served, moved) == pytest.approx(us, rel=1e-12)
+
+
+def test_the_time_is_near_the_longest_part():
+    stream, fitted = gather(np.arange(2**16)), cache.Fitted(launch=0, power=5)
+    parts = [time_of(stream, MACHINE, fitted, *one) for one in ((0, 3e6, 0), (0, 0, 4e7))]
+    assert max(parts) < time_of(stream, MACHINE, fitted, 0, 3e6, 4e7) < 1.2 * max(parts) < sum(parts)
+
+
+def test_several_machines_are_foreseen_as_each_alone():
+    random = np.random.default_rng(0)
+    stream, before = gather(random.permutation(2**14)), gather(random.permutation(2**14), registers=64)
+    machines = [
+        MACHINE, replace(MACHINE, granule=32), replace(MACHINE, l2_halves=1),
+        replace(MACHINE, l2_bytes=2**17), replace(MACHINE, l1_bytes=2**16, threads=1024),
+        replace(MACHINE, sector=64), MACHINE,
+        *map(cache.Machine.read, KNOWN),
+    ]  # fmt: skip
+    given = few(2**18), [before, stream], 2**12, 3
+    found = foresee_on(stream, machines, *given)
+    assert found == [cache.foresee(stream, machine, *given) for machine in machines]
+    assert len({one.time for one in found}) == len(machines) - 1
+    assert len({one.bytes for one in found}) == 4
+    assert foresee_on(stream, [], cache.Fitted()) == []
+
+
+def test_the_second_cache_holds_no_more_than_it_has():
+    stream = gather(np.random.default_rng(0).permutation(2**14))
+    less = replace(MACHINE, l2_bytes=2**18)
+    found = [cache.foresee(stream, one, few(held)) for one, held in ((less, 1e9), (MACHINE, 2**18))]
+    assert found[0].bytes == found[1].bytes
+    assert found[0].bytes.mean > cache.foresee(stream, MACHINE, few(2**20)).bytes.mean
 
 
 def test_memory_in_order_is_foreseen_to_be_faster():
-    element, small = np.arange(2**18), replace(MACHINE, l2_halves=1)
+    element = np.arange(2**18)
     ordered, shuffled = (
-        cache.foresee(gather(one), small, cache.Fitted(cycles=5, launch=0, latency=0))
+        cache.foresee(gather(one), MACHINE, few(2**19, round=10, launch=0))
         for one in (element, np.random.default_rng(0).permutation(element))
     )
     assert ordered.bytes.mean == pytest.approx(36, rel=0.1)  # each once
     assert shuffled.bytes.mean == pytest.approx(36 + 48, rel=0.15)  # three quarters of a granule are not used
     assert 1.6 < shuffled.time / ordered.time < 2.5
     still = cache.foresee(gather(element[: 2**10]), MACHINE, cache.Fitted())
-    assert still.bytes.mean == 0
-    assert still.time == pytest.approx(4 + 0.45, abs=0.5)
+    assert (still.bytes.mean, still.written) == (0, 0)
+    assert still.time == pytest.approx(3.3 + 3 * 0.15, abs=0.1)  # a launch, and three rounds
 
 
 def test_the_launch_before_decides_what_is_there():
     stream, other = gather(np.arange(2**12)), gather(np.random.default_rng(0).permutation(2**22)[: 2**18])
-    small, fitted = replace(MACHINE, l2_halves=1), cache.Fitted()
     alone, after = (
-        cache.foresee(stream, small, fitted, before=one).bytes.mean for one in ([], [stream, other])
+        cache.foresee(stream, MACHINE, few(2**20), before=one).bytes.mean for one in ([], [stream, other])
     )
     assert alone == 0
     assert after > 20
 
 
-@pytest.mark.parametrize(("name", "value"), [("share", 0), ("power", 0), ("cycles", 0), ("launch", -1)])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("round", 0), ("held", 0), ("rate", 0), ("share", 0), ("power", 0), ("launch", -1), ("rate", -0.5)],
+)
 def test_fitted_numbers_that_cannot_be_are_told(name, value):
-    with pytest.raises(ValueError, match=f"{name} of Fitted = {value}"):
+    with pytest.raises(ValueError, match=rf"{name} of Fitted = {value}"):
         cache.foresee(gather(np.arange(3)), MACHINE, cache.Fitted()._replace(**{name: value}))
+
+
+@pytest.mark.parametrize("name", cache.Fitted._fields)
+def test_fitted_numbers_of_other_classes_are_told(name):
+    with pytest.raises(TypeError, match=f"{name} of Fitted"):
+        cache.foresee(gather(np.arange(3)), MACHINE, cache.Fitted()._replace(**{name: "1"}))
 
 
 def test_objects_of_other_classes_are_told():
     for given in ((np.arange(3), MACHINE, cache.Fitted()), (gather(np.arange(3)), "h100", cache.Fitted()),
                   (gather(np.arange(3)), MACHINE, 58.0)):  # fmt: skip
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match=r"allowed: an sfc\.cache\."):
             cache.foresee(*given)
+    with pytest.raises(TypeError, match="machines"):
+        foresee_on(gather(np.arange(3)), MACHINE, cache.Fitted())

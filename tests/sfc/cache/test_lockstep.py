@@ -87,6 +87,40 @@ def test_bytes_of_memory_are_the_same_with_and_without_drawn_walks():
     assert found[0][0].error > 0
 
 
+def noted_rooms(loads_each: int) -> tuple[cache.LoadStream, cache.LoadStream, list[int]]:
+    """A stream of threads with so many loads, the same unwatched, and the rooms that its walks had."""
+    rooms: list[int] = []
+    places = np.arange(loads_each)
+    threads = [[*zip(places.tolist(), (64 * (places + k)).tolist(), strict=True)] for k in range(4 * LANES)]
+    program = threads, np.zeros(loads_each, int), np.zeros(loads_each, bool)
+    stream = stream_of(program)
+    given = stream.loads_of.args[1]
+
+    def watched(numbers, *rest):
+        rooms.append(len(rest[-1].place) // len(numbers))
+        walk(numbers, *rest)
+
+    return cache.in_lockstep(watched, given, len(threads), block=64), stream, rooms
+
+
+def test_a_walk_is_repeated_only_until_it_is_known_how_much_room_it_needs():
+    stream, plain, rooms = noted_rooms(200)
+    for warps in ([0], [1, 2], [3]):
+        assert events_of(stream.loads_of(np.array(warps))) == events_of(plain.loads_of(np.array(warps)))
+    assert rooms == [64, 200, 250, 250]  # a quarter more than before
+
+
+def test_the_room_of_a_draw_is_its_own():
+    stream, plain, rooms = noted_rooms(200)
+    every = np.arange(4)
+    for mask in (63, 63, 0, 63):
+        draw = Draw(6, 5, mask)
+        assert events_of(stream.drawn_of(every, draw)) == events_of(plain.drawn_of(every, draw))
+    assert rooms[0] == 64
+    assert rooms[1] == rooms[-1] == 8  # 1 in 64 of 200 loads
+    assert rooms[2:4] == [64, 200]
+
+
 def test_no_function_is_told():
     with pytest.raises(TypeError, match="walk"):
         cache.in_lockstep(3, (), 64)

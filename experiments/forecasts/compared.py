@@ -1,6 +1,6 @@
 """Forecasts beside measurements: errors of sectors, misses, bytes, times and gains, and ranks of orders.
 
-`python -m experiments.results.foreseen` prints them for the kept runs of `experiments.foreseen`. A measured
+`python -m experiments.forecasts.compared` prints them for the kept runs of `experiments.foreseen`. A measured
 run is compared only if its predictions were committed before it began, and were not changed since.
 """
 
@@ -61,7 +61,7 @@ def beside(predicted: pd.DataFrame, timed: pd.DataFrame, counted: pd.DataFrame, 
         predicted: table of `experiments.foreseen`.
         timed: another.
         counted: another; no counts if empty.
-        machine: whose predictions.
+        machine: name of the chip of the predictions.
 
     Returns:
         A row for each case that was timed, with the columns of `predicted`, `measured_us`, the median over
@@ -92,7 +92,7 @@ def beside(predicted: pd.DataFrame, timed: pd.DataFrame, counted: pd.DataFrame, 
 
 
 def gains_over(table: pd.DataFrame, baseline: str) -> pd.DataFrame:
-    """Return foreseen and measured gains over a baseline, of the gases that have it.
+    """Return foreseen and measured gains over a baseline: the rows of `table` of a gas with it.
 
     Args:
         table: of `beside`.

@@ -1,7 +1,7 @@
 """Launches that were foreseen: timed in turns, and counted by Nsight Compute.
 
-`python -m experiments.measurement.foreseen_launches JOB` takes a step of each case of a job, as JSON, under a
-profiler. A case is a gas of `experiments.prediction.drawn_gases` in one of its memory orders.
+`python -m experiments.forecasts.measured JOB` takes a step of each case of a job, as JSON, under a profiler.
+A case is a gas of `experiments.prediction.drawn_gases` in one of its memory orders.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import md
+from experiments.forecasts.predicted import index_bytes
 from experiments.measurement.correctness import WrongResultError, check_forces, check_temperature
 from experiments.measurement.hardware_counters import NSIGHT, CannotCountError, read_launches, run_under
 from experiments.measurement.kernels.index_kernels import Gather, IndexKernel, Scatter, Spmv
 from experiments.measurement.step_times import phases_of
 from experiments.prediction.drawn_gases import Gas, reads_of
-from experiments.prediction.foreseen_launches import index_bytes
 from experiments.prediction.foreseen_systems import BOIDS, simulations
 from experiments.prediction.index_cases import KINDS, index_case
 from experiments.results.baselines import original
