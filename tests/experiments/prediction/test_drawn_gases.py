@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from experiments.core.rerun import read_table_now
 from experiments.prediction import drawn_gases as module
 from experiments.prediction.drawn_gases import (
     FEWER,
@@ -24,7 +25,9 @@ from experiments.prediction.drawn_gases import (
 from experiments.prediction.foreseen_systems import BOIDS, CELL_ORDERED
 from experiments.prediction.index_cases import KINDS
 from experiments.prediction.memory_orders import order_of
+from experiments.results.kept.queries import REFERENCE
 from md.search import SEARCHES
+from sfc.cache.machine import KNOWN
 
 # Predictions of these gases are kept, and were committed before anything was measured: they stay as they are.
 DRAWN = "1f9386ef03ca927686da60e5d989b04d2d897e4c629131375b2fafb68bbb11b3"
@@ -39,6 +42,18 @@ def digest(gases) -> str:
 def test_the_gases_are_those_of_the_kept_predictions():
     assert digest(drawn_gases()) == DRAWN
     assert digest(SEEN) == FITTED
+
+
+def test_the_kept_predictions_are_of_all_gases_and_orders():
+    table = read_table_now(REFERENCE / "foreseen" / "predicted")
+    columns = ["gas", "kernel", "particles", "filling_fraction", "precision", "ordering", "machine"]
+    expected = [
+        (k, *gas[:4], name, chip)
+        for k, gas in enumerate(drawn_gases())
+        for name in gas.orderings
+        for chip in KNOWN
+    ]
+    assert sorted(table[columns].itertuples(index=False, name=None)) == sorted(expected)
 
 
 def test_a_draw_depends_on_its_arguments_alone():

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.results import foreseen
-from experiments.results.foreseen import CASE, beside, errors, gains_over, marks, ranks, require_earlier
+from experiments.forecasts import compared
+from experiments.forecasts.compared import CASE, beside, errors, gains_over, marks, ranks, require_earlier
 
 PREDICTED = "results/foreseen/predicted"
 TABLE = f"{PREDICTED}/table.parquet"
@@ -231,9 +231,9 @@ def test_large_gases_have_a_mark_of_their_own_and_without_counters_there_are_few
 @pytest.fixture
 def kept(monkeypatch, repository):
     """Kept runs of a chip, beside their predictions."""
-    monkeypatch.setattr(foreseen, "ROOT", repository.predicted.parent)
+    monkeypatch.setattr(compared, "ROOT", repository.predicted.parent)
     tables = {"predicted": predictions(), "h100_timed": TIMED, "h100_counted": counts()}
-    monkeypatch.setattr(foreseen, "read_table_now", lambda run: tables[run.name])
+    monkeypatch.setattr(compared, "read_table_now", lambda run: tables[run.name])
     for name in ("h100_timed", "h100_counted"):
         (repository.predicted.parent / name).mkdir()
         origin = {"started": NOON if name == "h100_timed" else "2026-11-27T14:00:00+00:00"}
@@ -243,7 +243,7 @@ def kept(monkeypatch, repository):
 
 def test_the_program_prints_marks_of_each_chip(kept, capsys):
     kept.commit("one", "2026-11-27T11:00:00+00:00")
-    foreseen.main()
+    compared.main()
     text = capsys.readouterr().out
     assert text.startswith("h100: 6 cases\n")
     assert "bytes read, 2^20 or more" in text
@@ -254,4 +254,4 @@ def test_the_program_prints_marks_of_each_chip(kept, capsys):
 def test_the_program_refuses_a_run_that_is_not_later(kept, date):
     kept.commit("one", date)
     with pytest.raises(ValueError, match="began 2026-11-27 12:00:00"):
-        foreseen.main()
+        compared.main()

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 import md
-from experiments.measurement import foreseen_launches
-from experiments.measurement.correctness import WrongResultError
-from experiments.measurement.foreseen_launches import (
+from experiments.forecasts import measured
+from experiments.forecasts.measured import (
     COUNTERS,
     FORCE,
     ROUNDS,
@@ -23,6 +22,7 @@ from experiments.measurement.foreseen_launches import (
     counted,
     timed,
 )
+from experiments.measurement.correctness import WrongResultError
 from experiments.measurement.hardware_counters import CannotCountError
 from experiments.measurement.kernels.index_kernels import IndexKernel
 from experiments.prediction import foreseen_systems
@@ -45,7 +45,7 @@ def gas_of(kernel: str, precision: str = "float64", n: int = 512) -> Gas:
 def on_the_cpu(monkeypatch):
     """What is made for a device is made on the CPU."""
     made = foreseen_systems.simulations
-    monkeypatch.setattr(foreseen_launches, "simulations", lambda gas, _, seed: made(gas, "cpu", seed))
+    monkeypatch.setattr(measured, "simulations", lambda gas, _, seed: made(gas, "cpu", seed))
     monkeypatch.setattr(
         md.backend, "get", lambda name, get=md.backend.get: CPU if name == "cuda" else get(name)
     )
@@ -73,9 +73,7 @@ def test_the_turns_of_a_round_are_drawn():
 def test_a_time_is_the_median_of_the_forces_without_the_first(monkeypatch):
     times = [90.0, 3.0, 1.0, 2.0, 5.0, 4.0]
     assert len(times) == STEPS
-    monkeypatch.setattr(
-        foreseen_launches, "phases_of", lambda case, steps: {"force": times[:steps], "build": [7]}
-    )
+    monkeypatch.setattr(measured, "phases_of", lambda case, steps: {"force": times[:steps], "build": [7]})
     assert {row["time_us"] for row in timed(gas_of("linked"), SEED)} == {3000.0}
 
 
@@ -123,7 +121,7 @@ def test_steps_with_another_temperature_are_refused(monkeypatch):
 
 def test_the_simulation_that_is_timed_takes_no_step_before(monkeypatch):
     steps = []
-    monkeypatch.setattr(foreseen_launches, "_time", lambda one: steps.append(one.step) or 1.0)
+    monkeypatch.setattr(measured, "_time", lambda one: steps.append(one.step) or 1.0)
     list(timed(gas_of("verlet"), SEED))
     assert set(steps) == {0}
 
@@ -159,7 +157,7 @@ def profiler(monkeypatch):
         seen.program, seen.flags, seen.job = program, flags, job
         return subprocess.CompletedProcess([], 0, page(seen.launches))
 
-    monkeypatch.setattr(foreseen_launches, "run_under", run_under)
+    monkeypatch.setattr(measured, "run_under", run_under)
     return seen
 
 
@@ -188,7 +186,7 @@ def test_the_kernels_that_compute_forces_are_counted_by_name_and_no_others(profi
     list(counted(GASES, SEED))
     pattern = profiler.flags[profiler.flags.index("--kernel-name") + 1].removeprefix("regex:")
     if kernel in KINDS:
-        (_, one), *_ = foreseen_launches.index_kernels(gas_of(kernel), SEED)
+        (_, one), *_ = measured.index_kernels(gas_of(kernel), SEED)
         name = one.name
     else:
         name = next(foreseen_systems.simulations(gas_of(kernel), "cpu", SEED))[1].search._kernel
@@ -246,6 +244,6 @@ def test_the_program_takes_a_profiled_step_of_each_case(monkeypatch):
     monkeypatch.setattr(IndexKernel, "launch", launched)
     job = Job([[*gas] for gas in GASES], SEED)
     monkeypatch.setattr(sys, "argv", ["program", json.dumps(job._asdict())])
-    foreseen_launches.main()
+    measured.main()
     searches = [("linked", WARM_UP, 1)] * 3, [("spmv", 1)] * 3, [("verlet", WARM_UP, 1)] * 2
     assert profiled == [(one,) for part in searches for one in part]

@@ -5,11 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.loads import step_loads
-from experiments.machine import text_of
-from experiments.prediction import foreseen_launches
-from experiments.prediction.drawn_gases import PROPERTIES, Gas
-from experiments.prediction.foreseen_launches import (
+from experiments.forecasts import predicted
+from experiments.forecasts.predicted import (
     ROUND,
     SHARED,
     fitted_for,
@@ -17,6 +14,9 @@ from experiments.prediction.foreseen_launches import (
     index_bytes,
     index_streams,
 )
+from experiments.loads import step_loads
+from experiments.machine import text_of
+from experiments.prediction.drawn_gases import PROPERTIES, Gas
 from experiments.prediction.foreseen_systems import simulations
 from experiments.prediction.index_cases import KINDS
 from sfc.cache import Fitted, Machine
@@ -69,7 +69,7 @@ def test_all_numbers_but_rounds_and_time_are_scaled_to_the_items_of_the_gas(monk
     forecast = Forecast(
         Estimate(5.0, 0.5), Estimate(3.0, 0.3), Estimate(70.0, 7.0), 20.0, Estimate(9.0, 0.9), 11.0
     )
-    monkeypatch.setattr(foreseen_launches, "foresee_on", lambda *_, **__: [forecast])
+    monkeypatch.setattr(predicted, "foresee_on", lambda *_, **__: [forecast])
     (row,) = foreseen(gas_of("wide_bvh"), ["h200"], SEED)
     more = 512 / 500  # items of whole blocks for each particle
     assert row == pytest.approx({
@@ -106,9 +106,9 @@ def test_launches_before_count_below_a_size(monkeypatch):
         given.append(len(before))
         return foresee_on(stream, chips, fitted, before, seed=seed)
 
-    monkeypatch.setattr(foreseen_launches, "foresee_on", noted)
+    monkeypatch.setattr(predicted, "foresee_on", noted)
     list(foreseen(gas_of("linked"), ["h100"], SEED))
-    monkeypatch.setattr(foreseen_launches, "LARGE", N)
+    monkeypatch.setattr(predicted, "LARGE", N)
     list(foreseen(gas_of("linked"), ["h100"], SEED))
     assert given[0] > 0 == given[1]
 
