@@ -36,12 +36,7 @@ COUNTERS = {
     "dram_read": "dram__bytes_read.sum",
     "dram_written": "dram__bytes_write.sum",
 }
-FORCE = (
-    "force",
-    "force_and_prune",
-    "many_steps",
-    *KINDS,
-)  # kernels of which a step has one that computes the forces
+FORCE = "force", "force_and_prune", "many_steps"  # kernels of which a step has one that computes the forces
 
 
 class Job(NamedTuple):
@@ -140,24 +135,22 @@ def counted(gases: list[Gas], seed: int) -> Iterator[dict[str, Any]]:
     """Count a launch of the force kernel of each memory order of some gases, in another process.
 
     Returns:
-        A row for each order of each gas: its place in `gases`, `ordering`, and the columns of `COUNTERS`.
+        A row for each order of each gas: its place in `gases`, `ordering`, the columns of `COUNTERS`, and the name of the
+        kernel as `launched`.
 
     Raises:
         CannotCountError: the profiler is missing or fails, or has seen other launches.
     """
     cases = [(place, name) for place, gas in enumerate(gases) for name in gas.orderings]
     job = Job([[*gas] for gas in gases], seed)
-    flags = [
-        *NSIGHT,
-        "--kernel-name",
-        f"regex:^({'|'.join(FORCE)})$",
-        "--metrics",
-        ",".join(COUNTERS.values()),
-    ]
+    names = {name for gas in gases for name in ((gas.kernel,) if gas.kernel in KINDS else FORCE)}
+    kernels = ["--kernel-name", f"regex:^({'|'.join(sorted(names))})$"]
+    flags = [*NSIGHT, *kernels, "--metrics", ",".join(COUNTERS.values())]
     launches = read_launches(run_under("ncu", flags, job).stdout, COUNTERS)
     if len(launches) != len(cases):
         raise CannotCountError(f"ncu profiled {len(launches)} force kernels; allowed: {len(cases)}")
     for (place, name), row in zip(cases, launches.to_dict("records"), strict=True):
+        row["launched"] = row.pop("kernel")
         yield {"place": place, "ordering": original(name)} | {str(key): value for key, value in row.items()}
 
 
