@@ -1,0 +1,115 @@
+"""What is a memory order worth on a GPU that need not be there?
+
+The model of memory of `sfc.cache` runs the loads and stores of a force kernel, warp by warp, through the
+caches of a machine: sectors that its warps ask for, those that the first cache lacks, bytes from memory, and
+the time of a launch. Gains are over shuffled memory, or for a search that sorts its particles over cells in
+no order. `experiments.foreseen` has judged the model on launches that it had not seen; the errors told are
+from there. A machine is a chip with a file in sfc/cache/machines, or a file that `experiments.machine` wrote.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pandas as pd
+
+from experiments.core import Axis, Settings, main
+from experiments.prediction.drawn_gases import ORDERS, Gas
+from experiments.forecasts.predicted import foreseen
+from experiments.prediction.index_cases import KINDS
+from experiments.prediction.memory_orders import order_of
+from experiments.results.answers import Answer, percent, rounded
+from experiments.results.charts import DOTS, FILLED, Chart, Points, Scale
+from md.simulation import PRECISIONS
+from sfc.cache import Machine
+
+KERNELS = tuple(name for name in ORDERS if name not in KINDS)
+ERRORS = {"all": (0.1, 0.5)}  # kernel -> median and largest error of a gain, of experiments.results.foreseen
+BASE = {name: baselines[0] if baselines else "morton" for name, (baselines, _) in ORDERS.items()}
+
+
+@dataclass(frozen=True)
+class Config(Settings):
+    """Launches that are foreseen."""
+
+    TOGETHER: ClassVar[tuple[str, ...]] = ("machine", "ordering")
+
+    machine: tuple[str, ...] = ("h200",)
+    """Chips: h100, h200, or files that experiments.machine wrote."""
+    kernel: Axis[str] = ("linked",)
+    """Force kernels: searches, or boids for a flock."""
+    n: Axis[int] = (2**20,)
+    """Number of particles."""
+    filling_fraction: Axis[float] = (0.2,)
+    """Volume of the spheres over that of the box, up to 0.5."""
+    precision: Axis[str] = ("float32",)
+    """Precision of positions, velocities and forces."""
+    ordering: tuple[str, ...] = ("hilbert", "row", "morton")
+    """Memory orders: 3D orderings of sfc, strided, tiled_strided, lattice, 'window W' or 'aged S'."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.check_known({"kernel": KERNELS, "precision": PRECISIONS})
+        self.check_above_zero({"filling_fraction": 0.5})
+        self.check_least({"n": 1024})
+        self.check_particles(3)
+        for name in self.machine:
+            Machine.read(name)
+        for name in self.ordering:
+            order_of(name)
+
+
+QUICK = {"n": (2**15,)}
+MINUTES = 1
+
+
+def measure(case: Config) -> Iterator[dict]:
+    """Yield a row for each machine and memory order, the baseline first."""
+    base = BASE[case.kernel]
+    orders = (base, *(name for name in case.ordering if name != base))
+    gas = Gas(case.kernel, case.n, case.filling_fraction, case.precision, orders)
+    first: dict[str, float] = {}
+    for row in foreseen(gas, case.machine, case.seed):
+        of_base = first.setdefault(row["machine"], row["time_us"])
+        yield {"particles": case.n, "over": base, "gain": of_base / row["time_us"]} | row
+
+
+VIEWS = (
+    Chart(
+        "gains_{kernel}_{precision}", "Foreseen gains of {kernel} over {over} memory, {n} particles", DOTS,
+        Points("gain"), Scale("", "ordering"), Scale("foreseen gain", log=10, line=1),
+        panels="filling_fraction", series="machine", heading=FILLED, files=("kernel", "precision", "n"),
+    ),
+)  # fmt: skip
+
+
+def answer(table: pd.DataFrame) -> Answer:
+    """Say what the first order gains on the first machine."""
+    gains = table[table["ordering"] != table["over"]]
+    if gains.empty:
+        return Answer(pd.DataFrame(), "Only the baseline was foreseen: give --ordering.")
+    cases = ["kernel", "n", "filling_fraction", "precision", "machine"]
+    rows = gains.groupby(["ordering", *cases], sort=False)["gain"].first().unstack(cases)
+    cells = rows.iloc[:, :3].map(rounded)
+    cells.columns = [_short(name, gains, cases) for name in cells.columns]
+    first = gains.iloc[0]
+    kernel = first["kernel"]
+    median, worst = ERRORS.get(kernel, ERRORS["all"])
+    sentence = (
+        f"On {first['machine']} {first['ordering']} is foreseen to be {rounded(first['gain'])} times as fast "
+        f"as {first['over']} memory ({kernel}, {first['n']:,} particles, "
+        f"{percent(first['filling_fraction'])} filled). Of launches that the model had not seen, such gains "
+        f"were wrong by {percent(median)} in the median, by {percent(worst)} at worst."
+    )
+    return Answer(cells.rename_axis(columns="foreseen gain"), sentence)
+
+
+def _short(values: tuple, table: pd.DataFrame, names: list[str]) -> str:
+    """Name a column by what differs between columns; by the machine if nothing does."""
+    differ = [name for name in names if table[name].nunique() > 1] or ["machine"]
+    found = dict(zip(names, values, strict=True))
+    return ", ".join(str(found[name]) for name in differ)
+
+
+if __name__ == "__main__":
+    main(Config, measure, VIEWS, quick=QUICK, spreads=True, answer=answer, minutes=MINUTES)
