@@ -7,13 +7,18 @@ run is compared only if its predictions were committed before it began, and were
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import scipy
+import seaborn
+from matplotlib.ticker import LogLocator, NullFormatter
 
+from experiments.core import style
 from experiments.core.provenance import git
 from experiments.core.rerun import read_table_now
 from experiments.results.baselines import LATTICE, SHUFFLED
@@ -23,7 +28,14 @@ GAS = ["gas", "kernel", "particles", "filling_fraction", "precision"]
 CASE = [*GAS, "ordering"]
 BASELINES = {"shuffled": (SHUFFLED, "random"), "lattice": (LATTICE,)}  # of searches that sort: of their cells
 CURVES = ("hilbert", "morton", "peano", "gray", "gilbert", "skilling", "row", "tiled")
+LADDER = {  # column -> name of the model
+    "block": "ratio of [thesis]", "lru_l1": "least recently used, first cache",
+    "lru_l2": "the same, second cache", "reader_sectors": "sectors of one reader",
+    "sectors": "sectors of warps", "missed": "+ first cache", "bytes": "+ second cache: bytes",
+    "time_us": "+ time",
+}  # fmt: skip
 ROOT = REFERENCE / "foreseen"
+DETAILS = REFERENCE.parent / "details"
 
 
 def require_earlier(predicted: Path, measured: Path) -> None:
@@ -91,6 +103,16 @@ def beside(predicted: pd.DataFrame, timed: pd.DataFrame, counted: pd.DataFrame, 
     return found.reset_index()
 
 
+def of_runs(folders: Sequence[Path]) -> pd.DataFrame:
+    """Return the rows of runs; those of a gas from the first run that has it."""
+    rows: list[pd.DataFrame] = []
+    for folder in folders:
+        table = read_table_now(folder)
+        known = {gas for one in rows for gas in one["gas"]}
+        rows.append(table[~table["gas"].isin(known)])
+    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+
+
 def gains_over(table: pd.DataFrame, baseline: str) -> pd.DataFrame:
     """Return foreseen and measured gains over a baseline: the rows of `table` of a gas with it.
 
@@ -109,7 +131,9 @@ def gains_over(table: pd.DataFrame, baseline: str) -> pd.DataFrame:
 
 
 def ranks(table: pd.DataFrame, orders: tuple[str, ...] = ()) -> pd.Series:
-    """Correlate the ranks of foreseen and measured times in each gas of four orders or more: by gas.
+    """Correlate the ranks of foreseen and measured times in each gas of four orders or more, by gas.
+
+    A gas of which all times are foreseen to be the same has no correlation.
 
     Args:
         table: of `beside`.
@@ -119,14 +143,15 @@ def ranks(table: pd.DataFrame, orders: tuple[str, ...] = ()) -> pd.Series:
     found = {
         gas: scipy.stats.spearmanr(one["time_us"], one["measured_us"])[0]
         for gas, one in rows.groupby("gas")
-        if len(one) >= 4
+        if len(one) >= 4 and min(one["time_us"].nunique(), one["measured_us"].nunique()) > 1
     }
     return pd.Series(found, dtype=float)
 
 
 def errors(foreseen: pd.Series, measured: pd.Series) -> dict[str, float]:
     """Return median, 95th percentile, root mean square and largest of |foreseen / measured - 1|."""
-    off = np.abs(foreseen.to_numpy(float) / measured.to_numpy(float) - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = np.abs(foreseen.to_numpy(float) / measured.to_numpy(float) - 1)
     off = off[np.isfinite(off)]
     if not off.size:
         return {"cases": 0, "median": np.nan, "95 %": np.nan, "rms": np.nan, "worst": np.nan}
@@ -155,21 +180,79 @@ def marks(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found).T
 
 
+def rank_ladder(table: pd.DataFrame, ladder: pd.DataFrame) -> pd.DataFrame:
+    """Correlate what each model of memory gives with the measured times of the orders of a gas, by ranks.
+
+    Args:
+        table: of `beside`.
+        ladder: rows of earlier models (`experiments.prediction.model_ladder`).
+
+    Returns:
+        A row for each model and gas: `model`, `gas`, `rank_correlation` (best: 1).
+    """
+    rungs = [name for name in LADDER if name in ladder]
+    both = table.merge(ladder[["gas", "ordering", *rungs]], on=["gas", "ordering"])
+    found = []
+    for column, name in LADDER.items():
+        for gas, rows in both.groupby("gas"):
+            varies = rows[column].nunique() > 1
+            rank = scipy.stats.spearmanr(rows[column], rows["measured_us"])[0] if varies else 0.0
+            found.append({"model": name, "gas": gas, "rank_correlation": rank})
+    return pd.DataFrame(found)
+
+
+def draw(table: pd.DataFrame, ladder: pd.DataFrame, out: Path) -> None:
+    """Draw foreseen over measured gains, and the ranks of each model, into a folder.
+
+    Args:
+        table: of `beside`.
+        ladder: as that of `rank_ladder`.
+        out: the folder.
+    """
+    gains = gains_over(table, "shuffled")
+    figure, panel = plt.subplots(figsize=(5.5, 4.6), layout="constrained")
+    seaborn.scatterplot(gains, x="measured_gain", y="foreseen_gain", hue="kernel", style="kernel", ax=panel)
+    ends = np.array([0.9, 1.1 * gains[["measured_gain", "foreseen_gain"]].to_numpy().max()])
+    panel.plot(ends, ends, color="black", linewidth=1)
+    panel.fill_between(ends, ends / 1.25, ends * 1.25, color="black", alpha=0.08, linewidth=0)
+    panel.set(xscale="log", yscale="log", xlabel="measured gain over shuffled memory",
+              ylabel="foreseen gain over shuffled memory",
+              title=f"{len(gains)} launches that the model had not seen; band: 25 %")  # fmt: skip
+    for axis in (panel.xaxis, panel.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter(NullFormatter())
+    style.save(figure, out, "foreseen_gains")
+    ranked = rank_ladder(table, ladder)
+    figure, panel = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
+    seaborn.stripplot(ranked, x="rank_correlation", y="model", color="0.5", jitter=0.15, ax=panel)
+    middle = ranked.groupby("model", sort=False)["rank_correlation"].median()
+    panel.plot(middle, range(len(middle)), "D-", color="black", label="median")
+    panel.set(xlabel="rank correlation with measured times, all orders of a gas (best: 1)", ylabel="",
+              title=f"Linked and scattered, {ranked['gas'].nunique()} gases, a grey point each")  # fmt: skip
+    panel.legend(loc="lower left")
+    style.save(figure, out, "foreseen_ladder")
+
+
 def main() -> None:
-    """Print the marks of the kept runs."""
+    """Print the marks of the kept runs, and draw them into results/details."""
     predicted = read_table_now(ROOT / "predicted")
-    for folder in sorted(ROOT.glob("*_timed")):
-        chip = folder.name.split("_")[0]
-        counts = ROOT / f"{chip}_counted"
-        runs = [folder, *([counts] if counts.is_dir() else [])]
-        for run in runs:
+    chips = sorted({folder.name.split("_")[0] for folder in ROOT.glob("*_timed*")})
+    for chip in chips:
+        runs = {what: sorted(ROOT.glob(f"{chip}_{what}*")) for what in ("timed", "counted")}
+        for run in (*runs["timed"], *runs["counted"]):
             require_earlier(ROOT / "predicted", run)
-        timed, *counted = (read_table_now(run) for run in runs)
-        table = beside(predicted, timed, counted[0] if counted else pd.DataFrame(), chip)
+        table = beside(predicted, of_runs(runs["timed"]), of_runs(runs["counted"]), chip)
         print(f"{chip}: {len(table)} cases\n{marks(table).round(3).to_string()}")
         for name, orders in (("all orders", ()), ("curves and scans", CURVES)):
             found = ranks(table, orders)
             print(f"rank correlation of {name}: median {found.median():.2f}, {len(found)} gases")
+        if not (ROOT / "ladder").is_dir():
+            continue
+        ladder = read_table_now(ROOT / "ladder")
+        ranked = rank_ladder(table, ladder).groupby("model", sort=False)["rank_correlation"]
+        print(ranked.describe()[["min", "50%", "max"]].round(2).to_string())
+        draw(table, ladder, DETAILS)
 
 
 if __name__ == "__main__":

@@ -135,8 +135,8 @@ def counted(gases: list[Gas], seed: int) -> Iterator[dict[str, Any]]:
     """Count a launch of the force kernel of each memory order of some gases, in another process.
 
     Returns:
-        A row for each order of each gas: its place in `gases`, `ordering`, the columns of `COUNTERS`, and the name of the
-        kernel as `launched`.
+        A row for each order of each gas: its place in `gases`, `ordering`, the columns of `COUNTERS`, and the
+        name of the kernel as `launched`.
 
     Raises:
         CannotCountError: the profiler is missing or fails, or has seen other launches.

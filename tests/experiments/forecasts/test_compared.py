@@ -255,3 +255,28 @@ def test_the_program_refuses_a_run_that_is_not_later(kept, date):
     kept.commit("one", date)
     with pytest.raises(ValueError, match="began 2026-11-27 12:00:00"):
         compared.main()
+
+
+def test_a_gas_is_of_the_first_run_that_has_it(monkeypatch):
+    tables = {Path("a"): pd.DataFrame({"gas": [1, 1, 2], "x": [0, 1, 2]}),
+              Path("b"): pd.DataFrame({"gas": [2, 3], "x": [9, 3]})}  # fmt: skip
+    monkeypatch.setattr(compared, "read_table_now", tables.get)
+    assert compared.of_runs([*tables])["x"].tolist() == [0, 1, 2, 3]
+    assert compared.of_runs([]).empty
+
+
+def test_models_rank_orders_as_their_times_do_or_not(tmp_path):
+    names = ["a", "b", "shuffled", "d"]
+    table = pd.DataFrame({
+        "gas": 4, "kernel": "linked", "ordering": names, "time_us": [1.0, 2.0, 3.0, 4.0],
+        "measured_us": [1.0, 2.0, 4.0, 3.0], "sectors": [4.0, 3.0, 1.0, 2.0], "missed": 5.0, "bytes": 0.0,
+    })  # fmt: skip
+    rows = pd.DataFrame({"gas": 4, "ordering": names, "block": [1, 2, 4, 3], "lru_l1": 0.5, "lru_l2": 0.5,
+                         "reader_sectors": [1, 2, 3, 4]})  # fmt: skip
+    found = compared.rank_ladder(table, rows).set_index("model")["rank_correlation"]
+    assert found["ratio of [thesis]"] == pytest.approx(1)
+    assert found["sectors of warps"] == pytest.approx(-1)
+    assert found["+ first cache"] == 0
+    assert found["+ time"] == found["sectors of one reader"] == pytest.approx(0.8)
+    compared.draw(table, rows, tmp_path)
+    assert {one.name for one in tmp_path.glob("*.png")} == {"foreseen_gains.png", "foreseen_ladder.png"}
