@@ -13,20 +13,24 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from experiments.core import Axis, Settings, main
+import sfc
+from experiments.core import Axis, Settings, main, values
 from experiments.core.terminal import FITS_CACHE
 from experiments.forecasts.predicted import foreseen
-from experiments.prediction.drawn_gases import ORDERS, Gas
+from experiments.prediction.drawn_gases import MOST_STEPS, ORDERS, Gas, is_possible
+from experiments.prediction.foreseen_systems import BOIDS, CELL_ORDERED
 from experiments.prediction.index_cases import KINDS
-from experiments.prediction.memory_orders import order_of
+from experiments.prediction.memory_orders import POINTS, order_of
 from experiments.results.answers import Answer, percent, rounded
+from experiments.results.baselines import LATTICE
 from experiments.results.charts import DOTS, FILLED, Chart, Points, Scale
 from md.simulation import PRECISIONS
+from sfc import checks
 from sfc.cache import Machine
 
 KERNELS = tuple(name for name in ORDERS if name not in KINDS)
 ERRORS = {  # kernel -> median and largest error of a gain over shuffled memory, of forecasts/compared.py
-    "all": (0.106, 0.575), "linked": (0.118, 0.302), "scattered": (0.079, 0.368), "coherent": (0.154, 0.511),
+    "linked": (0.118, 0.302), "scattered": (0.079, 0.368), "coherent": (0.154, 0.511),
     "verlet": (0.211, 0.381), "boids": (0.148, 0.297),
 }  # fmt: skip
 BASE = {name: baselines[0] if baselines else "morton" for name, (baselines, _) in ORDERS.items()}
@@ -38,18 +42,22 @@ class Config(Settings):
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("machine", "ordering")
 
+    backend: str = "cpu"
+    """Device, accepted as in every experiment; forecasts run on the CPU."""
     machine: tuple[str, ...] = ("h200",)
     """Chips: h100, h200, or files that experiments.machine wrote."""
     kernel: Axis[str] = ("linked",)
     """Force kernels: searches, or boids for a flock."""
     n: Axis[int] = (2**20,)
-    """Number of particles."""
+    """Number of particles, at least 1024."""
     filling_fraction: Axis[float] = (0.2,)
-    """Volume of the spheres over that of the box, up to 0.5."""
+    """Volume of the spheres over that of the box, up to 0.5; not of boids."""
     precision: Axis[str] = ("float32",)
     """Precision of positions, velocities and forces."""
     ordering: tuple[str, ...] = ("hilbert", "row", "morton")
-    """Memory orders: 3D orderings of sfc, strided, tiled_strided, lattice, 'window W' or 'aged S'."""
+    """Memory orders: 3D orderings of sfc, strided, tiled_strided, lattice, 'window W' of W particles shuffled
+    among themselves, or 'aged S' of S steps. Coherent and verlet take 3D orderings alone, wide_bvh curves,
+    boids orderings and windows."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -59,8 +67,36 @@ class Config(Settings):
         self.check_particles(3)
         for name in self.machine:
             Machine.read(name)
-        for name in self.ordering:
-            order_of(name)
+        for kernel in values(self.kernel):
+            if kernel == BOIDS and [*values(self.filling_fraction)] != [0.2]:
+                raise ValueError(
+                    "--filling-fraction beside --kernel boids, a flock of one density; allowed: none; leave "
+                    "it out"
+                )
+            for name in self.ordering:
+                _check(name, kernel, int(max(values(self.n))))
+
+
+def _check(name: str, kernel: str, n: int) -> None:
+    """Check that a kernel can have a memory order.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    order = order_of(name)
+    if kernel in CELL_ORDERED:
+        curves = (one for one in sfc.curves(3) if sfc.curve(one, 3).base == 2)
+        known = curves if kernel == "wide_bvh" else sfc.orderings(3)
+        checks.word(f"ordering of {kernel}, which sorts its particles,", name, tuple(known))
+    elif kernel == BOIDS and (order.steps or order.name in (LATTICE, *POINTS)):
+        raise ValueError(
+            f"ordering {name!r} of boids; allowed: shuffled, 'window W' and {', '.join(sfc.orderings(3))}"
+        )
+    if not is_possible(name, n):
+        raise ValueError(
+            f"ordering {name!r} of {n:,} particles; allowed: windows of up to {n // 4:,} particles, and up "
+            f"to {MOST_STEPS // n:,} steps"
+        )
 
 
 QUICK = {"n": (2**15,)}
@@ -98,14 +134,23 @@ def answer(table: pd.DataFrame) -> Answer:
     cells.columns = [_short(name, gains, cases) for name in cells.columns]
     first = gains.iloc[0]
     kernel = first["kernel"]
-    median, worst = ERRORS.get(kernel, ERRORS["all"])
     sentence = (
         f"On {first['machine']} {first['ordering']} is foreseen to be {rounded(first['gain'])} times as fast "
         f"as {first['over']} memory ({kernel}, {first['n']:,} particles, "
-        f"{percent(first['filling_fraction'])} filled). Of launches that the model had not seen, such gains "
-        f"were wrong by {percent(median)} in the median, by {percent(worst)} at worst."
+        f"{percent(first['filling_fraction'])} filled). {_trust(kernel)}"
     )
     return Answer(cells.rename_axis(columns="foreseen gain"), sentence)
+
+
+def _trust(kernel: str) -> str:
+    """Say how wrong such gains were where they were judged."""
+    if kernel not in ERRORS:
+        return "No gain of this kernel was judged."
+    median, worst = ERRORS[kernel]
+    return (
+        f"Such gains of launches of an H100 that the model had not seen were wrong by {percent(median)} in "
+        f"the median, by {percent(worst)} at worst."
+    )
 
 
 def _short(values: Any, table: pd.DataFrame, names: list[str]) -> str:

@@ -23,6 +23,7 @@ from experiments.prediction.drawn_gases import GASES, SEEN, Gas, drawn_gases
 from experiments.prediction.model_ladder import model_ladder
 from experiments.results.answers import Answer, rounded
 from experiments.results.charts import DOTS, FIRST, Chart, Points, Scale, Table
+from experiments.results.charts import ORDERS as ALONG_ORDERS
 from sfc.cache import Machine
 from sfc.cache.machine import KNOWN
 
@@ -118,6 +119,11 @@ VIEWS = (
         Points("ratio", statistic=FIRST), Scale("kernel, items, filling fraction, precision", "case"),
         Scale("time of the slowest order\nover that of the fastest", log=10, line=1),
         "chip", "chip", prepare=_slowest, needs="time_us",
+    ),
+    Chart(
+        "ladder", "Reads that miss in a block of [thesis], by memory order", DOTS,
+        Points("block", statistic=FIRST), ALONG_ORDERS, Scale("share of reads that miss", from_zero=True),
+        "particles", "particles", needs="block",
     ),
 )  # fmt: skip
 

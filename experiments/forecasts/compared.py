@@ -170,6 +170,7 @@ def marks(table: pd.DataFrame) -> pd.DataFrame:
         read = counted["bytes"] - counted["written"]
         moved = counted["counted_read"] + counted["counted_written"]
         found["bytes read"] = errors(read, counted["counted_read"])
+        found["bytes written"] = errors(counted["written"], counted["counted_written"])
         found["bytes"] = errors(counted["bytes"], moved)
         large = counted["particles"] >= 2**20
         found["bytes read, 2^20 or more"] = errors(read[large], counted["counted_read"][large])
@@ -244,6 +245,8 @@ def main() -> None:
             require_earlier(ROOT / "predicted", run)
         table = beside(predicted, of_runs(runs["timed"]), of_runs(runs["counted"]), chip)
         print(f"{chip}: {len(table)} cases\n{marks(table).round(3).to_string()}")
+        spread = table["spread"]
+        print(f"slowest over fastest round: median {spread.median():.2f}, most {spread.max():.1f}")
         for name, orders in (("all orders", ()), ("curves and scans", CURVES)):
             found = ranks(table, orders)
             print(f"rank correlation of {name}: median {found.median():.2f}, {len(found)} gases")

@@ -111,7 +111,7 @@ def _orders(gas: Mapping[str, Any], covered: set[tuple], generator: np.random.Ge
     """Draw the orders of a gas; those that its kernel and its size have not met first."""
     baselines, others = ORDERS[gas["kernel"]]
     room = (FEWER if gas["n"] >= LARGE else MOST_ORDERS) - len(baselines)
-    possible = [one for one in others if _is_possible(one, gas["n"])]
+    possible = [one for one in others if is_possible(one, gas["n"])]
     shuffled = [possible[k] for k in generator.permutation(len(possible))]
     taken = sorted(shuffled, key=lambda one: sum((gas[name], one) in covered for name in ("kernel", "n")))[
         :room
@@ -120,7 +120,7 @@ def _orders(gas: Mapping[str, Any], covered: set[tuple], generator: np.random.Ge
     return (*baselines, *taken)
 
 
-def _is_possible(order: str, n: int) -> bool:
+def is_possible(order: str, n: int) -> bool:
     """Whether windows leave several, and ages do not take too long."""
     kind, _, number = order.partition(" ")
     most = {"window": n // 4, "aged": MOST_STEPS // n}.get(kind)

@@ -14,6 +14,7 @@ import numpy as np
 import md
 from experiments.prediction.drawn_gases import Gas
 from experiments.prediction.memory_orders import Aged, Order, order_of, slots
+from experiments.results.baselines import SHUFFLED
 from md.particles.cell_grid import CellGrid
 from md.search import Coherent, Verlet, WideBvh
 
@@ -31,7 +32,7 @@ def simulations(gas: Gas, backend: str, seed: int) -> Iterator[tuple[str, md.Sim
         seed: of the particles and of what is shuffled.
     """
     sorts = gas.kernel in CELL_ORDERED
-    orders = {name: Order("shuffled") if sorts else order_of(name) for name in gas.orderings}
+    orders = {name: Order(SHUFFLED) if sorts else order_of(name) for name in gas.orderings}
     states = _states(gas, {order.steps for order in orders.values()}, backend, seed)
     law = md.laws.Boids() if gas.kernel == BOIDS else md.scenes.BENCHMARK_LAW
     flies = (

@@ -82,7 +82,9 @@ def points_in_order(n: int, ordering: str, seed: int = 0) -> np.ndarray:
         ValueError: an unknown ordering, or a seed out of range.
     """
     order = order_of(ordering)
-    checks.word("ordering", order.name, (*BASELINES, *sfc.curves(3)))
+    known = (*BASELINES, *sfc.curves(3))
+    if order.steps or order.name not in known:
+        raise ValueError(f"ordering {ordering!r}; allowed: {', '.join(known)}, or 'window W' of W points")
     seed = checks.integer("seed", seed, 0, 2**63)
     if ordering == LATTICE:
         side = round(n ** (1 / 3))

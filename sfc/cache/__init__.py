@@ -15,7 +15,7 @@ from sfc.cache.addresses import LAYOUTS, addresses
 from sfc.cache.block import block, block_hits
 from sfc.cache.footprint import MemoryBytes, l2
 from sfc.cache.forecast import Fitted, Forecast, foresee
-from sfc.cache.loads import Access, LoadStream, WarpLoads, starts_of
+from sfc.cache.loads import ADDED, READ, WRITTEN, Access, LoadStream, WarpLoads, starts_of
 from sfc.cache.lockstep import end, in_lockstep, note, note_row
 from sfc.cache.lru import StackDistances, lru
 from sfc.cache.machine import Machine
@@ -25,8 +25,11 @@ from sfc.cache.set_associative import set_associative
 from sfc.cache.stream import AccessStream, HitRatio
 
 __all__ = [
+    "ADDED",
     "L1",
     "LAYOUTS",
+    "READ",
+    "WRITTEN",
     "Access",
     "AccessStream",
     "Estimate",

@@ -20,7 +20,7 @@ import numpy as np
 from sfc import checks
 from sfc.bitwise.bits import mixed
 from sfc.cache.loads import LANES, READ, WRITTEN, Draw, LoadStream
-from sfc.cache.sectors import drawn_of, in_parts, in_parts_of, sector_of, sectors_of
+from sfc.cache.sectors import drawn_of, loads_in_parts, parts_of, sector_of, sectors_of
 from sfc.compile import kernel
 
 MOST_DRAWN = 2**21  # granules that are asked for and followed, of both launches
@@ -131,7 +131,7 @@ def _moved(
         room = max(1, size // halves // weight)
         moved = np.zeros(2, np.int64)
         links = np.full((halves, len(home) + 1, 2), -1, np.int32)
-        _run(numbers, home, near, kinds, begin, room, links, np.zeros(len(home), np.bool_), moved)
+        _run(numbers, home, near, kinds, begin, room, links, np.zeros(len(home), bool), moved)
         found.append((float(moved[0] * weight), float(moved[1] * weight)))
     return found
 
@@ -141,7 +141,7 @@ def _share(launches: Sequence[LoadStream], granule: int, sample: int) -> int:
     asked = 0.0
     for stream in launches:
         drawn = drawn_of(stream.warps, 200, 0)
-        counts = sum(len(sectors_of(loads, granule)[0]) for loads in in_parts_of(stream, drawn))
+        counts = sum(len(sectors_of(loads, granule)[0]) for loads in loads_in_parts(stream, drawn))
         asked += counts * stream.warps / len(drawn)
     return 1 << max(0, int(np.ceil(np.log2(asked / sample)))) if asked > sample else 1
 
@@ -153,7 +153,7 @@ def _drawn(stream: LoadStream, granule: int, share: int, seed: int) -> _Drawn:
     drawn_of = stream.drawn_of if share > 1 else None
     loads_of = partial(drawn_of, draw=draw) if drawn_of else stream.loads_of
     parts, done = [], 0
-    for loads in in_parts(loads_of, every):
+    for loads in parts_of(loads_of, every):
         granules, ends = sectors_of(loads, granule)
         words = np.empty(len(granules), np.uint64)
         _hash(granules, np.uint64(draw.seed), words)

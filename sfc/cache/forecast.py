@@ -23,7 +23,8 @@ class Fitted(NamedTuple):
     Attributes:
         round: time of a round of a warp when a multiprocessor has as many warps as it can, in ns; by kernel.
         launch: time of a launch without work, in us.
-        held: bytes of the second cache that hold what a kernel takes, if it has as many.
+        held: bytes of the second cache that hold what a kernel takes; all of a smaller one. A larger one
+            makes no difference.
         rate: share of the second cache's rate that a kernel reaches.
         share: of the copy rate that a kernel reaches.
         power: with which the times of parts that overlap are added up.

@@ -7,6 +7,7 @@ Lanes that come to the same place take the instruction together; the others wait
 Example: a kernel in which thread i adds up the numbers that are listed for it, as in a sparse matrix.
 
     >>> import sfc.cache
+    >>> from sfc.cache import READ
     >>> from sfc.compile import kernel
     >>> @kernel
     ... def walk(threads, begin, listed, base, noted):
@@ -114,7 +115,8 @@ def in_lockstep(
 
     Raises:
         TypeError: no function, or a number that is no integer.
-        ValueError: a number out of range (`LoadStream`).
+        ValueError: a number out of range (`LoadStream`); when loads are asked for, a walk that does not end
+            each thread.
     """
     checks.function("walk", walk, "a compiled function of threads, arguments and Noted")
     loads_of = partial(_loads_of, walk, given, items, {})
@@ -144,6 +146,11 @@ def _loads_of(
         walk(threads, *given, noted)
         used = noted.used
     count = int(used[0])
+    if (np.diff(noted.ends, prepend=0) < 0).any() or noted.ends[-1] != count:
+        raise ValueError(
+            f"a walk that noted {count} loads of {len(threads)} threads, and ended these at {noted.ends[:3]} "
+            f".. {noted.ends[-1]}; allowed: end(noted, k) after the loads of thread k of those given"
+        )
     most[mask] = max(most.get(mask, 8), -(-5 * count // (4 * len(threads))))
     found = WarpLoads(
         np.zeros(len(warps) + 1, np.int64), np.zeros(count + 1, np.int64), np.empty(count, np.int64),

@@ -40,7 +40,7 @@ class Machine:
         l2_rate: sectors of accesses in no order that it serves, in 10^9 a second.
         l2_latency: of a load that it serves, in ns.
         memory_rate: bytes that a copy reads and writes, in 10^9 a second.
-        memory_latency: of a load from memory, in ns.
+        memory_latency: of a load from memory, in ns; `foresee` does not use it, nor the clock.
 
     Raises:
         TypeError: a number of another class.
@@ -97,7 +97,8 @@ class Machine:
             table = tomllib.loads(place.read_text(encoding="utf-8"))["machine"]
         except (OSError, ValueError, KeyError) as error:
             raise ValueError(
-                f"machine {str(place)!r}: {error}; allowed: a TOML file with a table [machine]"
+                f"machine {str(place)!r}: {error}; allowed: {', '.join(KNOWN)}, or a TOML file with a table "
+                "[machine], as `python -m experiments.machine` writes"
             ) from error
         names = {field.name for field in fields(cls)}
         wrong = names ^ set(table) if isinstance(table, dict) else {"machine"}

@@ -10,7 +10,7 @@ import numpy as np
 from sfc import checks
 from sfc.bitwise.bits import mixed
 from sfc.cache.loads import LANES, READ, LoadStream, WarpLoads
-from sfc.cache.sectors import Estimate, drawn_of, in_parts_of, ratio, sector_of, sectors_of
+from sfc.cache.sectors import Estimate, drawn_of, loads_in_parts, ratio, sector_of, sectors_of
 from sfc.compile import kernel
 
 
@@ -111,7 +111,7 @@ def _followed(stream: LoadStream, cache: L1, number: int) -> tuple[float, float,
     blocks = np.arange(number, stream.blocks, cache.multiprocessors)
     numbers = (blocks[:, None] * each + np.arange(each)).ravel()
     is_there = numbers < stream.warps
-    parts = [_reads(loads, cache.sector) for loads in in_parts_of(stream, numbers[is_there])]
+    parts = [_reads(loads, cache.sector) for loads in loads_in_parts(stream, numbers[is_there])]
     rounds, ends, sectors = _joined(parts)
     first = np.zeros(len(numbers) + 1, np.int64)
     first[1:][is_there] = np.concatenate([part[0] for part in parts])

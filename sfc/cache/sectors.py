@@ -54,7 +54,7 @@ def warps(stream: LoadStream, sector: int = 32, sample: int = 2000, seed: int = 
     sector = sector_of(sector)
     drawn = drawn_of(stream.warps, checks.integer("sample", sample, 1, unit="warps"), seed)
     items = np.minimum(LANES, stream.items - LANES * drawn)
-    counts = [counted(loads, sector) for loads in in_parts_of(stream, drawn)]
+    counts = [counted(loads, sector) for loads in loads_in_parts(stream, drawn)]
     read, written, rounds = (np.concatenate(each) for each in zip(*counts, strict=True))
     share = len(drawn) / stream.warps
     return WarpSectors(
@@ -78,12 +78,12 @@ def drawn_of(n: int, sample: int, seed: int) -> np.ndarray:
     return np.sort(np.random.default_rng(seed).choice(n, sample, replace=False))
 
 
-def in_parts_of(stream: LoadStream, drawn: np.ndarray) -> Iterator[WarpLoads]:
+def loads_in_parts(stream: LoadStream, drawn: np.ndarray) -> Iterator[WarpLoads]:
     """Yield the loads of warps, of so many at a time that they fit in memory."""
-    return in_parts(stream.loads_of, drawn)
+    return parts_of(stream.loads_of, drawn)
 
 
-def in_parts(loads_of: Callable[[np.ndarray], WarpLoads], drawn: np.ndarray) -> Iterator[WarpLoads]:
+def parts_of(loads_of: Callable[[np.ndarray], WarpLoads], drawn: np.ndarray) -> Iterator[WarpLoads]:
     """Yield what a function returns for warps, `AT_ONCE` at a time."""
     for begin in range(0, len(drawn), AT_ONCE):
         yield loads_of(drawn[begin : begin + AT_ONCE])

@@ -13,6 +13,7 @@ from sfc.automaton import registers
 
 MODULES = [one.name for one in pkgutil.walk_packages(sfc.__path__, "sfc.")]
 README = Path(sfc.__file__).parent / "README.md"
+EXTENDING = README.with_name("EXTENDING.md")
 
 
 def test_examples_of_docstrings_print_what_they_say():
@@ -32,6 +33,14 @@ def test_the_lines_of_the_readme_sort_points():
     np.testing.assert_array_equal(names["ids"], names["order"])
     keys = sfc.keys(names["points"])
     assert (keys[1:] >= keys[:-1]).all()
+
+
+def test_the_kernel_of_the_page_on_extensions_is_foreseen(capsys):
+    (code,) = re.findall(r"```python\n(import numpy.*?)```", EXTENDING.read_text(), re.DOTALL)
+    exec(code, {})
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [row[0] for row in rows] == ["shuffled", "hilbert"]
+    assert float(rows[0][1]) > 2 * float(rows[1][1])
 
 
 def test_the_configuration_names_the_path(capsys, monkeypatch):

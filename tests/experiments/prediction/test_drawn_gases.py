@@ -79,11 +79,11 @@ def test_limits_hold(seed):
 
 
 def test_limits_of_orders_are_reached_by_large_gases_alone():
-    assert not module._is_possible("aged 20000", 2**20)
-    assert module._is_possible("aged 20000", 2**19)
-    assert not module._is_possible("window 65536", 2**17)
-    assert module._is_possible("window 65536", 2**18)
-    assert module._is_possible("row", 2**24)
+    assert not module.is_possible("aged 20000", 2**20)
+    assert module.is_possible("aged 20000", 2**19)
+    assert not module.is_possible("window 65536", 2**17)
+    assert module.is_possible("window 65536", 2**18)
+    assert module.is_possible("row", 2**24)
 
 
 @pytest.mark.parametrize("seed", [module.SEED, 0, 1, 2])

@@ -66,7 +66,7 @@ def test_a_file_gives_the_machine(path):
         ("l2_halves = 2", "l2_halves = 3", "l2_halves of a GPU = 3"),
         ("[machine]", "[chip]", "machine"),
         ("[machine]", "[[machine]]", "missing or unknown"),
-        ("[machine]", "[machine", "allowed: a TOML file"),
+        ("[machine]", "[machine", "allowed: h100, h200, or a TOML file"),
         ("l1_ways = 4", "l1_ways = 3", "size = 262144"),
     ],
 )
@@ -104,7 +104,7 @@ def test_every_file_of_a_machine_is_known_and_goes_into_a_wheel():
 
 
 def test_a_name_that_is_not_known_is_a_path():
-    with pytest.raises(ValueError, match=r"machine 'h300': .*h300.*; allowed: a TOML file"):
+    with pytest.raises(ValueError, match=r"machine 'h300': .*h300.*; allowed: h100, h200, or a TOML file"):
         cache.Machine.read("h300")
 
 

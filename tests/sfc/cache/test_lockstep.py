@@ -124,3 +124,17 @@ def test_the_room_of_a_draw_is_its_own():
 def test_no_function_is_told():
     with pytest.raises(TypeError, match="walk"):
         cache.in_lockstep(3, (), 64)
+
+
+@kernel
+def never_ends(threads, noted):
+    """Forgets to end its threads."""
+    for k in range(len(threads)):
+        cache.note(noted, 0, 16 * threads[k], 0, True)
+
+
+def test_a_walk_that_does_not_end_its_threads_is_told():
+    with pytest.raises(
+        ValueError, match=r"noted 64 loads of 64 threads, and ended .* allowed: end\(noted, k\)"
+    ):
+        cache.warps(cache.in_lockstep(never_ends, (), 64, block=64))
