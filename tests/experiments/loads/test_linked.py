@@ -10,6 +10,7 @@ from experiments.loads.force import block_of
 from experiments.loads.linked import linked_loads
 from sfc import cache
 from sfc.cache.loads import ALIGNED, LANES
+from tests.tiers import full
 
 BOIDS = md.laws.Boids(cohesion_radius=1.4, separation_radius=0.6, alignment_radius=0.9)
 
@@ -112,7 +113,7 @@ def walked(run: md.Simulation, reach: float) -> list[list[tuple[list[int], bool]
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("periodic", [True, False])
-@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("dim", [full(2), 3])
 @pytest.mark.parametrize(
     ("made", "reach", "registers"),
     [

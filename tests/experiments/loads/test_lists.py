@@ -200,7 +200,7 @@ def events_of(stream: cache.LoadStream) -> list[list[tuple[list[int], bool]]]:
 @pytest.mark.parametrize("prunes", [True, False])
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("periodic", [True, False])
-@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("dim", [full(2), 3])
 def test_loads_are_those_of_a_plain_walk(monkeypatch, dim, periodic, precision, prunes):
     span, age = (60, 100) if (dim == 3) == periodic else (2**20, 0)
     monkeypatch.setattr(device_lists, "SPAN", span)

@@ -9,6 +9,7 @@ from md.search.bvh.wide_boxes import levels_of
 from sfc.cache import LoadStream
 from sfc.cache.loads import ALIGNED, WarpLoads
 from tests import tiers
+from tests.tiers import full
 
 LAW = md.laws.SpringDashpot(1e3, 1.0)
 MOST_NODES, MOST_NEAR = 256, 64  # of the kernel
@@ -224,9 +225,9 @@ class Walk:
             self.of_row([boxes + 8 * self.size * (self.first[1] + block)], parts, False, 1)
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("precision", ["float32", full("float64")])
 @pytest.mark.parametrize("periodic", [True, False])
-@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("dim", [full(2), 3])
 def test_loads_are_those_of_a_plain_walk(dim, periodic, precision):
     run = cloud(dim, 300, periodic, precision)
     stream = wide_tree_loads(run).force
@@ -237,7 +238,7 @@ def test_loads_are_those_of_a_plain_walk(dim, periodic, precision):
     run.run(3)  # the run goes on
 
 
-@pytest.mark.parametrize(("dim", "precision", "n"), [(3, "float32", 17_000), (2, "float64", 16_500)])
+@pytest.mark.parametrize(("dim", "precision", "n"), [(3, "float32", 17_000), full(2, "float64", 16_500)])
 def test_a_tree_of_three_levels_and_the_step_before(dim, precision, n):
     run = cloud(dim, n, precision=precision, side=28.0 if dim == 3 else 140.0)
     force, (before, above) = wide_tree_loads(run)
@@ -257,7 +258,7 @@ def test_a_tree_of_three_levels_and_the_step_before(dim, precision, n):
 
 
 @pytest.mark.parametrize(
-    ("dense", "sparse", "warps"), [(680, 300, range(0, 31, 6)), (2400, 0, [60]), (2300, 100, [3])]
+    ("dense", "sparse", "warps"), [full(680, 300, range(0, 31, 6)), full(2400, 0, [60]), full(2300, 100, [3])]
 )
 def test_threads_that_have_too_many_leaves_walk_alone(dense, sparse, warps):
     random, box = np.random.default_rng(4), md.Box((8.0, 9.0, 10.0), (True, False, True))

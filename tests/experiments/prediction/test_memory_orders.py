@@ -97,6 +97,7 @@ def test_a_name_that_is_no_text_is_refused():
         order_of(3)  # type: ignore[arg-type]
 
 
+@pytest.mark.full
 def test_an_aged_gas_is_copies_of_a_small_one_some_steps_later(monkeypatch):
     monkeypatch.setattr(memory_orders, "LEAST_COPY", 100)
     n, filling = 8 * 125, 0.3
