@@ -3,8 +3,9 @@
 The model of memory of `sfc.cache` runs the loads and stores of a force kernel, warp by warp, through the
 caches of a machine: sectors that its warps ask for, those that the first cache lacks, bytes from memory, and
 the time of a launch. Gains are over shuffled memory, or for a search that sorts its particles over cells in
-no order. `experiments.foreseen` has judged the model on launches that it had not seen; the errors told are
-from there. A machine is a chip with a file in sfc/cache/machines, or a file that `experiments.machine` wrote.
+no order. `experiments.foreseen` has judged the model on launches that it had not seen; the errors in the
+answer are from there. A machine is a chip with a file in sfc/cache/machines, or a file that
+`experiments.machine` wrote.
 """
 
 from collections.abc import Iterator

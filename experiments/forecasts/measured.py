@@ -22,7 +22,6 @@ from experiments.measurement.step_times import phases_of
 from experiments.prediction.drawn_gases import Gas, reads_of
 from experiments.prediction.foreseen_systems import BOIDS, simulations
 from experiments.prediction.index_cases import KINDS, index_case
-from experiments.results.baselines import original
 
 WARM_UP = 3  # steps before a launch is counted
 TOUCHING = 20  # steps after which spheres touch; a gas is made without contacts, so that it has no forces
@@ -151,7 +150,7 @@ def counted(gases: list[Gas], seed: int) -> Iterator[dict[str, Any]]:
         raise CannotCountError(f"ncu profiled {len(launches)} force kernels; allowed: {len(cases)}")
     for (place, name), row in zip(cases, launches.to_dict("records"), strict=True):
         row["launched"] = row.pop("kernel")
-        yield {"place": place, "ordering": original(name)} | {str(key): value for key, value in row.items()}
+        yield {"place": place, "ordering": name} | {str(key): value for key, value in row.items()}
 
 
 def main() -> None:

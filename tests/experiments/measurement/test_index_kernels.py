@@ -15,7 +15,7 @@ from experiments.measurement.kernels.index_kernels import BLOCK, LAUNCHES, REGIS
 from md.backend import Cpu
 from md.backend.kernels.source import block_of
 from sfc.cache.loads import ADDED, READ, WRITTEN
-from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
+from tests.md.cavity.strategies.emulated_cuda import Compiling, EmulatedCuda
 from tests.nvrtc import compiled, instructions
 
 DEVICES = {"cpu": Cpu(), "cuda": EmulatedCuda()}
@@ -158,18 +158,6 @@ def test_no_time_of_a_wrong_result_is_kept(name, monkeypatch):
     monkeypatch.setattr(one, "launch", lambda: setattr(one, "launches", one.launches + 1))
     with pytest.raises(WrongResultError, match="not recorded"):
         one.time(samples=1)
-
-
-class Compiling(EmulatedCuda):
-    """Keeps the sources of kernels, and runs none."""
-
-    def __init__(self):
-        super().__init__()
-        self.sources = {}
-
-    def _compile(self, text, code, name):
-        self.sources[name] = code
-        return lambda *_, **__: None
 
 
 def source_of(name: str, size: int) -> str:

@@ -9,7 +9,7 @@ import md
 from md.backend.kernels.on_device import declared
 from md.backend.kernels.source import ROOT, file_of, parameters
 from tests.md.backend.kernels.test_source import KERNELS, source_of
-from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
+from tests.md.cavity.strategies.emulated_cuda import Compiling
 from tests.nvrtc import compiled
 from tests.tiers import full
 
@@ -55,18 +55,6 @@ def test_a_kernel_declares_what_the_compiler_gives_it(stem, kernel, law, real):
     registers = found.of_boids if law is OF_BOIDS else found.registers
     assert given(registers[k]) == given(used), f"declared {registers[k]}, used {used}"
     assert found.static[k] == shared
-
-
-class Compiling(EmulatedCuda):
-    """A device that keeps the sources of its kernels."""
-
-    def __init__(self):
-        super().__init__()
-        self.sources = {}
-
-    def _compile(self, text, code, name):
-        self.sources[name] = code
-        return lambda *_, **__: None
 
 
 @pytest.mark.parametrize(("order", "fewer"), [("hilbert", 0), ("row", 4)])

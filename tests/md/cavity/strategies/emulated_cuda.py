@@ -184,3 +184,15 @@ class EmulatedCuda(Cpu):
         code = f"#define MOST_POLLS 3000\n{code}\n{LAUNCH.format(name=name, arguments=arguments)}"
         library = built("grid_on_host.h", code, name, is_library=True)
         return Kernel(ctypes.CDLL(str(library)), self.at_once)
+
+
+class Compiling(EmulatedCuda):
+    """A device that keeps the sources of its kernels, and runs none."""
+
+    def __init__(self):
+        super().__init__()
+        self.sources = {}
+
+    def _compile(self, text, code, name):
+        self.sources[name] = code
+        return lambda *_, **__: None
