@@ -8,9 +8,9 @@ lanes of a warp on the 8 particles of a leaf. Each box is loaded by the threads 
 - Selection: the box of the thread's own leaf; then those of the leaves found, 8 at a time, each by one of the
   8 lanes of every leaf: the 4 leaves of a warp load the same boxes.
 - Bytes: the coordinates of one byte of the particles in the leaves near a leaf, 4 leaves at a time, the last
-  leaf again if there are fewer left. All 8 lanes of a leaf load the same words. The compiler loads words of 4
-  bytes, by 32 instructions. In float32 it has registers for the first 13 (in 2D 14, of boids 16), and loads
-  the others when these have come; in float64 for all.
+  leaf again if there are fewer left. All 8 lanes of a leaf load the same 16 bytes, twice a leaf. In float32
+  the compiler has registers for the first two leaves, and loads the others when these have come; in float64
+  for all four.
 - Partners: the position of one that passes, of each lane its next one, and the velocity if it is in reach.
 - A thread with too many leaves for that walks down the tree by itself, node by node, and loads the particles
   of each leaf within reach.
@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 import md
-from experiments.loads.force import LAST, Rows, StepLoads, block_of, rows_of
+from experiments.loads.force import LAST, PART, Rows, StepLoads, block_of, rows_of
 from experiments.loads.packed import (
     note_packed_moved,
     note_packed_position,
@@ -60,8 +60,9 @@ from sfc.compile import callee, kernel
 
 STEM, BOXES = "md.search.bvh.wide_bvh", "md.search.bvh.wide_boxes"
 BLOCK = LEAF * LEAVES
-WORD, WORDS = 4, 32  # bytes of the coordinates of a particle, and as many of them in 4 leaves
-AT_ONCE = 13, WORDS  # of these, loaded at once, in float32 and in float64
+WORD, COMPARED = 4, 4  # bytes of the coordinates of a particle, and leaves of which they are compared at once
+HALVES = WORD * LEAF // PART  # loads of the bytes of a leaf
+AT_ONCE = 4, HALVES * COMPARED  # of the loads of these leaves, issued at once, in float32 and in float64
 STAGE = 2**56  # places of a part of the kernel
 SELECTION, OWN, BYTES, PARTNERS, ALONE = (k * STAGE for k in range(1, 6))
 MADE = LAST + 16  # place of what is stored for the next step
@@ -258,11 +259,11 @@ def note_partners(noted, tree, i, kept, near):
     rows = tree.rows
     at_once = AT_ONCE[rows.pieces - 1]
     note(noted, OWN + 8, rows.base[5] + WORD * i, READ, False)
-    for k in range(0, near, WORDS // LEAF):
-        for word in range(WORDS):
-            j = kept[min(k + word // LEAF, near - 1)] * LEAF + word % LEAF
-            waits = (k > 0 and word == 0) or word == at_once
-            note(noted, BYTES + LEAF * k + word, rows.base[5] + WORD * j, READ, waits)
+    for k in range(0, near, COMPARED):
+        for part in range(HALVES * COMPARED):
+            at = HALVES * kept[min(k + part // HALVES, near - 1)] + part % HALVES
+            waits = (k > 0 and part == 0) or part == at_once
+            note(noted, BYTES + HALVES * k + part, rows.base[5] + PART * at, READ, waits)
     turn = 0
     for k in range(near):
         for j in range(kept[k] * LEAF, (kept[k] + 1) * LEAF):

@@ -99,10 +99,11 @@ __device__ __forceinline__ unsigned passing_of(const int* leaves, int near, int 
         const int4* four = (const int4*)(bytes + leaves[min(k + b, near - 1)] * LEAF);
 #pragma unroll
         for (int half = 0; half < LEAF / 4; ++half) {
-            passing = __funnelshift_l(beyond_reach(units, own, four[half].x), passing, 1);
-            passing = __funnelshift_l(beyond_reach(units, own, four[half].y), passing, 1);
-            passing = __funnelshift_l(beyond_reach(units, own, four[half].z), passing, 1);
-            passing = __funnelshift_l(beyond_reach(units, own, four[half].w), passing, 1);
+            int4 all = four[half];  // one load of 16 bytes: its members alone would be four
+            passing = __funnelshift_l(beyond_reach(units, own, all.x), passing, 1);
+            passing = __funnelshift_l(beyond_reach(units, own, all.y), passing, 1);
+            passing = __funnelshift_l(beyond_reach(units, own, all.z), passing, 1);
+            passing = __funnelshift_l(beyond_reach(units, own, all.w), passing, 1);
         }
     }
     int beyond = LEAVES_AT_ONCE - (near - k);

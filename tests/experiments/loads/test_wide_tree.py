@@ -151,13 +151,13 @@ class Walk:
 
     def compare(self, slots: list[int], near: list[list[int]]) -> None:
         """Bytes, then partners, of particles that have leaves."""
-        bytes, at_once = self.present[3], 13 if self.size == 4 else 32
+        bytes, at_once = self.present[3], 4 if self.size == 4 else 8
         self.add([bytes + 4 * i for i in slots], False)
         for k in range(0, max(map(len, near), default=0), 4):
-            for word in range(32):
-                leaves = [one[min(k + word // 8, len(one) - 1)] for one in near if k < len(one)]
-                waits = word == at_once or (word == 0 and k > 0)
-                self.add([bytes + 4 * (8 * leaf + word % 8) for leaf in leaves], waits)
+            for four in range(8):
+                leaves = [one[min(k + four // 2, len(one) - 1)] for one in near if k < len(one)]
+                waits = four == at_once or (four == 0 and k > 0)
+                self.add([bytes + 32 * leaf + 16 * (four % 2) for leaf in leaves], waits)
         found = [self.passing(i, one) for i, one in zip(slots, near, strict=True)]
         for turn in range(max(map(len, found), default=0)):
             pairs = [(i, js[turn]) for i, js in zip(slots, found, strict=True) if turn < len(js)]
