@@ -5,8 +5,8 @@ and position of each particle in these lists, and at a contact its velocity; of 
 the radius of alignment. The lanes of a warp wait for the one with the longest lists in each row. Lists are in
 memory order here; atomics link them in another.
 
-A lane that comes to its own particle goes on alone up to the end of the row: it turns back to the head of the
-loop earlier than the others, which the compiler does not bring together again before the end.
+A lane that comes to its own particle, of which it loads the link alone, waits for the others at the end of
+the turn: there the compiler brings the lanes together, for every law, dimension and precision.
 
 Link and position are one round, as neither depends on the other. In warps with all cells inside the box the
 compiler waits for the link first (in 3D, of spheres in float32 and of flocks); with rounds of that kind
@@ -19,7 +19,7 @@ import md
 from experiments.loads.force import StepLoads, block_of, note_moved, note_own, note_partner, rows_of
 from md.backend.prelude import axis_neighbours, cell_number, home_cell, load, neighbour_rows
 from sfc.cache import end, in_lockstep, note, note_row
-from sfc.cache.loads import ADDED, LANES, READ, WRITTEN
+from sfc.cache.loads import ADDED, READ, WRITTEN
 from sfc.compile import kernel
 
 STEM = "md.search.grid.linked"
@@ -68,7 +68,7 @@ def _force(threads, rows, head, following, noted):
         home = home_cell(g, load(rows.pos, i, g))
         around = neighbour_rows(g, home)
         for b in range(len(around)):
-            place, turn, apart = (b + 1) << 32, 0, 0
+            place, turn = (b + 1) << 32, 0
             for column in range(3):
                 x = axis_neighbours(g, 0, home[0])[column]
                 if around[b] >= 0 and x >= 0:
@@ -78,12 +78,10 @@ def _force(threads, rows, head, following, noted):
                 j = head[around[b] + x] if around[b] >= 0 and x >= 0 else -1
                 while j >= 0:
                     turn += 1
-                    at = place + apart + 16 * turn
+                    at = place + 16 * turn
                     note(noted, at, rows.base[5] + 4 * j, READ, True)
                     if j != i:
                         note_partner(noted, rows, at + 1, i, j, False)
-                    else:
-                        apart = (1 + i % LANES) << 24
                     j = following[j]
         note_moved(noted, rows, i)
         end(noted, t)

@@ -2,10 +2,10 @@
 
 Scattered: a thread loads its own rows; then for each cell around its own the rank, the first and the last
 place in the list, and for each place the slot, the position and, in reach, the velocity. The lanes of a warp
-wait for each other at the end of each cell; one that comes to its own particle goes on alone up to there, as
-in `linked`. In 3D in float32 a warp of which no cell is at a side of the box takes two slots at a time, after
-one alone if their number is odd. Other loops that the compiler unrolls, with the odd slot first but no loads
-together, are as they are written here: in 2D, and of spheres in float64.
+wait for each other at the end of each turn and of each cell, as in `linked`. In 3D in float32 a warp of which
+no cell is at a side of the box takes two slots at a time, after one alone if their number is odd. Other loops
+that the compiler unrolls, with the odd slot first but no loads together, are as they are written here: in 2D,
+and of spheres in float64.
 
 Coherent: the particles are moved into the order of their cells by a kernel before, which stores packed rows.
 A thread lists ranges of particles, of all layers of cells or as many as there is room for, and then takes two
@@ -127,19 +127,17 @@ def _scattered(threads, rows, sort, table, base, noted):
 @callee
 def _visit(noted, rows, order, base, place, i, first, last, takes_two):
     # Particles of a cell, in turns of 32 places: two of them, or one.
-    k, turn, apart = first, 0, 0
+    k, turn = first, 0
     alone = (last - first) % 2 if takes_two else last - first
     while k < last:
         count = 1 if k - first < alone else 2
-        at = place + apart + 32 * (turn + (takes_two and not alone))
+        at = place + 32 * (turn + (takes_two and not alone))
         for c in range(count):
             note(noted, at + c, base[ORDER] + 4 * (k + c), READ, c == 0)
         for c in range(count):
             j = order[k + c]
             if j != i:
                 note_partner(noted, rows, at + 2 + 8 * c, i, j, True)
-            else:
-                apart = (1 + i % LANES) << 24  # the lane goes on alone
         k += count
         turn += 1
 

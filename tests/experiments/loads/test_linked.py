@@ -74,16 +74,9 @@ def walked(run: md.Simulation, reach: float) -> list[list[tuple[list[int], bool]
         yield from ((some, part == 0) for some, part in rows_of(1, touching) if some)
 
     def in_turn(chains):
-        """Loads of the chains of a row: side by side, and lane by lane behind a lane's own particle."""
-        rest = [(i, chain[chain.index(i) + 1 :] if i in chain else []) for i, chain in chains]
-        chains = [
-            (i, chain[: len(chain) - len(late)]) for (i, chain), (_, late) in zip(chains, rest, strict=True)
-        ]
+        """Loads of the chains of a row, side by side."""
         for k in range(max(len(chain) for _, chain in chains)):
             yield from taken([(i, chain[k]) for i, chain in chains if k < len(chain)])
-        for i, late in rest:
-            for j in late:
-                yield from taken([(i, j)])
 
     warps = []
     for first in range(0, n, LANES):

@@ -102,15 +102,13 @@ def scattered_thread(plain, i, interior):
         if takes_two:
             odd = len(entries) % 2
             turns = [entries[:odd], *(entries[k : k + 2] for k in range(odd, len(entries), 2))]
-        group = (3,)
         for turn, taken in enumerate(turns):
-            key = (stage, *group, turn)
+            key = (stage, 3, turn)
             for c, k in enumerate(taken):
                 yield (*key, 0, c), plain.base[ORDER] + 4 * k, c == 0
             for c, k in enumerate(taken):
                 j = int(plain.order[k])
                 if j == i:
-                    group = 4, i % LANES  # alone, behind the others and lane by lane
                     continue
                 for part, one in enumerate(plain.parts(0, j)):
                     yield (*key, 1 + c, 0, part), one, part == 0
