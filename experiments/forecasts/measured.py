@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,12 +21,12 @@ from experiments.measurement.hardware_counters import NSIGHT, CannotCountError, 
 from experiments.measurement.kernels.index_kernels import Gather, IndexKernel, Scatter, Spmv
 from experiments.measurement.step_times import phases_of
 from experiments.prediction.drawn_gases import Gas, reads_of
-from experiments.prediction.foreseen_systems import BOIDS, simulations
+from experiments.prediction.foreseen_systems import BOIDS, TAKEN, simulations
 from experiments.prediction.index_cases import KINDS, index_case
+from md.simulation.config import SimulationConfig
 
-WARM_UP = 3  # steps before a launch is counted
 TOUCHING = 20  # steps after which spheres touch; a gas is made without contacts, so that it has no forces
-STEPS = 6  # in a sample
+STEPS = 4  # in a sample
 ROUNDS = 3
 COUNTERS = {
     "time_us": "gpu__time_duration.sum",
@@ -62,16 +63,27 @@ def timed(gas: Gas, seed: int) -> Iterator[dict[str, Any]]:
     Returns:
         A row for each order and round: `ordering`, `round`, and `time_us`, the median of some launches.
     """
-    prepared: dict[str, md.Simulation | IndexKernel] = {}
+    prepared: dict[str, Callable[[], float]] = {}
     for name, one in index_kernels(gas, seed) if gas.kernel in KINDS else simulations(gas, "cuda", seed):
-        prepared[name] = one
         if isinstance(one, md.Simulation):
             _check(one, gas, name)
+            prepared[name] = partial(_time_of_force, one.config, one.state)
+        else:
+            prepared[name] = partial(one.time, STEPS)  # its results are checked by it
+    for sample in prepared.values():
+        sample()  # the first ones take up to five times as long
     generator = np.random.default_rng(seed)
     for turn in range(ROUNDS):
         for k in generator.permutation(len(prepared)):
             name = [*prepared][k]
-            yield {"ordering": name, "round": turn, "time_us": 1e3 * _time(prepared[name])}
+            yield {"ordering": name, "round": turn, "time_us": 1e3 * prepared[name]()}
+
+
+def _time_of_force(config: SimulationConfig, start: md.State) -> float:
+    """Time the forces of the steps after the first `TAKEN` from a start, in ms; return their median."""
+    run = _like(config, start, config.search)
+    run.run(TAKEN)
+    return float(np.median(phases_of(run, STEPS)["force"]))
 
 
 def index_kernels(gas: Gas, seed: int) -> Iterator[tuple[str, IndexKernel]]:
@@ -85,13 +97,6 @@ def index_kernels(gas: Gas, seed: int) -> Iterator[tuple[str, IndexKernel]]:
             yield name, {"gather": Gather, "scatter": Scatter}[gas.kernel](device, found, size)
 
 
-def _time(case: md.Simulation | IndexKernel) -> float:
-    """Time launches in ms, and return their median; results of index kernels are checked by these."""
-    if isinstance(case, md.Simulation):
-        return float(np.median(phases_of(case, STEPS)["force"][1:]))
-    return case.time(STEPS)
-
-
 def _check(simulation: md.Simulation, gas: Gas, ordering: str) -> None:
     """Compare the forces of a simulation with those of another search; no step of it is taken.
 
@@ -102,32 +107,31 @@ def _check(simulation: md.Simulation, gas: Gas, ordering: str) -> None:
         WrongResultError: they differ by more than rounding, or there are no forces.
     """
     other = "scattered" if gas.kernel in ("linked", BOIDS) else "linked"
-    found, expected = _by_both(simulation, simulation.state, other, gas.precision)
+    found, expected = _by_both(simulation, simulation.state, other)
     if gas.kernel != BOIDS:
         for one in (found, expected):
             one.run(TOUCHING, phases=False)
         ours, theirs = (md.observe.temperature(one.state) for one in (found, expected))
         check_temperature(ordering, ours, theirs, gas.precision)
-        found, expected = _by_both(simulation, expected.state, other, gas.precision)
+        found, expected = _by_both(simulation, expected.state, other)
     forces = expected.forces()
     if not forces.any():
         raise WrongResultError(f"no forces of {gas.kernel} to be compared; not recorded")
     check_forces(found, forces, gas.precision)
 
 
-def _by_both(
-    simulation: md.Simulation, state: md.State, other: str, precision: str
-) -> tuple[md.Simulation, md.Simulation]:
+def _by_both(simulation: md.Simulation, state: md.State, other: str) -> tuple[md.Simulation, md.Simulation]:
     """Make two simulations of a state that are like another one: by its search, and by the other."""
     config = simulation.config
-    one, two = (
-        md.Simulation(
-            state, config.law, search=search, integrator=config.integrator, dt=config.dt, precision=precision,
-            backend=config.backend, fused=True, allow_overlap=True,
-        )
-        for search in (config.search, other)
+    return _like(config, state, config.search), _like(config, state, other)
+
+
+def _like(config: SimulationConfig, state: md.State, search: Any) -> md.Simulation:
+    """Make a simulation of a state with the configuration of another one, but for the search."""
+    return md.Simulation(
+        state, config.law, search=search, integrator=config.integrator, dt=config.dt,
+        precision=config.precision, backend=config.backend, fused=True, allow_overlap=True,
     )  # fmt: skip
-    return one, two
 
 
 def counted(gases: list[Gas], seed: int) -> Iterator[dict[str, Any]]:
@@ -165,7 +169,7 @@ def main() -> None:
                     one.launch()
             continue
         for _, simulation in simulations(gas, "cuda", job.seed):
-            simulation.run(WARM_UP)
+            simulation.run(TAKEN)
             with simulation.backend.profiled():
                 simulation.run(1)
 

@@ -2,11 +2,14 @@
 
 What is foreseen from a simulation on the CPU is measured on the same one on a device: the particles are made
 by the same functions with the same seed. Positions differ between the two, their statistics do not.
+
+A launch is counted or timed `TAKEN` steps after the particles were made: those on the CPU have taken them
+too, and are in the memory order of before. A flock is out of order after a few steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,7 @@ from md.search import Coherent, Verlet, WideBvh
 CELL_ORDERED = {"coherent": Coherent, "verlet": Verlet, "wide_bvh": WideBvh}  # sort particles by cell or key
 BOIDS = "boids"
 FLIGHT_DT = 0.2
+TAKEN = 3  # steps before a launch that is foreseen
 
 
 def simulations(gas: Gas, backend: str, seed: int) -> Iterator[tuple[str, md.Simulation]]:
@@ -28,7 +32,7 @@ def simulations(gas: Gas, backend: str, seed: int) -> Iterator[tuple[str, md.Sim
 
     Args:
         gas: of a kernel of particles.
-        backend: "cpu" or "cuda".
+        backend: "cpu", with the particles `TAKEN` steps later, or "cuda".
         seed: of the particles and of what is shuffled.
     """
     sorts = gas.kernel in CELL_ORDERED
@@ -38,6 +42,9 @@ def simulations(gas: Gas, backend: str, seed: int) -> Iterator[tuple[str, md.Sim
     flies = (
         {"integrator": "flight", "dt": FLIGHT_DT} if gas.kernel == BOIDS else {"dt": md.scenes.BENCHMARK_DT}
     )
+    common: dict[str, Any] = {"precision": gas.precision, "backend": backend, "fused": True} | flies
+    if backend == "cpu":
+        states = {count: (start, _moved(now, law, common)) for count, (start, now) in states.items()}
     for name, order in orders.items():
         search: Any = "linked" if gas.kernel == BOIDS else gas.kernel
         start, now = states[order.steps]
@@ -45,12 +52,14 @@ def simulations(gas: Gas, backend: str, seed: int) -> Iterator[tuple[str, md.Sim
             search = CELL_ORDERED[gas.kernel](cell_order=name)
         grid = CellGrid(start.box, law.cutoff, np.dtype(gas.precision), md.backend.get("cpu"))
         state = now.take(slots(order, start.pos, start.id, grid, seed))
-        yield (
-            name,
-            md.Simulation(
-                state, law, search=search, precision=gas.precision, backend=backend, fused=True, **flies
-            ),
-        )
+        yield name, md.Simulation(state, law, search=search, **common)
+
+
+def _moved(state: md.State, law: md.laws.PairLaw, common: Mapping[str, Any]) -> md.State:
+    """Return the particles `TAKEN` steps later."""
+    simulation = md.Simulation(state, law, search="linked", **common)
+    simulation.run(TAKEN, phases=False)
+    return simulation.state
 
 
 def _states(gas: Gas, steps: set[int], backend: str, seed: int) -> dict[int, tuple[md.State, md.State]]:

@@ -17,7 +17,6 @@ from experiments.forecasts.measured import (
     FORCE,
     ROUNDS,
     STEPS,
-    WARM_UP,
     Job,
     counted,
     timed,
@@ -27,6 +26,7 @@ from experiments.measurement.hardware_counters import CannotCountError
 from experiments.measurement.kernels.index_kernels import IndexKernel
 from experiments.prediction import foreseen_systems
 from experiments.prediction.drawn_gases import PROPERTIES, Gas
+from experiments.prediction.foreseen_systems import TAKEN
 from experiments.prediction.index_cases import KINDS
 from md.backend import Cpu
 from md.search.lists.step_costs import StepCosts
@@ -44,8 +44,9 @@ def gas_of(kernel: str, precision: str = "float64", n: int = 512) -> Gas:
 
 @pytest.fixture(autouse=True)
 def on_the_cpu(monkeypatch):
-    """What is made for a device is made on the CPU."""
+    """What is made for a device is made on the CPU, with the particles of the start."""
     made = foreseen_systems.simulations
+    monkeypatch.setattr(foreseen_systems, "_moved", lambda state, *_: state)
     monkeypatch.setattr(measured, "simulations", lambda gas, _, seed: made(gas, "cpu", seed))
     monkeypatch.setattr(
         md.backend, "get", lambda name, get=md.backend.get: CPU if name == "cuda" else get(name)
@@ -73,11 +74,17 @@ def test_the_turns_of_a_round_are_drawn():
     assert names == [row["ordering"] for row in timed(gas, SEED)]
 
 
-def test_a_time_is_the_median_of_the_forces_without_the_first(monkeypatch):
-    times = [90.0, 3.0, 1.0, 2.0, 5.0, 4.0]
+def test_a_time_is_the_median_of_the_forces_some_steps_after_the_start(monkeypatch):
+    times, begun = [1.0, 9.0, 2.0, 4.0], []
     assert len(times) == STEPS
-    monkeypatch.setattr(measured, "phases_of", lambda case, steps: {"force": times[:steps], "build": [7]})
+
+    def phases(case, steps):
+        begun.append(case.step)
+        return {"force": times[:steps], "build": [7]}
+
+    monkeypatch.setattr(measured, "phases_of", phases)
     assert {row["time_us"] for row in timed(gas_of("linked"), SEED)} == {3000.0}
+    assert begun == [TAKEN] * 3 * (1 + ROUNDS)  # each sample begins with the same particles
 
 
 @pytest.mark.parametrize("kernel", [name for name in PROPERTIES["kernel"] if name not in KINDS])
@@ -120,13 +127,6 @@ def test_steps_with_another_temperature_are_refused(monkeypatch):
     monkeypatch.setattr(md.observe, "temperature", lambda _: next(temperatures))
     with pytest.raises(WrongResultError, match=r"the temperature 1 .* 'random' differs from 1\.01"):
         next(timed(gas_of("verlet", "float32"), SEED))
-
-
-def test_the_simulation_that_is_timed_takes_no_step_before(monkeypatch):
-    steps = []
-    monkeypatch.setattr(measured, "_time", lambda one: steps.append(one.step) or 1.0)
-    list(timed(gas_of("verlet"), SEED))
-    assert set(steps) == {0}
 
 
 def test_no_time_of_a_wrong_sum_is_kept(monkeypatch):
@@ -215,7 +215,7 @@ def test_lists_launch_one_force_kernel_in_a_step(monkeypatch):
         fused=True,
         precision="float64",
     )
-    run.run(WARM_UP)
+    run.run(TAKEN)
     for _ in range(10):
         device.launches.clear()
         run.run(1)
@@ -250,5 +250,5 @@ def test_the_program_takes_a_profiled_step_of_each_case(monkeypatch):
     job = Job([[*gas] for gas in GASES], SEED)
     monkeypatch.setattr(sys, "argv", ["program", json.dumps(job._asdict())])
     measured.main()
-    searches = [("linked", WARM_UP, 1)] * 3, [("spmv", 1)] * 3, [("verlet", WARM_UP, 1)] * 2
+    searches = [("linked", TAKEN, 1)] * 3, [("spmv", 1)] * 3, [("verlet", TAKEN, 1)] * 2
     assert profiled == [(one,) for part in searches for one in part]

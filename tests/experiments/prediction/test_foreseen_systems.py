@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import md
-from experiments.prediction import memory_orders
+from experiments.prediction import foreseen_systems, memory_orders
 from experiments.prediction.drawn_gases import Gas
-from experiments.prediction.foreseen_systems import CELL_ORDERED, FLIGHT_DT, simulations
+from experiments.prediction.foreseen_systems import CELL_ORDERED, FLIGHT_DT, TAKEN, simulations
 from experiments.prediction.memory_orders import order_of, slots
 from md.particles.cell_grid import CellGrid
 
@@ -47,7 +47,8 @@ def test_each_order_has_the_same_particles_in_another_place(kernel):
 
 
 @pytest.mark.parametrize("kernel", ["linked", "scattered", "boids"])
-def test_free_orders_are_those_of_their_names(kernel):
+def test_free_orders_are_those_of_their_names(kernel, monkeypatch):
+    monkeypatch.setattr(foreseen_systems, "_moved", lambda state, *_: state)
     for name, one in made(kernel, CASES[kernel]).items():
         state = one.state
         grid = CellGrid(state.box, one.law.cutoff, np.dtype("float64"), md.backend.get("cpu"))
@@ -55,6 +56,20 @@ def test_free_orders_are_those_of_their_names(kernel):
             continue  # drawn; permutations of another order
         order = slots(order_of(name), state.pos, state.id, grid, 4)
         assert np.array_equal(order, np.arange(N)), name
+
+
+@pytest.mark.parametrize("kernel", ["linked", "boids", "verlet"])
+def test_particles_on_the_cpu_have_taken_steps_since_they_were_in_order(kernel, monkeypatch):
+    name = CASES[kernel][-1]
+    later = made(kernel, (name,))[name]
+    with monkeypatch.context() as patch:
+        patch.setattr(foreseen_systems, "_moved", lambda state, *_: state)
+        start = made(kernel, (name,))[name]
+    assert np.array_equal(later.state.id, start.state.id)
+    assert not np.array_equal(later.state.pos, start.state.pos)
+    start.run(TAKEN)
+    both = later.state.by_id().pos, start.state.by_id().pos
+    assert np.allclose(*both, atol=1e-4)
 
 
 def test_particles_differ_by_seed_and_a_step_is_taken_in_the_precision_of_the_gas():
