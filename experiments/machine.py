@@ -34,13 +34,14 @@ FEW = 2**12  # threads on a CPU
 COPIES = 2  # of the memory that is read, on a CPU: as numpy makes it, and as it is uploaded
 FAR = 8  # memory over the second cache, from which on latencies are those of memory
 PUBLISHED = {  # by compute capability: what is not measured here
-    "9.0": {"blocks": 32, "l1_ways": 4, "l1_line": 128, "sector": 32, "granule": 64, "l2_halves": 2},
+    "9.0": {"blocks": 32, "l1_ways": 8, "l1_line": 128, "sector": 32, "granule": 64, "l2_halves": 2},
 }
 SOURCES = (
     "blocks, l1_line, sector: NVIDIA, CUDA C++ Programming Guide, compute capability 9.0",
-    "l1_ways, granule: of 1 to 16 ways and of 32 to 128 bytes those that agree with the counters of an H200",
+    "l1_ways, granule: of 4 to 32 ways and of 32 to 128 bytes those that agree with counters of an H100",
     "l2_rate: median of random sectors up to a quarter of the second cache",
     "l2_halves: random sectors begin to miss at half the second cache",
+    "random_rate: random sectors of the largest size, of which each is a granule",
 )
 
 
@@ -105,6 +106,7 @@ def machine_of(table: pd.DataFrame) -> Machine | None:
     numbers: dict[str, Any] = {
         "l2_rate": float(rates["sectors_G_per_s"][small].median()),
         "memory_rate": float(table.loc[table["what"] == "copy", "GB_per_s"].iloc[0]),
+        "random_rate": float(rates["sectors_G_per_s"].iloc[size.argmax()]),
         "l2_latency": float(chain[chain.index <= size[small].min()].median()),
         "memory_latency": float(chain[chain.index >= FAR * row["l2_bytes"]].median()),
     }

@@ -14,7 +14,8 @@ from sfc.cache.machine import Machine
 from sfc.cache.multiprocessor import L1, l1
 from sfc.cache.sectors import Estimate, WarpSectors, warps
 
-POSITIVE = ("round", "held", "rate", "share", "power")
+POSITIVE = ("round", "held", "rate", "power")
+ACCESSES = 2  # of the second cache by an atomic operation, which reads and writes
 
 
 class Fitted(NamedTuple):
@@ -23,19 +24,16 @@ class Fitted(NamedTuple):
     Attributes:
         round: time of a round of a warp when a multiprocessor has as many warps as it can, in ns; by kernel.
         launch: time of a launch without work, in us.
-        held: bytes of the second cache that hold what a kernel takes; all of a smaller one. A larger one
-            makes no difference.
+        held: share of the second cache that holds what a kernel takes, at most 1.
         rate: share of the second cache's rate that a kernel reaches.
-        share: of the copy rate that a kernel reaches.
         power: with which the times of parts that overlap are added up.
     """
 
     round: float = 350.0
-    launch: float = 3.3
-    held: float = 52.4e6
-    rate: float = 1.06
-    share: float = 0.71
-    power: float = 3.0
+    launch: float = 1.7
+    held: float = 0.76
+    rate: float = 1.2
+    power: float = 2.0
 
 
 class Forecast(NamedTuple):
@@ -97,24 +95,28 @@ def foresee_on(
         checks.number(f"{name} of Fitted", value, 0, above=0 if name in POSITIVE else -np.inf)
     missed: dict[L1, Estimate] = {}
     asked: dict[int, WarpSectors] = {}
-    moved: dict[tuple[int, int], dict[int, MemoryBytes]] = {}
-    holds = [min(int(fitted.held), machine.l2_bytes) for machine in machines]
-    for machine in machines:
-        first, kind = machine.first_cache(stream), (machine.granule, machine.l2_halves)
+    moved: dict[tuple[int, int, tuple[int, ...]], dict[int, MemoryBytes]] = {}
+    launches = [*checks.sequence("before", before, "LoadStreams of the launches before"), stream]
+    kinds = [(one.granule, one.l2_halves, tuple(one.at_once(each) for each in launches)) for one in machines]
+    if fitted.held > 1:
+        raise ValueError(f"held of Fitted = {fitted.held}; allowed: up to 1, a share of the second cache")
+    holds = [int(fitted.held * machine.l2_bytes) for machine in machines]
+    for machine, kind in zip(machines, kinds, strict=True):
+        first = machine.first_cache(stream)
         if first not in missed:
             missed[first] = l1(stream, first, seed=seed).missed
         if machine.sector not in asked:
             asked[machine.sector] = warps(stream, machine.sector, seed=seed)
         if kind not in moved:
             sizes = sorted(set(holds))
-            found = l2(stream, sizes, kind[0], before, kind[1], sample, seed)
+            found = l2(stream, sizes, kind[0], before, kind[1], kind[2], sample, seed)
             moved[kind] = dict(zip(sizes, found, strict=True))
     return [
         _forecast(
             stream, machine, fitted, asked[machine.sector], missed[machine.first_cache(stream)],
-            moved[machine.granule, machine.l2_halves][size],
+            moved[kind][size],
         )
-        for machine, size in zip(machines, holds, strict=True)
+        for machine, kind, size in zip(machines, kinds, holds, strict=True)
     ]  # fmt: skip
 
 
@@ -123,13 +125,20 @@ def _forecast(
     memory: MemoryBytes,
 ) -> Forecast:  # fmt: skip
     moved = Estimate(memory.read + memory.written, memory.error)
-    served = stream.items * (missed.mean + asked.written.mean)
-    time = time_of(stream, machine, fitted, asked.rounds.mean, served, stream.items * moved.mean)
+    served = missed.mean + asked.written.mean + ACCESSES * asked.added.mean
+    each = [stream.items * one for one in (served, moved.mean, memory.opened)]
+    time = time_of(stream, machine, fitted, asked.rounds.mean, *each)
     return Forecast(asked.read, missed, moved, memory.written, asked.rounds, time)
 
 
 def time_of(
-    stream: LoadStream, machine: Machine, fitted: Fitted, rounds: float, served: float, moved: float
+    stream: LoadStream,
+    machine: Machine,
+    fitted: Fitted,
+    rounds: float,
+    served: float,
+    moved: float,
+    opened: float,
 ) -> float:
     """Foresee the time of a launch in us.
 
@@ -138,14 +147,17 @@ def time_of(
         machine: the GPU.
         fitted: numbers that were fitted to other launches.
         rounds: of a warp.
-        served: sectors of all warps past the first cache.
+        served: accesses to sectors of all warps past the first cache.
         moved: bytes from memory and to it.
+        opened: pages of memory that are opened for them (`sfc.cache.MemoryBytes`). Granules in no order open
+            one each; those of a copy are served in the time of their bytes alone.
     """
-    at_once = machine.multiprocessors * machine.resident(stream) * (stream.block // LANES)
+    at_once = machine.at_once(stream) * (stream.block // LANES)
+    opening = max(0.0, 1 / machine.random_rate - machine.granule / machine.memory_rate)
     parts = [
         stream.warps * rounds * fitted.round / at_once,
         served / (fitted.rate * machine.l2_rate),
-        moved / (fitted.share * machine.memory_rate),
+        moved / machine.memory_rate + opened * opening,
     ]
     waiting = rounds * machine.l2_latency / 1e3
     return fitted.launch + waiting + float(np.linalg.norm(parts, fitted.power)) / 1e3

@@ -49,6 +49,8 @@ class WarpLoads(NamedTuple):
         waits: (e,) bool; whether the warp waits for the events before, as an address depends on them. Events
             from one that waits to the next are a round: they are issued without a pause.
         kind: (e,) uint8; `READ`, `WRITTEN` or `ADDED`.
+        place: (e,) int64; of the instruction in the program, ascending in each warp: warps that are at work
+            at the same time are about as far.
     """
 
     first: np.ndarray
@@ -56,6 +58,7 @@ class WarpLoads(NamedTuple):
     address: np.ndarray
     waits: np.ndarray
     kind: np.ndarray
+    place: np.ndarray
 
     @classmethod
     def of(cls, address: np.ndarray, waits: Sequence[bool], kind: Sequence[int]) -> WarpLoads:
@@ -73,7 +76,8 @@ class WarpLoads(NamedTuple):
         start = np.concatenate([[0], np.cumsum(lanes[happens])])
         waiting = np.broadcast_to(np.array(waits, bool), lanes.shape)[happens]
         kinds = np.broadcast_to(np.array(kind, np.uint8), lanes.shape)[happens]
-        return cls(first, start, address[address >= 0], waiting, kinds)
+        place = np.broadcast_to(np.arange(lanes.shape[1]), lanes.shape)[happens]
+        return cls(first, start, address[address >= 0], waiting, kinds, place)
 
 
 @dataclass(frozen=True)

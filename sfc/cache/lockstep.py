@@ -154,12 +154,11 @@ def _loads_of(
     most[mask] = max(most.get(mask, 8), -(-5 * count // (4 * len(threads))))
     found = WarpLoads(
         np.zeros(len(warps) + 1, np.int64), np.zeros(count + 1, np.int64), np.empty(count, np.int64),
-        np.empty(count, bool), np.empty(count, np.uint8),
+        np.empty(count, bool), np.empty(count, np.uint8), np.empty(count, np.int64),
     )  # fmt: skip
     events = _merge(noted, found)
-    return found._replace(
-        start=found.start[: events + 1], waits=found.waits[:events], kind=found.kind[:events]
-    )
+    of_events = {name: getattr(found, name)[:events] for name in ("waits", "kind", "place")}
+    return found._replace(start=found.start[: events + 1], **of_events)
 
 
 @kernel
@@ -189,6 +188,7 @@ def _merge(noted, found):
                     found.kind[events] = noted.kind[k] & (WAITS - 1)
                     lanes += 1
                     at[lane] += 1
+            found.place[events] = place
             events += 1
             found.start[events] = lanes
         found.first[warp + 1] = events

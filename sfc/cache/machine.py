@@ -14,10 +14,14 @@ FOLDER = Path(__file__).parent / "machines"
 KNOWN = tuple(sorted(file.stem for file in FOLDER.glob("*.toml")))  # names of chips
 SCHEDULERS = 4  # of a multiprocessor; each issues an instruction of one warp a cycle
 RESERVED = 1024  # bytes of shared memory of a block, from compute capability 8 on. CUDA occupancy calculator
+# Bytes of the first cache that CUDA takes for the shared memory of all blocks: the least of these that has
+# room for it. NVIDIA, CUDA C++ Programming Guide, "Shared Memory" of compute capability 9.0.
+SHARED_STEPS = tuple(1024 * step for step in (0, 8, 16, 32, 64, 100, 132, 164, 196, 228))
 MOST_HALVES = 2  # of a second cache (`l2`)
 UNITS = {  # of the numbers of a machine
     "clock": "GHz", "l1_bytes": "bytes", "l1_line": "bytes", "sector": "bytes", "granule": "bytes",
     "l2_bytes": "bytes", "l2_rate": "10^9 sectors/s", "memory_rate": "GB/s",
+    "random_rate": "10^9 granules/s",
     "l2_latency": "ns", "memory_latency": "ns", "shared_bytes": "bytes",
 }  # fmt: skip
 
@@ -40,6 +44,7 @@ class Machine:
         l2_rate: sectors of accesses in no order that it serves, in 10^9 a second.
         l2_latency: of a load that it serves, in ns.
         memory_rate: bytes that a copy reads and writes, in 10^9 a second.
+        random_rate: granules in no order that memory serves, in 10^9 a second.
         memory_latency: of a load from memory, in ns; `foresee` does not use it, nor the clock.
 
     Raises:
@@ -64,6 +69,7 @@ class Machine:
     l2_rate: float
     l2_latency: float
     memory_rate: float
+    random_rate: float
     memory_latency: float
 
     def __post_init__(self) -> None:
@@ -129,11 +135,16 @@ class Machine:
             )
         return found
 
+    def at_once(self, stream: LoadStream) -> int:
+        """Return the number of blocks of a kernel that all multiprocessors work on at the same time."""
+        return self.multiprocessors * self.resident(stream)
+
     def first_cache(self, stream: LoadStream) -> L1:
-        """Return the first cache that a kernel finds: without its shared memory, in whole sets."""
+        """Return the first cache that a kernel finds: what `SHARED_STEPS` leave, in whole sets."""
         resident = self.resident(stream)
         unit = self.l1_line * self.l1_ways
-        left = self.l1_bytes - resident * stream.shared
+        needed = resident * (stream.shared + RESERVED)
+        left = self.l1_bytes - min((step for step in SHARED_STEPS if step >= needed), default=needed)
         return self._l1(left // unit * unit, resident * stream.block)
 
     def _l1(self, size: int, threads: int) -> L1:

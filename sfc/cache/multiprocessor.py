@@ -13,10 +13,12 @@ from sfc.cache.loads import LANES, READ, LoadStream, WarpLoads
 from sfc.cache.sectors import Estimate, drawn_of, loads_in_parts, ratio, sector_of, sectors_of
 from sfc.compile import kernel
 
+TOGETHER = 8  # warps that issue the instructions of a round in turn, one each
+
 
 @dataclass(frozen=True)
 class L1:
-    """First cache of a multiprocessor, with least recently used lines replaced in each set.
+    """First cache of a multiprocessor. Of two lines of a set that are drawn the one used earlier is replaced.
 
     Attributes:
         size: bytes, a multiple of line * ways; without what the kernel takes as shared memory.
@@ -77,7 +79,8 @@ def l1(stream: LoadStream, cache: L1, sample: int = 4, seed: int = 0) -> L1Loads
     """Predict which loads the first cache of a GPU serves.
 
     A multiprocessor works on as many blocks as fit, and on the next one when all warps of one are done. The
-    warps take their rounds in turn. Stores and atomic operations pass the cache by. It starts empty.
+    warps take their rounds in turn, `TOGETHER` of them instruction by instruction. Stores and atomic
+    operations pass the cache by. It starts empty.
 
     Args:
         stream: loads and stores of a kernel.
@@ -148,14 +151,20 @@ def _joined(parts: list[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, np.ndarray
 def _find(line, bit, tags, filled, used, clock):
     # Returns whether the sector of a line is there, and fills it.
     chosen = np.int64(mixed(np.uint64(line)) % np.uint64(len(tags)))
-    place, oldest = -1, 0
-    for way in range(tags.shape[1]):
+    ways, place, free = tags.shape[1], -1, -1
+    for way in range(ways):
         if tags[chosen, way] == line:
             place = way
-        if used[chosen, way] < used[chosen, oldest]:
-            oldest = way
+        elif tags[chosen, way] < 0:
+            free = way
     if place < 0:
-        place = oldest
+        place = free
+        if free < 0:
+            word = mixed(np.uint64(clock))
+            place = np.int64((word & np.uint64(2**32 - 1)) % np.uint64(ways))
+            other = np.int64((word >> np.uint64(32)) % np.uint64(ways))
+            if used[chosen, other] < used[chosen, place]:
+                place = other
         tags[chosen, place] = line
         filled[chosen, place] = 0
     found = filled[chosen, place] & bit
@@ -165,32 +174,52 @@ def _find(line, bit, tags, filled, used, clock):
 
 
 @kernel
+def _ask(begin, end, sectors, per_line, tags, filled, used, looked):
+    # Looks up the sectors of an instruction; returns those that are not there.
+    missed = 0
+    for s in range(begin, end):
+        bit = np.uint64(1) << np.uint64(sectors[s] & ((1 << per_line) - 1))
+        missed += not _find(sectors[s] >> per_line, bit, tags, filled, used, looked + s - begin + 1)
+    return missed
+
+
+@kernel
+def _begin(first, following, left, at, end, each):
+    # Gives the next blocks to places whose block is done; returns how many blocks have begun.
+    for place in range(len(left)):
+        while left[place] == 0 and following < (len(first) - 1) // each:
+            for k in range(each):
+                at[place * each + k] = first[following * each + k]
+                end[place * each + k] = first[following * each + k + 1]
+                left[place] += at[place * each + k] < end[place * each + k]
+            following += 1
+    return following
+
+
+@kernel
 def _run(first, waits, ends, sectors, each, resident, per_line, tags, filled, used):
     # The resident blocks have `each` warps side by side in `at`, the event of each warp, and `end`.
     at, end = np.zeros(resident * each, np.int64), np.zeros(resident * each, np.int64)
     left = np.zeros(resident, np.int64)  # warps of each block that are not done
-    blocks = (len(first) - 1) // each
-    following, looked, missed, working = 0, 0, 0, True
-    mask = (1 << per_line) - 1
-    while working:
-        working = False
-        for place in range(resident):
-            while left[place] == 0 and following < blocks:
-                for k in range(each):
-                    at[place * each + k] = first[following * each + k]
-                    end[place * each + k] = first[following * each + k + 1]
-                    left[place] += at[place * each + k] < end[place * each + k]
-                following += 1
-            for k in range(place * each, (place + 1) * each):
-                if at[k] == end[k]:
-                    continue
-                working, more = True, True
-                while more:
-                    for s in range(ends[at[k]], ends[at[k] + 1]):
-                        looked += 1
-                        bit = np.uint64(1) << np.uint64(sectors[s] & mask)
-                        missed += not _find(sectors[s] >> per_line, bit, tags, filled, used, looked)
+    goes_on = np.zeros(resident * each, np.bool_)  # in the present round
+    following, looked, missed = 0, 0, 0
+    while True:
+        following = _begin(first, following, left, at, end, each)
+        if not left.any():
+            return looked, missed
+        for begin in range(0, len(at), TOGETHER):
+            last, some = min(begin + TOGETHER, len(at)), True
+            for k in range(begin, last):
+                goes_on[k] = at[k] < end[k]
+            while some:
+                some = False
+                for k in range(begin, last):
+                    if not goes_on[k]:
+                        continue
+                    asked = ends[at[k]], ends[at[k] + 1]
+                    missed += _ask(asked[0], asked[1], sectors, per_line, tags, filled, used, looked)
+                    looked += asked[1] - asked[0]
                     at[k] += 1
-                    more = at[k] < end[k] and not waits[at[k]]
-                left[place] -= at[k] == end[k]
-    return looked, missed
+                    goes_on[k] = at[k] < end[k] and not waits[at[k]]
+                    some |= goes_on[k]
+                    left[k // each] -= at[k] == end[k]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sfc import checks
-from sfc.cache.loads import LANES, READ, LoadStream, WarpLoads
+from sfc.cache.loads import ADDED, LANES, READ, WRITTEN, LoadStream, WarpLoads
 from sfc.compile import kernel
 
 AT_ONCE = 2**9  # warps with their loads in memory at the same time
@@ -26,12 +26,15 @@ class WarpSectors(NamedTuple):
 
     Attributes:
         read: by loads.
-        written: by stores and atomic operations.
+        written: by stores.
+        added: by atomic operations. Lanes that add to the same number take turns: a sector counts as often as
+            most lanes do for a number in it.
         rounds: groups of instructions for which a warp waits, in rounds for each warp.
     """
 
     read: Estimate
     written: Estimate
+    added: Estimate
     rounds: Estimate
 
 
@@ -55,11 +58,11 @@ def warps(stream: LoadStream, sector: int = 32, sample: int = 2000, seed: int = 
     drawn = drawn_of(stream.warps, checks.integer("sample", sample, 1, unit="warps"), seed)
     items = np.minimum(LANES, stream.items - LANES * drawn)
     counts = [counted(loads, sector) for loads in loads_in_parts(stream, drawn)]
-    read, written, rounds = (np.concatenate(each) for each in zip(*counts, strict=True))
+    read, written, added, rounds = (np.concatenate(each) for each in zip(*counts, strict=True))
     share = len(drawn) / stream.warps
-    return WarpSectors(
-        ratio(read, items, share), ratio(written, items, share), ratio(rounds, np.ones(len(drawn)), share)
-    )
+    of_items = {"read": read, "written": written, "added": added}
+    sectors = {name: ratio(one, items, share) for name, one in of_items.items()}
+    return WarpSectors(**sectors, rounds=ratio(rounds, np.ones(len(drawn)), share))
 
 
 def sector_of(sector: int, name: str = "sector") -> int:
@@ -89,16 +92,18 @@ def parts_of(loads_of: Callable[[np.ndarray], WarpLoads], drawn: np.ndarray) -> 
         yield loads_of(drawn[begin : begin + AT_ONCE])
 
 
-def counted(loads: WarpLoads, sector: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Count the sectors read and written, and the rounds, of each warp."""
+def counted(loads: WarpLoads, sector: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Count the sectors read, written and added to, and the rounds, of each warp (`WarpSectors`)."""
     _, ends = sectors_of(loads, sector)
-    asked = np.diff(ends)
-    warp = np.repeat(np.arange(len(loads.first) - 1), np.diff(loads.first))
-    n, is_read = len(loads.first) - 1, loads.kind == READ
-    sums = [np.bincount(warp, np.where(is_read == wanted, asked, 0), n) for wanted in (True, False)]
+    asked, n = np.diff(ends), len(loads.first) - 1
+    _take_turns(loads.start, loads.address, loads.kind, sector.bit_length() - 1, asked)
+    warp = np.repeat(np.arange(n), np.diff(loads.first))
+    read, written, added = (
+        np.bincount(warp, np.where(loads.kind == kind, asked, 0), n) for kind in (READ, WRITTEN, ADDED)
+    )
     begins = loads.waits.copy()
     begins[loads.first[:-1][np.diff(loads.first) > 0]] = True
-    return sums[0], sums[1], np.bincount(warp, begins, n)
+    return read, written, added, np.bincount(warp, begins, n)
 
 
 def sectors_of(loads: WarpLoads, sector: int) -> tuple[np.ndarray, np.ndarray]:
@@ -138,3 +143,20 @@ def _different(start, address, shift, found, ends):
                 count += 1
         ends[event + 1] = count
     return count
+
+
+@kernel
+def _take_turns(start, address, kinds, shift, asked):
+    # Sets what an atomic operation asks for: for each sector the lanes of the number that most of them have.
+    for event in range(len(start) - 1):
+        if kinds[event] != ADDED:
+            continue
+        here = np.sort(address[start[event] : start[event + 1]])
+        asked[event], most, run = 0, 0, 0
+        for lane in range(len(here)):
+            run = run + 1 if lane and here[lane] == here[lane - 1] else 1
+            if lane and here[lane] >> shift != here[lane - 1] >> shift:
+                asked[event] += most
+                most = 0
+            most = max(most, run)
+        asked[event] += most

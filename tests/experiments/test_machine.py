@@ -37,6 +37,7 @@ def test_a_machine_has_the_numbers_of_its_table():
     assert found.name == "Chip 1"
     assert found.l2_rate == 90  # the median of 1, 4 and 8 MiB
     assert found.memory_rate == 2000.5
+    assert found.random_rate == 50  # of the largest size
     assert found.l2_latency == 200  # of the smallest size
     assert found.memory_latency == 245  # of 8 times the second cache and more
     assert (found.l2_bytes, found.l2_halves, found.granule) == (L2, 2, 64)

@@ -232,10 +232,9 @@ def test_a_matrix_of_another_class_is_refused():
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(("name", "size"), SIZES)
-def test_a_device_computes_the_same_and_is_faster_in_order(device, name, size):
+def test_a_device_computes_what_numpy_does(device, name, size):
     near = np.arange(2**20)
     far = np.random.default_rng(0).permutation(near)
-    times = []
     for index in (near, far):
         if name == "gather":
             one = Gather(device, np.stack([index, index[::-1]], axis=1), size)
@@ -244,5 +243,4 @@ def test_a_device_computes_the_same_and_is_faster_in_order(device, name, size):
         else:
             begin = np.arange(len(index) + 1)
             one = Spmv(device, csr_array((np.ones(len(index), f"f{size}"), index, begin)))
-        times.append(one.time())
-    assert 0 < times[0] < times[1]
+        assert one.time() > 0  # raises an error if the result is another

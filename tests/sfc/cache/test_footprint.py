@@ -11,34 +11,55 @@ from sfc.cache.lru import distances
 
 
 def by_dicts(
-    launches: list[list[tuple]], capacity: int, halves: int, home: dict[int, int]
-) -> tuple[int, int]:
-    """Granules read from memory and written back in the last launch, by dicts, the latest used last."""
+    launches: list[list[tuple]], capacity: int, halves: int, home: dict[int, int], per_page: int
+) -> tuple[int, int, int]:
+    """Granules read from memory and written back in the last launch, and pages opened for them.
+
+    By dicts, the latest used last.
+    """
     held: list[dict[int, bool]] = [{} for _ in range(halves)]
     changed: set[int] = set()
-    read = written = 0
+    opened: dict[int, int] = {}  # pages -> number of those opened until they were used last
+    counts = [0, 0, 0]
+    total = 0
+
+    def move(granule: int, way: int) -> None:
+        nonlocal total
+        page = granule // per_page
+        closed = page not in opened or total - opened[page] > footprint.OPEN_PAGES
+        total += closed
+        opened[page] = total
+        counts[way] += 1
+        counts[2] += closed
+
+    def take(half: int, granule: int) -> None:
+        held[half].pop(granule, None)
+        if len(held[half]) == capacity // halves:
+            oldest = next(iter(held[half]))
+            del held[half][oldest]
+            if home[oldest] == half:
+                if oldest in changed:
+                    move(oldest, 1)
+                changed.discard(oldest)
+        held[half][granule] = True
+
     for launch in launches:
-        read = written = 0
+        counts[:] = 0, 0, 0
         for granule, kind, near in launch:
             at = near if kind == 0 else home[granule]
             if kind:
                 for half in {*range(halves)} - {at}:
                     held[half].pop(granule, None)
             places = [home[granule]] if at != home[granule] and granule not in held[at] else []
-            asked = places[0] if places else at
-            read += granule not in held[asked] and kind != 1
-            for half in (*places, at):
-                held[half].pop(granule, None)
-                if len(held[half]) == capacity // halves:
-                    oldest = next(iter(held[half]))
-                    del held[half][oldest]
-                    if home[oldest] == half:
-                        written += oldest in changed
-                        changed.discard(oldest)
-                held[half][granule] = True
+            is_read = granule not in held[places[0] if places else at] and kind != 1
+            for half in places:
+                take(half, granule)
+            if is_read:
+                move(granule, 0)
+            take(at, granule)
             if kind:
                 changed.add(granule)
-    return read, written
+    return counts[0], counts[1], counts[2]
 
 
 @st.composite
@@ -54,35 +75,47 @@ def kernels(draw) -> list[cache.Access]:
     ]
 
 
-def in_order(stream: cache.LoadStream, granule: int, halves: int) -> list[tuple[int, int, int]]:
-    """The granules of each instruction, its kind, and the half that is near, warp by warp."""
-    found = []
-    for warp in range(stream.warps):
-        loads = stream.loads_of(np.array([warp]))
-        lanes = np.split(loads.address // granule, loads.start[1:-1])
-        near = warp // (stream.block // 32) % halves
-        for granules, kind in zip(map(np.ndarray.tolist, lanes), loads.kind.tolist(), strict=False):
-            found += [(one, kind, near) for one in dict.fromkeys(granules)]
+def in_order(stream: cache.LoadStream, granule: int, halves: int, at_once: int) -> list[tuple[int, int, int]]:
+    """The granules of each instruction, its kind, and the half that is near; so many blocks go together."""
+    found, each = [], stream.block // 32 * at_once
+    for begin in range(0, stream.warps, each):
+        together = []
+        for warp in range(begin, min(begin + each, stream.warps)):
+            loads = stream.loads_of(np.array([warp]))
+            lanes = np.split(loads.address // granule, loads.start[1:-1])
+            near = warp // (stream.block // 32) % halves
+            for k, granules in enumerate(map(np.ndarray.tolist, lanes)):
+                asked = [(one, int(loads.kind[k]), near) for one in dict.fromkeys(granules)]
+                together.append((int(loads.place[k]), warp, asked))
+        found += [one for *_, asked in sorted(together) for one in asked]
     return found
 
 
 ARRAYS = {"z": 16 * 80, "y": 8 * 2000, "x": 16 * 2000}  # not in the order of their first use
 
 
-@given(kernels(), kernels(), st.booleans(), st.integers(2, 200), st.sampled_from([32, 64]), st.integers(1, 2))
+@given(
+    kernels(), kernels(), st.booleans(), st.integers(2, 200), st.sampled_from([32, 64]), st.integers(1, 2),
+    st.integers(1, 3), st.sampled_from([1, 5, 2560]),
+)  # fmt: skip
 @settings(max_examples=120)
-def test_bytes_are_those_of_dicts(accesses, others, differ, capacity, granule, halves):
+def test_bytes_are_those_of_dicts(accesses, others, differ, capacity, granule, halves, at_once, pages):
     stream, before = (cache.LoadStream.of(given, 32, arrays=ARRAYS) for given in (accesses, others))
-    launches = [in_order(one, granule, halves) for one in ([before, stream] if differ else [stream, stream])]
+    each = [before, stream] if differ else [stream, stream]
+    launches = [in_order(one, granule, halves, at_once) for one in each]
     numbers = np.unique([one[0] for launch in launches for one in launch])
     words = np.empty(len(numbers), np.uint64)
     footprint._hash(numbers, np.uint64(0), words)
     home = dict(zip(numbers.tolist(), (words >> np.uint64(48) & np.uint64(halves - 1)).tolist(), strict=True))
-    read, written = by_dicts(launches, capacity, halves, home)
     given = granule * capacity + granule - 1  # a part of a granule holds nothing
-    (found,) = cache.l2(stream, [given], granule, before=[before] if differ else [], halves=halves)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(footprint, "OPEN_PAGES", pages)
+        read, written, opened = by_dicts(launches, capacity, halves, home, footprint.PAGE // granule)
+        options = {"before": [before] if differ else [], "at_once": [at_once] * (1 + differ)}
+        (found,) = cache.l2(stream, [given], granule, halves=halves, **options)
     assert found.read == pytest.approx(granule * read / stream.items)
     assert found.written == pytest.approx(granule * written / stream.items)
+    assert found.opened == pytest.approx(opened / stream.items)
 
 
 def test_arrays_that_change_their_roles_are_the_same_memory():
@@ -131,7 +164,7 @@ def test_a_draw_of_sectors_gives_the_bytes_of_all_within_its_error(capacity):
     )
     (everything,) = cache.l2(stream, [capacity])
     assert everything.error == 0
-    found = [cache.l2(stream, [capacity], sample=2**15, seed=seed)[0] for seed in range(12)]
+    found = [cache.l2(stream, [capacity], sample=2**16, seed=seed)[0] for seed in range(12)]
     total = everything.read + everything.written
     off = [(one.read + one.written - total) / one.error for one in found]
     assert 0.3 < np.std(off) < 2

@@ -1,11 +1,14 @@
 """Loads of warps: from elements of arrays to events, to sectors, and to what the first cache lacks."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfc import cache
+from sfc.bitwise.bits import mixed
 from sfc.cache.loads import ALIGNED, LANES
 from sfc.cache.multiprocessor import L1
 
@@ -72,13 +75,13 @@ def test_arrays_give_the_events_of_a_plain_loop(case):
 def test_sectors_of_all_warps_are_those_of_sets(case, sector):
     stream, expected = case
     found = cache.warps(stream, sector)
-    for kind, estimate in ((0, found.read), (1, found.written)):
-        count = sum(
-            len({a // sector for a in addresses})
-            for events in expected
-            for addresses, _, of in events
-            if of == kind
-        )
+    for kind, estimate in enumerate((found.read, found.written, found.added)):
+        count = 0
+        for addresses, _, of in itertools.chain(*expected):
+            asked: dict[int, list[int]] = {}
+            for one in addresses if of == kind else []:
+                asked.setdefault(one // sector, []).append(one)
+            count += sum(max(map(one.count, one)) if kind == 2 else 1 for one in asked.values())
         assert estimate.mean == pytest.approx(count / stream.items)
         assert estimate.error == 0
     rounds = [1 + sum(waits for _, waits, _ in events[1:]) if events else 0 for events in expected]
@@ -97,51 +100,71 @@ def test_a_sample_has_the_mean_of_all_within_its_error():
     assert max(map(abs, off)) < 4
 
 
+def rounds_of(events: list[tuple], sector: int) -> list[list[list[int]]]:
+    """The rounds of a warp, of each the loads, of each the sectors."""
+    groups: list[list] = []
+    begins = True
+    for addresses, waits, kind in events:
+        begins = begins or waits
+        if kind == 0:
+            if begins:
+                groups.append([])
+            groups[-1].append([*dict.fromkeys(a // sector for a in addresses)])
+            begins = False
+    return groups
+
+
+class OneSet:
+    """A set of lines: of two that are drawn the one used earlier is replaced."""
+
+    def __init__(self, first: L1):
+        self.first = first
+        self.lines: list[tuple[int, set] | None] = [None] * first.ways
+        self.used = [0] * first.ways
+        self.looked = self.missed = 0
+
+    def ask(self, sector: int) -> None:
+        number = sector // (self.first.line // self.first.sector)
+        self.looked += 1
+        tags = [one and one[0] for one in self.lines]
+        if number in tags:
+            place = tags.index(number)
+        elif None in tags:
+            place = len(tags) - 1 - tags[::-1].index(None)
+        else:
+            word = int(mixed(np.uint64(self.looked)))
+            drawn = word % 2**32 % len(tags), (word >> 32) % len(tags)
+            place = drawn[1] if self.used[drawn[1]] < self.used[drawn[0]] else drawn[0]
+        if number not in tags:
+            self.lines[place] = (number, set())
+        self.used[place] = self.looked
+        there = self.lines[place][1]
+        self.missed += sector not in there
+        there.add(sector)
+
+
 def missed_by_loop(stream: cache.LoadStream, first: L1, expected: list[list[tuple]]) -> tuple[int, int]:
-    """Sectors looked up and missed on all multiprocessors, by lists of lines, the latest used last."""
-    looked = missed = 0
-    each = stream.block // LANES
-    rounds = []
-    for events in expected:
-        groups: list[list] = []
-        begins = True
-        for addresses, waits, kind in events:
-            begins = begins or waits
-            if kind == 0:
-                sectors = [*dict.fromkeys(a // first.sector for a in addresses)]
-                if begins or not groups:
-                    groups.append([])
-                groups[-1] += sectors
-                begins = False
-        rounds.append(groups)
+    """Sectors looked up and missed on all multiprocessors: warps take turns, eight of them load by load."""
+    each, found = stream.block // LANES, []
+    rounds = [rounds_of(events, first.sector) for events in expected]
     for number in range(first.multiprocessors):
+        found.append(OneSet(first))
         blocks = [
             rounds[b * each : (b + 1) * each] for b in range(number, stream.blocks, first.multiprocessors)
         ]
         places = [blocks.pop(0) for _ in range(min(len(blocks), first.threads // stream.block))]
-        held: dict[int, list] = {}
         while any(any(block) for block in places) or blocks:
-            for k, block in enumerate(places):
-                while not any(block) and blocks:
-                    block = places[k] = blocks.pop(0)
-                for warp in block:
-                    if not warp:
-                        continue
-                    for sector in warp.pop(0):
-                        per_line = first.line // first.sector
-                        lines = held.setdefault(0, [])
-                        known = next((one for one in lines if one[0] == sector // per_line), None)
-                        if known is None:
-                            known = (sector // per_line, set())
-                            if len(lines) == first.ways:
-                                lines.pop(0)
-                        else:
-                            lines.remove(known)
-                        lines.append(known)
-                        looked += 1
-                        missed += sector not in known[1]
-                        known[1].add(sector)
-    return looked, missed
+            for k in range(len(places)):
+                while not any(places[k]) and blocks:
+                    places[k] = blocks.pop(0)
+            warps = [warp for block in places for warp in block + [[]] * (each - len(block))]
+            for begin in range(0, len(warps), 8):
+                turn = [warp.pop(0) for warp in warps[begin : begin + 8] if warp]
+                while any(turn):
+                    for loads in turn:
+                        for sector in loads.pop(0) if loads else []:
+                            found[-1].ask(sector)
+    return sum(one.looked for one in found), sum(one.missed for one in found)
 
 
 @given(
@@ -196,7 +219,7 @@ def test_order_of_a_gather_decides_what_the_first_cache_lacks(order):
     element = np.arange(n) if order == "sorted" else np.random.default_rng(0).permutation(n)
     stream = cache.LoadStream.of([cache.Access("x", element[:, None] + np.arange(2), 16)])
     found = cache.l1(stream, L1(2**14, 4, multiprocessors=4), sample=4)
-    low, high = {"sorted": (0.5, 0.6), "shuffled": (1.3, 1.6)}[order]
+    low, high = {"sorted": (0.5, 0.6), "shuffled": (1.8, 2.0)}[order]
     assert low <= found.missed.mean <= high
 
 
