@@ -13,7 +13,7 @@ from tests.experiments.runs import one
     ("fields", "message"),
     [
         ({"what": "guessed"}, "unknown what 'guessed'; allowed: .*predicted.*timed.*counted"),
-        ({"cases": "all"}, "unknown cases 'all'; allowed: one of drawn, seen"),
+        ({"cases": "all"}, "unknown cases 'all'; allowed: one of drawn, second, seen"),
         ({"gas": (34,)}, "--gas = 34; allowed: .* 33"),
         ({"gas": (18,), "cases": "seen"}, "--gas = 18; allowed: .* 17"),
         ({"gas": (-1,)}, "--gas = -1"),
@@ -27,7 +27,9 @@ def test_settings_out_of_range_are_refused(fields, message):
         Config(**fields)
 
 
-@pytest.mark.parametrize(("cases", "gases"), [("drawn", drawn_gases()), ("seen", SEEN)])
+@pytest.mark.parametrize(
+    ("cases", "gases"), [("drawn", drawn_gases()), ("second", drawn_gases(seed=62)), ("seen", SEEN)]
+)
 def test_a_row_has_the_properties_of_its_gas(monkeypatch, cases, gases):
     given = []
 
