@@ -6,6 +6,7 @@ run is compared only if its predictions were committed before it began, and were
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,8 +22,10 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from experiments.core import style
 from experiments.core.provenance import git
 from experiments.core.rerun import read_table_now
+from experiments.prediction.drawn_gases import DRAWS
 from experiments.results.baselines import LATTICE, SHUFFLED
 from experiments.results.kept.queries import REFERENCE
+from sfc.cache.machine import KNOWN
 
 GAS = ["gas", "kernel", "particles", "filling_fraction", "precision"]
 CASE = [*GAS, "ordering"]
@@ -34,6 +37,11 @@ LADDER = {  # column -> name of the model
     "sectors": "sectors of warps", "missed": "+ first cache", "bytes": "+ second cache: bytes",
     "time_us": "+ time",
 }  # fmt: skip
+FIRST = "drawn"
+SECTOR = (
+    32  # bytes for each item: launches that are foreseen to read so many from memory do not fit the cache
+)
+PERMUTATIONS = 200
 ROOT = REFERENCE / "foreseen"
 DETAILS = REFERENCE.parent / "details"
 
@@ -148,6 +156,24 @@ def ranks(table: pd.DataFrame, orders: tuple[str, ...] = ()) -> pd.Series:
     return pd.Series(found, dtype=float)
 
 
+def by_chance(table: pd.DataFrame, orders: tuple[str, ...] = (), seed: int = 0) -> float:
+    """Return the median over gases of rank correlations (`ranks`) that times in no order exceed in 5 %.
+
+    Args:
+        table: of `beside`.
+        orders: that are compared; none for all.
+        seed: of the permutations.
+    """
+    generator = np.random.default_rng(seed)
+    found = []
+    for _ in range(PERMUTATIONS):
+        mixed = table.assign(
+            time_us=table.groupby("gas")["time_us"].transform(lambda times: generator.permutation(times))
+        )
+        found.append(ranks(mixed, orders).median())
+    return float(np.quantile(found, 0.95)) if np.isfinite(found).any() else np.nan
+
+
 def errors(foreseen: pd.Series, measured: pd.Series) -> dict[str, float]:
     """Return median, 95th percentile, root mean square and largest of |foreseen / measured - 1|."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -172,8 +198,8 @@ def marks(table: pd.DataFrame) -> pd.DataFrame:
         found["bytes read"] = errors(read, counted["counted_read"])
         found["bytes written"] = errors(counted["written"], counted["counted_written"])
         found["bytes"] = errors(counted["bytes"], moved)
-        large = counted["particles"] >= 2**20
-        found["bytes read, 2^20 or more"] = errors(read[large], counted["counted_read"][large])
+        large = read >= SECTOR
+        found["bytes read, a sector or more"] = errors(read[large], counted["counted_read"][large])
     found["time"] = errors(table["time_us"], table["measured_us"])
     for baseline in BASELINES:
         gains = gains_over(table, baseline)
@@ -235,27 +261,38 @@ def draw(table: pd.DataFrame, ladder: pd.DataFrame, out: Path) -> None:
     style.save(figure, out, "foreseen_ladder")
 
 
+def _folder(of_draw: str, what: str) -> Path:
+    return ROOT / (what if of_draw == FIRST else f"{of_draw}_{what}")
+
+
+def kept(draw: str, chip: str, what: str) -> list[Path]:
+    """Return the folders of kept runs of a draw on a chip: those of the first draw have its name left out."""
+    return sorted(ROOT.glob(f"{_folder(draw, chip).name}_{what}*"))
+
+
 def main() -> None:
-    """Print the marks of the kept runs, and draw them into results/details."""
-    predicted = read_table_now(ROOT / "predicted")
-    chips = sorted({folder.name.split("_")[0] for folder in ROOT.glob("*_timed*")})
-    for chip in chips:
-        runs = {what: sorted(ROOT.glob(f"{chip}_{what}*")) for what in ("timed", "counted")}
+    """Print the marks of the kept runs, and draw those of the last draw into results/details."""
+    for of_draw, chip in itertools.product(DRAWS, KNOWN):
+        runs = {what: kept(of_draw, chip, what) for what in ("timed", "counted")}
+        if not runs["timed"]:
+            print(f"{of_draw}, {chip}: not run")
+            continue
+        predicted, ladder = (_folder(of_draw, what) for what in ("predicted", "ladder"))
         for run in (*runs["timed"], *runs["counted"]):
-            require_earlier(ROOT / "predicted", run)
-        table = beside(predicted, of_runs(runs["timed"]), of_runs(runs["counted"]), chip)
-        print(f"{chip}: {len(table)} cases\n{marks(table).round(3).to_string()}")
+            require_earlier(predicted, run)
+        table = beside(read_table_now(predicted), of_runs(runs["timed"]), of_runs(runs["counted"]), chip)
+        print(f"{of_draw}, {chip}: {len(table)} cases\n{marks(table).round(3).to_string()}")
         spread = table["spread"]
         print(f"slowest over fastest round: median {spread.median():.2f}, most {spread.max():.1f}")
         for name, orders in (("all orders", ()), ("curves and scans", CURVES)):
-            found = ranks(table, orders)
-            print(f"rank correlation of {name}: median {found.median():.2f}, {len(found)} gases")
-        if not (ROOT / "ladder").is_dir():
-            continue
-        ladder = read_table_now(ROOT / "ladder")
-        ranked = rank_ladder(table, ladder).groupby("model", sort=False)["rank_correlation"]
-        print(ranked.describe()[["min", "50%", "max"]].round(2).to_string())
-        draw(table, ladder, DETAILS)
+            found, most = ranks(table, orders), by_chance(table, orders)
+            chance = f"by chance above {most:.2f} in 5 %"
+            print(f"rank correlation of {name}: median {found.median():.2f}, {len(found)} gases; {chance}")
+        if ladder.is_dir():
+            ranked = rank_ladder(table, read_table_now(ladder))
+            models = ranked.groupby("model", sort=False)["rank_correlation"]
+            print(models.describe()[["min", "50%", "max"]].round(2).to_string())
+            draw(table, read_table_now(ladder), DETAILS)
 
 
 if __name__ == "__main__":
