@@ -29,11 +29,11 @@ class Fitted(NamedTuple):
         power: with which the times of parts that overlap are added up.
     """
 
-    round: float = 350.0
-    launch: float = 1.7
+    round: float = 440.0
+    launch: float = 3.3
     held: float = 0.76
-    rate: float = 1.2
-    power: float = 2.0
+    rate: float = 1.05
+    power: float = 3.5
 
 
 class Forecast(NamedTuple):
@@ -62,10 +62,9 @@ def foresee(
 ) -> Forecast:  # fmt: skip
     """Foresee the sectors and bytes that a launch of a kernel takes from the memory of a GPU, and its time.
 
-    The parts of a launch overlap: rounds of the warps that are there at once, sectors from the second cache,
-    and bytes from memory. Each is foreseen alone, and the time is their sum with a power, which is near the
-    longest of them; then that of a launch without work, and of the rounds of a warp alone, each of which
-    waits for the second cache.
+    The parts of a launch overlap: rounds of the warps that are there at once, of which the first one waits for
+    the second cache; sectors from the second cache; and bytes from memory. Each is foreseen alone, and the
+    time is their sum with a power, which is near the longest of them; then that of a launch without work.
 
     Args:
         stream: loads and stores of the kernel.
@@ -155,9 +154,8 @@ def time_of(
     at_once = machine.at_once(stream) * (stream.block // LANES)
     opening = max(0.0, 1 / machine.random_rate - machine.granule / machine.memory_rate)
     parts = [
-        stream.warps * rounds * fitted.round / at_once,
+        rounds * (machine.l2_latency + stream.warps * fitted.round / at_once),
         served / (fitted.rate * machine.l2_rate),
         moved / machine.memory_rate + opened * opening,
     ]
-    waiting = rounds * machine.l2_latency / 1e3
-    return fitted.launch + waiting + float(np.linalg.norm(parts, fitted.power)) / 1e3
+    return fitted.launch + float(np.linalg.norm(parts, fitted.power)) / 1e3
