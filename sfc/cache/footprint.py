@@ -23,7 +23,7 @@ from sfc.cache.loads import LANES, READ, WRITTEN, Draw, LoadStream, WarpLoads
 from sfc.cache.sectors import drawn_of, loads_in_parts, parts_of, sector_of, sectors_of
 from sfc.compile import kernel
 
-MOST_DRAWN = 2**21  # granules that are asked for and followed, of both launches
+MOST_DRAWN = 2**20  # granules that are asked for and followed, of both launches
 GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio, odd: seeds differ in all bits
 GROUPS = 8  # of the pages that are drawn, by which the error is estimated
 PAGE = 1024  # bytes of a row of a bank of memory, all at hand when it is opened. JEDEC, JESD238 (HBM3)

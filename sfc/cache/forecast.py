@@ -29,11 +29,11 @@ class Fitted(NamedTuple):
         power: with which the times of parts that overlap are added up.
     """
 
-    round: float = 440.0
-    launch: float = 3.3
+    round: float = 370.0
+    launch: float = 3.2
     held: float = 0.76
-    rate: float = 1.05
-    power: float = 3.5
+    rate: float = 1.02
+    power: float = 3.2
 
 
 class Forecast(NamedTuple):
@@ -62,7 +62,7 @@ def foresee(
 ) -> Forecast:  # fmt: skip
     """Foresee the sectors and bytes that a launch of a kernel takes from the memory of a GPU, and its time.
 
-    The parts of a launch overlap: rounds of the warps that are there at once, of which the first one waits for
+    The parts of a launch overlap: rounds of the warps that are there at once, of which the first waits for
     the second cache; sectors from the second cache; and bytes from memory. Each is foreseen alone, and the
     time is their sum with a power, which is near the longest of them; then that of a launch without work.
 
