@@ -41,7 +41,7 @@ FIRST = "drawn"
 SECTOR = (
     32  # bytes for each item: launches that are foreseen to read so many from memory do not fit the cache
 )
-PERMUTATIONS = 200
+PERMUTATIONS = 2000
 ROOT = REFERENCE / "foreseen"
 DETAILS = REFERENCE.parent / "details"
 
@@ -165,13 +165,15 @@ def by_chance(table: pd.DataFrame, orders: tuple[str, ...] = (), seed: int = 0) 
         seed: of the permutations.
     """
     generator = np.random.default_rng(seed)
+    rows = table[table["ordering"].isin(orders)] if orders else table
     found = []
-    for _ in range(PERMUTATIONS):
-        mixed = table.assign(
-            time_us=table.groupby("gas")["time_us"].transform(lambda times: generator.permutation(times))
+    for gas in ranks(table, orders).index:
+        both = rows.loc[rows["gas"] == gas, ["time_us", "measured_us"]].rank().to_numpy().T
+        mixed = generator.permuted(np.tile(both[0], (PERMUTATIONS, 1)), axis=1)
+        found.append(
+            (mixed - both[0].mean()) @ (both[1] - both[1].mean()) / len(both[0]) / both.std(axis=1).prod()
         )
-        found.append(ranks(mixed, orders).median())
-    return float(np.quantile(found, 0.95)) if np.isfinite(found).any() else np.nan
+    return float(np.quantile(np.median(found, axis=0), 0.95)) if found else np.nan
 
 
 def errors(foreseen: pd.Series, measured: pd.Series) -> dict[str, float]:

@@ -10,7 +10,16 @@ import pandas as pd
 import pytest
 
 from experiments.forecasts import compared
-from experiments.forecasts.compared import CASE, beside, errors, gains_over, marks, ranks, require_earlier
+from experiments.forecasts.compared import (
+    CASE,
+    beside,
+    by_chance,
+    errors,
+    gains_over,
+    marks,
+    ranks,
+    require_earlier,
+)
 
 PREDICTED = "results/foreseen/predicted"
 TABLE = f"{PREDICTED}/table.parquet"
@@ -192,6 +201,20 @@ def test_ranks_are_those_of_gases_with_four_orders_or_more(table):
     assert ranks(swapped, ("shuffled", "lattice", "hilbert")).empty
 
 
+def test_chance_is_what_times_in_no_order_exceed_in_one_of_twenty():
+    generator = np.random.default_rng(0)
+    gases = pd.DataFrame({"gas": np.repeat(np.arange(9), 6), "ordering": [*"abcdef"] * 9})
+    gases = gases.assign(time_us=generator.random(54), measured_us=generator.random(54))
+    found = by_chance(gases)
+    assert found == by_chance(gases.assign(time_us=np.exp(gases["time_us"])))  # ranks alone
+    medians = [
+        ranks(gases.assign(time_us=np.random.default_rng(k).random(54))).median() for k in range(1, 200)
+    ]
+    assert 0.01 < np.mean(np.array(medians) > found) < 0.1
+    assert found > by_chance(pd.concat([gases.assign(gas=gases["gas"] + 9 * k) for k in range(4)]))
+    assert np.isnan(by_chance(gases, ("a", "b")))
+
+
 def test_errors_are_shares_of_what_was_measured():
     found = errors(pd.Series([11.0, 9.0, 10.0, 14.0, 5.0]), pd.Series([10.0, 10.0, 10.0, 10.0, np.nan]))
     assert found["cases"] == 4  # 0.1, 0.1, 0, 0.4
@@ -211,7 +234,8 @@ def test_marks_are_errors_of_each_quantity(table):
     # read: 54, 22, 20, 21 for 54, 20, 20, 21; moved: 64, 32, 30, 31 for 64, 32, 30, 31
     assert found.loc["bytes read", "worst"] == pytest.approx(0.1)
     assert found.loc["bytes", "worst"] == pytest.approx(0)
-    assert found.loc["bytes read, 2^20 or more", "cases"] == 0
+    assert found.loc["bytes read, a sector or more", "cases"] == 1
+    assert found.loc["bytes read, a sector or more", "worst"] == pytest.approx(0)
     assert found.loc["time", "cases"] == 6
     # 40 for 50, 20 for 20, 10 for 12.5, 16 for 20, 5 for 5, 6 for 6
     assert found.loc["time", "worst"] == pytest.approx(0.2)
@@ -221,9 +245,10 @@ def test_marks_are_errors_of_each_quantity(table):
     assert found.loc["gain over lattice", "worst"] == pytest.approx(0.25)  # 0.5 for 0.4; 2 for 1.6
 
 
-def test_large_gases_have_a_mark_of_their_own_and_without_counters_there_are_fewer(table):
-    large = table.assign(particles=[2**20 if name == "lattice" else 2**19 for name in table["ordering"]])
-    assert marks(large).loc["bytes read, 2^20 or more", "cases"] == 1
+def test_launches_that_do_not_fit_have_a_mark_of_their_own_and_without_counters_there_are_fewer(table):
+    more = table.assign(bytes=table["bytes"] + 10)  # 64, 32, 30 and 31 are read
+    assert marks(more).loc["bytes read, a sector or more", "cases"] == 2
+    assert marks(more).loc["bytes read, a sector or more", "worst"] == pytest.approx(0.6)  # 32 for 20
     bare = marks(beside(predictions(), TIMED, pd.DataFrame(), "h100"))
     assert list(bare.index) == ["time", "gain over shuffled", "gain over lattice"]
 
@@ -245,9 +270,34 @@ def test_the_program_prints_marks_of_each_chip(kept, capsys):
     kept.commit("one", "2026-11-27T11:00:00+00:00")
     compared.main()
     text = capsys.readouterr().out
-    assert text.startswith("h100: 6 cases\n")
-    assert "bytes read, 2^20 or more" in text
-    assert "rank correlation of all orders: median 0.95, 1 gases" in text
+    assert text.startswith("drawn, h100: 6 cases\n")
+    assert "bytes read, a sector or more" in text
+    assert "rank correlation of all orders: median 0.95, 1 gases; by chance above" in text
+    for name in ("drawn, h200", "second, h100", "second, h200"):
+        assert f"{name}: not run" in text
+
+
+def test_runs_of_a_draw_have_its_name_but_for_those_of_the_first(monkeypatch, tmp_path):
+    monkeypatch.setattr(compared, "ROOT", tmp_path)
+    names = (
+        "h100_timed",
+        "h100_timed_first",
+        "h100_counted",
+        "h100_seen_timed",
+        "second_h100_timed",
+        "h200_timed",
+    )
+    for name in names:
+        (tmp_path / name).mkdir()
+    found = {
+        (of, chip): compared.kept(of, chip, "timed")
+        for of in ("drawn", "second")
+        for chip in ("h100", "h200")
+    }
+    assert {key: [one.name for one in runs] for key, runs in found.items()} == {
+        ("drawn", "h100"): ["h100_timed", "h100_timed_first"], ("drawn", "h200"): ["h200_timed"],
+        ("second", "h100"): ["second_h100_timed"], ("second", "h200"): [],
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("date", ["2026-11-27T13:00:00+00:00", "2026-11-27T15:00:00+00:00"])
