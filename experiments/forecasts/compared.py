@@ -37,10 +37,8 @@ LADDER = {  # column -> name of the model
     "sectors": "sectors of warps", "missed": "+ first cache", "bytes": "+ second cache: bytes",
     "time_us": "+ time",
 }  # fmt: skip
-FIRST = "drawn"
-SECTOR = (
-    32  # bytes for each item: launches that are foreseen to read so many from memory do not fit the cache
-)
+FIRST = next(iter(DRAWS))
+SECTOR = 32  # bytes for each item; launches that are foreseen or counted to read as many do not fit the cache
 PERMUTATIONS = 2000
 ROOT = REFERENCE / "foreseen"
 DETAILS = REFERENCE.parent / "details"
@@ -200,7 +198,7 @@ def marks(table: pd.DataFrame) -> pd.DataFrame:
         found["bytes read"] = errors(read, counted["counted_read"])
         found["bytes written"] = errors(counted["written"], counted["counted_written"])
         found["bytes"] = errors(counted["bytes"], moved)
-        large = read >= SECTOR
+        large = np.maximum(read, counted["counted_read"]) >= SECTOR
         found["bytes read, a sector or more"] = errors(read[large], counted["counted_read"][large])
     found["time"] = errors(table["time_us"], table["measured_us"])
     for baseline in BASELINES:
@@ -234,11 +232,11 @@ def draw(table: pd.DataFrame, ladder: pd.DataFrame, out: Path) -> None:
     """Draw foreseen over measured gains, and the ranks of each model, into a folder.
 
     Args:
-        table: of `beside`.
+        table: of `beside`, of one draw and chip.
         ladder: as that of `rank_ladder`.
         out: the folder.
     """
-    gains = gains_over(table, "shuffled")
+    gains, chip = gains_over(table, "shuffled"), table["machine"].iloc[0].upper()
     figure, panel = plt.subplots(figsize=(5.5, 4.6), layout="constrained")
     seaborn.scatterplot(gains, x="measured_gain", y="foreseen_gain", hue="kernel", style="kernel", ax=panel)
     ends = np.array([0.9, 1.1 * gains[["measured_gain", "foreseen_gain"]].to_numpy().max()])
@@ -246,7 +244,7 @@ def draw(table: pd.DataFrame, ladder: pd.DataFrame, out: Path) -> None:
     panel.fill_between(ends, ends / 1.25, ends * 1.25, color="black", alpha=0.08, linewidth=0)
     panel.set(xscale="log", yscale="log", xlabel="measured gain over shuffled memory",
               ylabel="foreseen gain over shuffled memory",
-              title=f"{len(gains)} launches that the model had not seen; band: 25 %")  # fmt: skip
+              title=f"{len(gains)} launches ({chip}) that the model had not seen; band: 25 %")  # fmt: skip
     for axis in (panel.xaxis, panel.yaxis):
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter("{x:g}")
@@ -258,7 +256,7 @@ def draw(table: pd.DataFrame, ladder: pd.DataFrame, out: Path) -> None:
     middle = ranked.groupby("model", sort=False)["rank_correlation"].median()
     panel.plot(middle, range(len(middle)), "D-", color="black", label="median")
     panel.set(xlabel="rank correlation with measured times, all orders of a gas (best: 1)", ylabel="",
-              title=f"Linked and scattered, {ranked['gas'].nunique()} gases, a grey point each")  # fmt: skip
+              title=f"Linked and scattered ({chip}), {ranked['gas'].nunique()} gases")  # fmt: skip
     panel.legend(loc="lower left")
     style.save(figure, out, "foreseen_ladder")
 
@@ -268,12 +266,13 @@ def _folder(of_draw: str, what: str) -> Path:
 
 
 def kept(draw: str, chip: str, what: str) -> list[Path]:
-    """Return the folders of kept runs of a draw on a chip: those of the first draw have its name left out."""
+    """Return the folders of kept runs of a draw on a chip; names of the first draw do not have its word."""
     return sorted(ROOT.glob(f"{_folder(draw, chip).name}_{what}*"))
 
 
 def main() -> None:
-    """Print the marks of the kept runs, and draw those of the last draw into results/details."""
+    """Print the marks of the kept runs; draw the last draw, on its first chip, into results/details."""
+    drawn: dict[str, tuple[pd.DataFrame, pd.DataFrame]] = {}
     for of_draw, chip in itertools.product(DRAWS, KNOWN):
         runs = {what: kept(of_draw, chip, what) for what in ("timed", "counted")}
         if not runs["timed"]:
@@ -294,7 +293,9 @@ def main() -> None:
             ranked = rank_ladder(table, read_table_now(ladder))
             models = ranked.groupby("model", sort=False)["rank_correlation"]
             print(models.describe()[["min", "50%", "max"]].round(2).to_string())
-            draw(table, read_table_now(ladder), DETAILS)
+            drawn.setdefault(of_draw, (table, read_table_now(ladder)))
+    if drawn:
+        draw(*drawn[[*drawn][-1]], DETAILS)
 
 
 if __name__ == "__main__":

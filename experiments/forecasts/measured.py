@@ -54,10 +54,10 @@ class Job(NamedTuple):
 def timed(gas: Gas, seed: int) -> Iterator[dict[str, Any]]:
     """Time the force kernel of each memory order of a gas in turns, on a device.
 
-    Before that its forces are compared with those of another search.
+    Before that its forces are compared with those of another search, and a sample is not kept.
 
     Args:
-        gas: of a kernel of particles.
+        gas: kernel, size and orders.
         seed: of the particles.
 
     Returns:
@@ -127,7 +127,7 @@ def _by_both(simulation: md.Simulation, state: md.State, other: str) -> tuple[md
 
 
 def _like(config: SimulationConfig, state: md.State, search: Any) -> md.Simulation:
-    """Make a simulation of a state with the configuration of another one, but for the search."""
+    """Make a simulation of a state, of spheres that may overlap, with a configuration but for the search."""
     return md.Simulation(
         state, config.law, search=search, integrator=config.integrator, dt=config.dt,
         precision=config.precision, backend=config.backend, fused=True, allow_overlap=True,

@@ -16,7 +16,7 @@ from experiments.prediction.index_cases import KINDS, index_case
 from sfc.cache import Fitted, Machine
 from sfc.cache.forecast import foresee_on
 
-LARGE = 2**21  # particles from which the launches before leave nothing in the cache that matters
+LARGE = 2**21  # particles from which launches before leave little in the cache, but for those of verlet
 # Time of a round in ns, by kernel. Fitted to times and gains of `SEEN` on an H100, and of the first draw on
 # an H100 and an H200 (without gases of more than 2^23; flocks and wide_bvh to those of `SEEN` alone). Gather
 # waits for the caches alone.

@@ -10,7 +10,7 @@ the turn: there the compiler brings the lanes together, for every law, dimension
 
 Link and position are one round, as neither depends on the other. In warps with all cells inside the box the
 compiler waits for the link first (in 3D, of spheres in float32 and of flocks); with rounds of that kind
-times were foreseen worse (6.1 % rms for 5.0 % over 47 cases).
+times were foreseen worse by an earlier model (6.1 % rms for 5.0 % over 47 cases).
 """
 
 from __future__ import annotations

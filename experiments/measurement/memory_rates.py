@@ -1,7 +1,7 @@
 """Micro-benchmarks of memory: rates of sectors in no order, times of loads that wait for each other.
 
-They give the rate of the second cache of an `sfc.cache.Machine`, and latencies. Their kernels are in
-memory_rates.cu. Each result is compared with numpy's before a time is kept.
+They give the rates of the second cache and of memory of an `sfc.cache.Machine`, and latencies. Their kernels
+are in memory_rates.cu. Each result is compared with numpy's before a time is kept.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import numpy as np
 
 from experiments.results.baselines import LATTICE, SHUFFLED
 
-DRAWS = {"drawn": 61, "second": 62}  # seeds: of the gases that judged the first model, and the second
+DRAWS = {"drawn": 61, "second": 62}  # seeds: of the gases that judge the first model, and the second
 GASES = 34
 TRIED = 200  # gases that are drawn for each that is taken
 MOST_ORDERS, LARGE, FEWER = 7, 2**22, 5  # orders of a gas, and of one of so many particles or more
@@ -64,7 +64,7 @@ class Gas(NamedTuple):
     orderings: tuple[str, ...]
 
 
-SEEN = tuple(  # the fitted numbers saw the times of these gases; no drawn one has their size and filling
+SEEN = tuple(  # the fitted numbers saw these; no drawn one has their size and filling
     Gas(kernel, n, filling_fraction, precision, orderings)
     for kernel, orderings in {
         "linked": (SHUFFLED, "hilbert", "row", "window 1024"), "scattered": (SHUFFLED, "hilbert", "row"),

@@ -4,7 +4,9 @@ The second cache serves all multiprocessors. What it takes from memory at once i
 some chips. On large chips it has halves, each near to half of the multiprocessors: every granule has its home
 in one of them, through which it comes from memory, and the other half keeps its own copy of what its
 multiprocessors read. So two halves hold less than one cache of their size. In each the granules that were
-used least recently are replaced. Pages of memory that a hash draws are followed, each granule with all its
+used least recently are replaced. Warps that are at work at once take turns, by their place in the program.
+Memory is in pages, rows of its banks: a granule from there or to there opens its page, unless few others were
+opened since that was used. Pages that a hash draws are followed, each granule with all its
 accesses, in a cache that is smaller by the same factor. Waldspurger and others, Efficient MRC Construction
 with SHARDS, FAST (2015).
 """
@@ -23,11 +25,11 @@ from sfc.cache.loads import LANES, READ, WRITTEN, Draw, LoadStream, WarpLoads
 from sfc.cache.sectors import drawn_of, loads_in_parts, parts_of, sector_of, sectors_of
 from sfc.compile import kernel
 
-MOST_DRAWN = 2**20  # granules that are asked for and followed, of both launches
+MOST_DRAWN = 2**20  # granules that are asked for and followed, of all launches
 GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio, odd: seeds differ in all bits
 GROUPS = 8  # of the pages that are drawn, by which the error is estimated
-PAGE = 1024  # bytes of a row of a bank of memory, all at hand when it is opened. JEDEC, JESD238 (HBM3)
-OPEN_PAGES = 2560  # of the banks of five stacks of 16 channels, each of two halves and 16 banks
+PAGE = 1024  # consecutive bytes, taken as those in the row buffer of a bank. JEDEC, JESD238 (HBM3), page size
+OPEN_PAGES = 2560  # banks of an H100: 5 stacks of 16 channels of 2 pseudo channels of 16 banks
 
 
 class MemoryBytes(NamedTuple):
@@ -37,7 +39,8 @@ class MemoryBytes(NamedTuple):
         read: granules that a load or an atomic operation did not find in the second cache.
         written: granules that had been changed when they were replaced in the cache.
         error: standard error of read + written by the draw; 0 if all pages are followed.
-        opened: pages, not bytes, that were opened for both, as none of `OPEN_PAGES` opened last was theirs.
+        opened: pages, not bytes, that were opened for both: since a page was used last, more than
+            `OPEN_PAGES` others had been opened. Too many if few pages are drawn; not in the error.
     """
 
     read: float
@@ -66,17 +69,20 @@ def l2(
         at_once: number of blocks that the device works on at once, of each launch before and of the stream.
             None for one: block after block.
         sample: number of granules asked for that are followed, about.
-        seed: of the hash that draws granules.
+        seed: of the hash that draws pages.
 
     Raises:
         TypeError: no stream, or a number that is no integer.
-        ValueError: a capacity below a granule in each half, other halves, or no sample.
+        ValueError: a capacity below a granule in each half, a granule that is no power of two or more than a
+            page, other halves, no sample, or at_once that is not a number for each launch.
     """
     checks.instance("stream", stream, LoadStream, "an sfc.cache.LoadStream", "make LoadStream.of")
     launches = [*checks.sequence("before", before, "LoadStreams of the launches before"), stream]
     for one in launches:
         checks.instance("before", one, LoadStream, "LoadStreams", "make LoadStream.of")
     granule, seed = sector_of(granule, "granule"), checks.integer("seed", seed, 0, 2**63)
+    if granule > PAGE:
+        raise ValueError(f"granule = {granule} bytes; allowed: up to {PAGE}, a page of memory")
     given = checks.sequence("capacity", capacity, "bytes")
     halves = checks.integer("halves", halves, 1, 2)
     sizes = [checks.integer("capacity", one, halves * granule, 2**50, unit="bytes") for one in given]
@@ -154,7 +160,7 @@ def _moved(
 
 
 def _share(launches: Sequence[LoadStream], granule: int, sample: int) -> int:
-    """Return how many granules there are to each that is drawn: a power of two."""
+    """Return how many pages there are to each that is drawn: a power of two."""
     asked = 0.0
     for stream in launches:
         drawn = drawn_of(stream.warps, 200, 0)
@@ -165,7 +171,7 @@ def _share(launches: Sequence[LoadStream], granule: int, sample: int) -> int:
 
 def _drawn(stream: LoadStream, granule: int, share: int, seed: int, at_once: int) -> _Drawn:
     """Return the accesses to the granules that are drawn, in their order if so many blocks are at work."""
-    draw = Draw(max(granule, PAGE).bit_length() - 1, seed * GOLDEN % 2**64, share - 1)
+    draw = Draw(PAGE.bit_length() - 1, seed * GOLDEN % 2**64, share - 1)
     drawn_of = stream.drawn_of if share > 1 else None
     loads_of = partial(drawn_of, draw=draw) if drawn_of else stream.loads_of
     each = stream.block // LANES * at_once

@@ -15,6 +15,7 @@ from sfc.cache.multiprocessor import L1, l1
 from sfc.cache.sectors import Estimate, WarpSectors, warps
 
 POSITIVE = ("round", "held", "rate", "power")
+LIMITS = {"held": (0, 1), "power": (1,)}  # lowest and highest
 ACCESSES = 2  # of the second cache by an atomic operation, which reads and writes
 
 
@@ -25,8 +26,8 @@ class Fitted(NamedTuple):
         round: time of a round of a warp when a multiprocessor has as many warps as it can, in ns; by kernel.
         launch: time of a launch without work, in us.
         held: share of the second cache that holds what a kernel takes, at most 1.
-        rate: share of the second cache's rate that a kernel reaches.
-        power: with which the times of parts that overlap are added up.
+        rate: of the sectors that a kernel gets over `l2_rate` of the machine, that of sectors in no order.
+        power: with which the times of parts that overlap are added up, at least 1.
     """
 
     round: float = 370.0
@@ -62,9 +63,9 @@ def foresee(
 ) -> Forecast:  # fmt: skip
     """Foresee the sectors and bytes that a launch of a kernel takes from the memory of a GPU, and its time.
 
-    The parts of a launch overlap: rounds of the warps that are there at once, of which the first waits for
-    the second cache; sectors from the second cache; and bytes from memory. Each is foreseen alone, and the
-    time is their sum with a power, which is near the longest of them; then that of a launch without work.
+    The parts of a launch overlap: rounds of the warps that are there at once, in each the wait of one warp
+    for the second cache; accesses to that cache; and bytes and pages of memory. Each is foreseen alone, and
+    the time is their sum with a power, which is near the longest of them; then that of a launch without work.
 
     Args:
         stream: loads and stores of the kernel.
@@ -76,7 +77,7 @@ def foresee(
 
     Raises:
         TypeError: objects of other classes.
-        ValueError: a block that does not fit, or a fitted number that is not positive.
+        ValueError: a block that does not fit, of any launch, or a fitted number out of range.
     """
     return foresee_on(stream, [machine], fitted, before, sample, seed)[0]
 
@@ -91,14 +92,16 @@ def foresee_on(
         checks.instance("machine", machine, Machine, "an sfc.cache.Machine", "make Machine.read(path)")
     checks.instance("fitted", fitted, Fitted, "an sfc.cache.Fitted", "make Fitted()")
     for name, value in fitted._asdict().items():
-        checks.number(f"{name} of Fitted", value, 0, above=0 if name in POSITIVE else -np.inf)
+        checks.number(
+            f"{name} of Fitted", value, *LIMITS.get(name, (0,)), above=0 if name in POSITIVE else -np.inf
+        )
     missed: dict[L1, Estimate] = {}
     asked: dict[int, WarpSectors] = {}
     moved: dict[tuple[int, int, tuple[int, ...]], dict[int, MemoryBytes]] = {}
     launches = [*checks.sequence("before", before, "LoadStreams of the launches before"), stream]
+    for one in launches:
+        checks.instance("before", one, LoadStream, "LoadStreams", "make LoadStream.of")
     kinds = [(one.granule, one.l2_halves, tuple(one.at_once(each) for each in launches)) for one in machines]
-    if fitted.held > 1:
-        raise ValueError(f"held of Fitted = {fitted.held}; allowed: up to 1, a share of the second cache")
     holds = [int(fitted.held * machine.l2_bytes) for machine in machines]
     for machine, kind in zip(machines, kinds, strict=True):
         first = machine.first_cache(stream)
@@ -145,11 +148,14 @@ def time_of(
         stream: the kernel.
         machine: the GPU.
         fitted: numbers that were fitted to other launches.
-        rounds: of a warp.
+        rounds: of each warp.
         served: accesses to sectors of all warps past the first cache.
         moved: bytes from memory and to it.
         opened: pages of memory that are opened for them (`sfc.cache.MemoryBytes`). Granules in no order open
             one each; those of a copy are served in the time of their bytes alone.
+
+    Raises:
+        ValueError: a block that does not fit.
     """
     at_once = machine.at_once(stream) * (stream.block // LANES)
     opening = max(0.0, 1 / machine.random_rate - machine.granule / machine.memory_rate)

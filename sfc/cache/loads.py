@@ -24,12 +24,12 @@ ALIGNED = 512  # bytes: an array begins at a multiple, as those that a device al
 
 
 class Draw(NamedTuple):
-    """Granules of memory that are drawn by a hash: of each that the hash and `mask` have no bit in common.
+    """Pages of memory that are drawn by a hash: those of which the hash and `mask` have no bit in common.
 
     Attributes:
-        shift: binary logarithm of the bytes of a granule.
-        seed: added to the number of a granule before it is hashed (`sfc.bitwise.bits.mixed`).
-        mask: one less than the number of granules to each that is drawn, a power of two.
+        shift: binary logarithm of the bytes of a page.
+        seed: added to the number of a page before it is hashed (`sfc.bitwise.bits.mixed`).
+        mask: one less than the number of pages to each that is drawn, which is a power of two.
     """
 
     shift: int
@@ -90,7 +90,7 @@ class LoadStream:
         loads_of: takes (w,) int64 numbers of warps, ascending, and returns their `WarpLoads`.
         registers: of a thread, as the compiler prints them.
         shared: bytes of shared memory of a block.
-        drawn_of: takes numbers of warps and a `Draw`, named `draw`, and returns their `WarpLoads` of granules
+        drawn_of: takes numbers of warps and a `Draw`, named `draw`, and returns their `WarpLoads` of pages
             that are drawn, in less time than `loads_of`; None if there is no such function.
 
     Raises:

@@ -76,8 +76,8 @@ def note(noted, place, address, kind, waits):
         waits: whether the warp waits for all loads before; the same for all threads in this place.
     """
     if noted.drawn[2]:
-        granule = np.uint64(address) >> noted.drawn[0]
-        if mixed(granule + noted.drawn[1]) & noted.drawn[2]:
+        page = np.uint64(address) >> noted.drawn[0]
+        if mixed(page + noted.drawn[1]) & noted.drawn[2]:
             return
     k = noted.used[0]
     if k < len(noted.place):
@@ -127,7 +127,7 @@ def _loads_of(
     walk: Callable, given: tuple[Any, ...], items: int, most: dict[int, int], warps: np.ndarray,
     draw: Draw | None = None,
 ) -> WarpLoads:  # fmt: skip
-    """Return the loads of some warps, or those of them to the granules that are drawn.
+    """Return the loads of some warps, or those of them to the pages that are drawn.
 
     `most` keeps the most loads of a thread, on average, that other warps had, for each mask of a draw: for so
     many there is room at first.

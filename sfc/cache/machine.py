@@ -16,7 +16,7 @@ SCHEDULERS = 4  # of a multiprocessor; each issues an instruction of one warp a 
 RESERVED = 1024  # bytes of shared memory of a block, from compute capability 8 on. CUDA occupancy calculator
 # Bytes of the first cache that CUDA takes for the shared memory of all blocks: the least of these that has
 # room for it. NVIDIA, CUDA C++ Programming Guide, "Shared Memory" of compute capability 9.0.
-SHARED_STEPS = tuple(1024 * step for step in (0, 8, 16, 32, 64, 100, 132, 164, 196, 228))
+SHARED_STEPS = tuple(1024 * step for step in (8, 16, 32, 64, 100, 132, 164, 196, 228))
 MOST_HALVES = 2  # of a second cache (`l2`)
 UNITS = {  # of the numbers of a machine
     "clock": "GHz", "l1_bytes": "bytes", "l1_line": "bytes", "sector": "bytes", "granule": "bytes",

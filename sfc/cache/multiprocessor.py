@@ -18,7 +18,9 @@ TOGETHER = 8  # warps that issue the instructions of a round in turn, one each
 
 @dataclass(frozen=True)
 class L1:
-    """First cache of a multiprocessor. Of two lines of a set that are drawn the one used earlier is replaced.
+    """First cache of a multiprocessor.
+
+    Empty lines of a set are filled first; then two are drawn, and the one used earlier is replaced.
 
     Attributes:
         size: bytes, a multiple of line * ways; without what the kernel takes as shared memory.

@@ -1,4 +1,4 @@
-"""Sectors that the warps of a kernel ask of memory: different ones of each instruction."""
+"""Sectors that the warps of a kernel ask of memory, instruction by instruction."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class WarpSectors(NamedTuple):
     Attributes:
         read: by loads.
         written: by stores.
-        added: by atomic operations. Lanes that add to the same number take turns: a sector counts as often as
-            most lanes do for a number in it.
+        added: by atomic operations. Lanes with the same address take turns: each sector counts as often as
+            the address in it that most lanes have.
         rounds: groups of instructions for which a warp waits, in rounds for each warp.
     """
 

@@ -5,7 +5,7 @@ import pytest
 
 from experiments import foresee
 from experiments.core.rerun import read_table_now
-from experiments.forecasts.compared import ROOT, beside, errors, gains_over, of_runs
+from experiments.forecasts.compared import ROOT, beside, errors, gains_over, kept, of_runs
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,8 @@ def test_what_a_kernel_cannot_have_is_told_before_anything_is_made(settings, mes
 
 
 def test_the_errors_that_are_told_are_those_of_the_kept_runs():
-    runs = [sorted(ROOT.glob(f"h100_{what}*")) for what in ("timed", "counted")]
-    table = beside(read_table_now(ROOT / "predicted"), *map(of_runs, runs), "h100")
+    runs = [kept("second", "h100", what) for what in ("timed", "counted")]
+    table = beside(read_table_now(ROOT / "second_predicted"), *map(of_runs, runs), "h100")
     for kernel, told in foresee.ERRORS.items():
         gains = gains_over(table[table["kernel"] == kernel], "shuffled")
         found = errors(gains["foreseen_gain"], gains["measured_gain"])

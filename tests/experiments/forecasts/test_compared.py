@@ -318,7 +318,7 @@ def test_a_gas_is_of_the_first_run_that_has_it(monkeypatch):
 def test_models_rank_orders_as_their_times_do_or_not(tmp_path):
     names = ["a", "b", "shuffled", "d"]
     table = pd.DataFrame({
-        "gas": 4, "kernel": "linked", "ordering": names, "time_us": [1.0, 2.0, 3.0, 4.0],
+        "gas": 4, "machine": "h100", "kernel": "linked", "ordering": names, "time_us": [1.0, 2.0, 3.0, 4.0],
         "measured_us": [1.0, 2.0, 4.0, 3.0], "sectors": [4.0, 3.0, 1.0, 2.0], "missed": 5.0, "bytes": 0.0,
     })  # fmt: skip
     rows = pd.DataFrame({"gas": 4, "ordering": names, "block": [1, 2, 4, 3], "lru_l1": 0.5, "lru_l2": 0.5,

@@ -156,7 +156,7 @@ def test_a_sector_that_changed_once_is_written_back_once():
 
 
 @pytest.mark.parametrize("capacity", [2**17, 2**19])
-def test_a_draw_of_sectors_gives_the_bytes_of_all_within_its_error(capacity):
+def test_a_draw_of_pages_gives_the_bytes_of_all_within_its_error(capacity):
     n = 2**16
     element = np.random.default_rng(0).integers(0, n, (n, 3))
     stream = cache.LoadStream.of(
@@ -188,6 +188,9 @@ def test_distances_are_the_other_lines_since_the_last_access(items):
         ({"capacity": [16]}, "capacity"),
         ({"sample": 0}, "sample"),
         ({"granule": 33}, "granule = 33"),
+        ({"granule": 2048}, "granule = 2048 bytes; allowed: up to 1024"),
+        ({"at_once": [1, 1]}, "2 numbers of at_once; allowed: 1"),
+        ({"at_once": [0]}, "at_once = 0"),
         ({"seed": -1}, "seed = -1"),
     ],
 )

@@ -154,14 +154,12 @@ def test_the_parts_of_a_launch_are_those_of_the_caches():
 
 def test_an_atomic_operation_takes_two_accesses_and_equal_numbers_take_turns():
     n = 2**16
-    times = []
-    for element in (np.arange(n), np.arange(n) // 4):
-        stream = cache.LoadStream.of([cache.Access("sums", element, 4, "added")])
+    for equal, expected in ((1, 4), (16, 16)):  # four sectors, once each; one sector, for 16 equal numbers
+        stream = cache.LoadStream.of([cache.Access("sums", np.arange(n) // equal, 4, "added")])
         added = cache.warps(stream).added.mean
-        assert added == pytest.approx(1 / 8 if len(times) == 0 else 4 / 32)
-        times.append(cache.foresee(stream, MACHINE, few(2**24)).time)
-        one = time_of(stream, MACHINE, few(2**24), 1, 2 * n * added, 0, 0)
-        assert times[-1] == pytest.approx(one)
+        assert added == pytest.approx(expected / 32)
+        found = cache.foresee(stream, MACHINE, few(2**24)).time
+        assert found == pytest.approx(time_of(stream, MACHINE, few(2**24), 1, 2 * n * added, 0, 0))
 
 
 @pytest.mark.parametrize(
@@ -217,8 +215,6 @@ def test_a_share_of_the_second_cache_holds_what_a_kernel_takes():
     ]
     assert found[0].bytes == found[1].bytes
     assert found[0].bytes.mean > cache.foresee(stream, MACHINE, few(2**20)).bytes.mean
-    with pytest.raises(ValueError, match=r"held of Fitted = 1.1; allowed: up to 1"):
-        cache.foresee(stream, MACHINE, cache.Fitted(held=1.1))
 
 
 def test_memory_in_order_is_foreseen_to_be_faster():
@@ -248,7 +244,16 @@ def test_the_launch_before_decides_what_is_there():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("round", 0), ("held", 0), ("rate", 0), ("power", 0), ("launch", -1), ("rate", -0.5)],
+    [
+        ("round", 0),
+        ("held", 0),
+        ("rate", 0),
+        ("power", 0),
+        ("launch", -1),
+        ("rate", -0.5),
+        ("power", 0.5),
+        ("held", 1.1),
+    ],
 )
 def test_fitted_numbers_that_cannot_be_are_told(name, value):
     with pytest.raises(ValueError, match=rf"{name} of Fitted = {value}"):
@@ -266,5 +271,7 @@ def test_objects_of_other_classes_are_told():
                   (gather(np.arange(3)), MACHINE, 58.0)):  # fmt: skip
         with pytest.raises(TypeError, match=r"allowed: an sfc\.cache\."):
             cache.foresee(*given)
+    with pytest.raises(TypeError, match=r"allowed: LoadStreams"):
+        cache.foresee(gather(np.arange(3)), MACHINE, cache.Fitted(), before=[3])
     with pytest.raises(TypeError, match="machines"):
         foresee_on(gather(np.arange(3)), MACHINE, cache.Fitted())
