@@ -244,7 +244,7 @@ def draw(table: pd.DataFrame, ladder: pd.DataFrame, out: Path) -> None:
     panel.fill_between(ends, ends / 1.25, ends * 1.25, color="black", alpha=0.08, linewidth=0)
     panel.set(xscale="log", yscale="log", xlabel="measured gain over shuffled memory",
               ylabel="foreseen gain over shuffled memory",
-              title=f"{len(gains)} launches ({chip}) that the model had not seen; band: 25 %")  # fmt: skip
+              title=f"{len(gains)} unseen launches ({chip}); band: 25 %")  # fmt: skip
     for axis in (panel.xaxis, panel.yaxis):
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter("{x:g}")
