@@ -203,7 +203,7 @@ def _run(first, waits, ends, sectors, each, resident, per_line, tags, filled, us
     # The resident blocks have `each` warps side by side in `at`, the event of each warp, and `end`.
     at, end = np.zeros(resident * each, np.int64), np.zeros(resident * each, np.int64)
     left = np.zeros(resident, np.int64)  # warps of each block that are not done
-    goes_on = np.zeros(resident * each, np.bool_)  # in the present round
+    goes_on = np.zeros(resident * each, np.uint8)  # in the present round
     following, looked, missed = 0, 0, 0
     while True:
         following = _begin(first, following, left, at, end, each)
