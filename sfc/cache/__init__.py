@@ -6,9 +6,10 @@ them to bytes.
 
 A GPU takes the loads of 32 threads at once. A `LoadStream` has the loads and stores of each of these warps,
 in bytes, instruction by instruction; `LoadStream.of` makes one from the elements that threads take, and
-`in_lockstep` from a compiled walk through the kernel, as one thread takes it. `warps`
-counts the sectors that are asked for, `l1` those that the first cache lacks, and `l2` the bytes that come
-from memory, for each item of the kernel. `foresee` does all three for a `Machine`, and adds the time.
+`in_lockstep` from a compiled walk through the kernel, as one thread takes it. `warps` counts the sectors
+that are asked for, `l1` those that the first cache lacks, and `l2` the bytes that come from memory and go
+there, and the pages that are opened for them, for each item of the kernel. `foresee` does all three for a
+`Machine`, and adds the time.
 """
 
 from sfc.cache.addresses import LAYOUTS, addresses
