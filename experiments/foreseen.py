@@ -60,7 +60,7 @@ def _gases(cases: str) -> tuple[Gas, ...]:
     return drawn_gases(seed=DRAWS[cases]) if cases in DRAWS else SEEN
 
 
-QUICK = {"gas": (5,)}
+QUICK = {"gas": (24,)}
 MINUTES = 40
 
 
