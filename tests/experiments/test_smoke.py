@@ -30,7 +30,7 @@ SMALLER = {
     "flock_order": "--n 1000 --dim 3 --steps 4 --observations 2 --pictures 2 --precision float64",
     "flocking": "--n 1000 --precision float64 --age 4 --order-age 2 --search scattered coherent --rounds 2",
     "foresee": "--n 1024 --precision float64 --ordering row hilbert --machine h100",
-    "foreseen": "--gas 15 33 --machine h100",  # kernels without particles
+    "foreseen": "--gas 24 31 --machine h100",  # kernels without particles
     "interval": "--n 512 --interval 2 6 20 --rounds 1 --least-steps 20 --precision float64",
     "ladder": "--n 500 700 --rung grid --rounds 2 --steps 2 --warmup 1 --precision float64",
     "lift": "--chord 12 --angle 10 --chords-before 0.2 --chords 0.4 --blocks 2 --frames 1 --search linked",
