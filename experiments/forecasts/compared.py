@@ -290,10 +290,10 @@ def main() -> None:
             chance = f"by chance above {most:.2f} in 5 %"
             print(f"rank correlation of {name}: median {found.median():.2f}, {len(found)} gases; {chance}")
         if ladder.is_dir():
-            ranked = rank_ladder(table, read_table_now(ladder))
-            models = ranked.groupby("model", sort=False)["rank_correlation"]
+            earlier = read_table_now(ladder)
+            models = rank_ladder(table, earlier).groupby("model", sort=False)["rank_correlation"]
             print(models.describe()[["min", "50%", "max"]].round(2).to_string())
-            drawn.setdefault(of_draw, (table, read_table_now(ladder)))
+            drawn.setdefault(of_draw, (table, earlier))
     if drawn:
         draw(*drawn[[*drawn][-1]], DETAILS)
 

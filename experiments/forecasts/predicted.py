@@ -25,7 +25,7 @@ ROUND = {
     "boids": 210.0, "gather": 1.0, "scatter": 400.0, "spmv": 127.0,
 }  # fmt: skip
 # Fitted to all of these times together; `held` to the bytes that an H100 and an H200 counted in large gases.
-SHARED = Fitted(launch=3.2, held=0.76, rate=1.02, power=3.2)
+SHARED = Fitted()
 
 
 def fitted_for(kernel: str) -> Fitted:
@@ -71,9 +71,8 @@ def foreseen(gas: Gas, machines: Sequence[str], seed: int) -> Iterator[dict[str,
     )
     for name, (stream, before) in streams:
         if gas.n >= LARGE:
-            before = (
-                before[:1] if gas.kernel == "verlet" else []
-            )  # its steps go back and forth through memory
+            # Steps of verlet go back and forth through memory.
+            before = before[:1] if gas.kernel == "verlet" else []
         found = foresee_on(stream, chips, fitted_for(gas.kernel), before, seed=seed)
         for machine, forecast in zip(machines, found, strict=True):
             row: dict[str, Any] = {"ordering": name, "machine": machine, "time_us": forecast.time}

@@ -187,7 +187,7 @@ def _ask(begin, end, sectors, per_line, tags, filled, used, looked):
 
 @kernel
 def _begin(first, following, left, at, end, each):
-    # Gives the next blocks to places whose block is done; returns how many blocks have begun.
+    # Gives the next blocks to places of blocks that are done; returns how many blocks have begun.
     for place in range(len(left)):
         while left[place] == 0 and following < (len(first) - 1) // each:
             for k in range(each):

@@ -1,4 +1,4 @@
-"""Forecasts for users: orders that fit their kernels, and what is told of trust."""
+"""Forecasts for users: orders that fit their kernels, and the errors that the answer gives."""
 
 import pandas as pd
 import pytest
@@ -35,10 +35,10 @@ def test_what_a_kernel_cannot_have_is_told_before_anything_is_made(settings, mes
 def test_the_errors_that_are_told_are_those_of_the_kept_runs():
     runs = [kept("second", "h100", what) for what in ("timed", "counted")]
     table = beside(read_table_now(ROOT / "second_predicted"), *map(of_runs, runs), "h100")
-    for kernel, told in foresee.ERRORS.items():
+    for kernel, given in foresee.ERRORS.items():
         gains = gains_over(table[table["kernel"] == kernel], "shuffled")
         found = errors(gains["foreseen_gain"], gains["measured_gain"])
-        assert told == (round(found["median"], 3), round(found["worst"], 3)), kernel
+        assert given == (round(found["median"], 3), round(found["worst"], 3)), kernel
 
 
 def test_a_kernel_without_judged_gains_says_so():
