@@ -31,10 +31,10 @@ class Config(TimedSettings):
     """Size of the toy."""
     colour: tuple[str, ...] = ("red", "blue")
     """Colour of the toy."""
-    seconds: float = 0.0
-    """That a round takes."""
     log: str = ""
     """File with a line for every measured round."""
+    hold: int = 0
+    """After so many lines of `log`, and again after as many, a round waits to be killed; 0: none does."""
     apart: float = 1.0
     """Phases over whole steps."""
 
@@ -42,7 +42,6 @@ class Config(TimedSettings):
 def measure(case, begin=0):
     """A row a colour in each round, then one that is no sample; `ERRORS` come in round 1; 99 kills."""
     for number in range(begin, case.rounds):
-        time.sleep(case.seconds)
         if number == 1 and case.size in ERRORS:
             raise ERRORS[case.size]
         if number == 1 and case.size == 99:
@@ -50,6 +49,8 @@ def measure(case, begin=0):
         if case.log:
             with open(case.log, "a") as file:
                 file.write(f"{case.size} {case.seed} {number} {os.getpid()}\n")
+            if case.hold and len(Path(case.log).read_text().splitlines()) % case.hold == 0:
+                time.sleep(60)
         yield [
             {
                 "colour": colour,

@@ -38,6 +38,35 @@ def only(results: Path) -> Path:
     return folder
 
 
+def measured(results: Path) -> int:
+    """Rounds that were measured, those lost too."""
+    log = results / "log"
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+def recorded(results: Path) -> int:
+    """Rounds in the record of the only run, while it is measured."""
+    return read_table(only(results)).dropna(subset="time_ms").groupby(["run", "size", "round"]).ngroups
+
+
+def killed_and_resumed(results: Path, hold: int, kills: int, *arguments) -> Path:
+    """The folder of a run that was killed whenever another `hold` rounds were measured, `kills` times."""
+    begin = argv("--results", results, "--log", results / "log", "--hold", hold, *arguments)
+    for kill in range(kills):
+        process, _ = started(toy_timed.run, argv("--resume", only(results)) if kill else begin)
+        lines, kept = hold * (kill + 1), hold * (kill + 1) - kill - 1
+        while process.is_alive() and (measured(results) < lines or recorded(results) < kept):
+            time.sleep(0.01)
+        process.kill()
+        process.join()
+        assert (measured(results), recorded(results)) == (lines, kept)
+    process, _ = started(toy_timed.run, argv("--resume", only(results)))
+    process.join()
+    assert process.exitcode == 0
+    assert not (only(results) / DATABASE).exists()
+    return only(results)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """The folder of a run of one process that nothing disturbed."""
@@ -116,28 +145,13 @@ def test_what_a_process_sends_of_an_error_can_be_read(error):
     assert str(error) in str(read)
 
 
-@pytest.mark.parametrize("kills", [full((4,)), nightly((2, 5))])
-def test_a_run_in_another_process_goes_on_after_a_kill(kills, tmp_path):
-    log = tmp_path / "log"
-    begin = argv("--results", tmp_path, "--runs", 2, "--rounds", 3, "--size", 1, "--log", log)
-    folder = None
-    for lines in kills:  # killed when so many rounds were measured in all
-        process, _ = started(
-            toy_timed.run, [*begin, "--seconds", "0.1"] if folder is None else argv("--resume", folder)
-        )
-        while process.is_alive() and (not log.exists() or len(log.read_text().splitlines()) < lines):
-            time.sleep(0.002)
-        process.kill()
-        process.join()
-        folder = only(tmp_path)
-    process, _ = started(toy_timed.run, argv("--resume", folder))
-    process.join()
-    assert process.exitcode == 0
+@pytest.mark.parametrize(("hold", "kills"), [full(4, 1), nightly(3, 2)])
+def test_a_run_in_another_process_goes_on_after_a_kill(hold, kills, tmp_path):
+    folder = killed_and_resumed(tmp_path, hold, kills, "--runs", 2, "--rounds", 3, "--size", 1)
     table = read_table(folder).query("colour == 'red'")
     assert table[["run", "round"]].values.tolist() == [[a, b] for a in (0, 1) for b in range(3)]
     assert table["time_ms"].tolist() == [1 + a + b / 8 + 3 / 64 for a in (0, 1) for b in range(3)]
-    assert len(log.read_text().splitlines()) <= 6 + 2 * len(kills)  # one is written, one is begun at a kill
-    assert not (folder / DATABASE).exists()
+    assert measured(tmp_path) == 6 + kills
 
 
 def test_a_sweep_that_no_process_can_import_is_refused_before_a_folder_is_made(tmp_path, capsys):
@@ -172,27 +186,11 @@ def test_a_run_whose_process_is_killed_says_so(tmp_path, capsys):
     assert Record.reopen(only(tmp_path)).first_missing_round(0) == 1
 
 
-@pytest.mark.parametrize("kills", [(9,), full((2, 5, 9))], ids=str)
-def test_a_kill_loses_at_most_a_round(kills, whole, tmp_path):
-    log = tmp_path / "log"
-    begin = argv("--results", tmp_path, "--runs", 1, "--rounds", 6, "--seconds", 0.03, "--log", log)
-    folder = None
-    for lines in kills:  # killed when so many rounds were measured in all
-        process, _ = started(toy_timed.run, begin if folder is None else argv("--resume", folder))
-        while process.is_alive() and (not log.exists() or len(log.read_text().splitlines()) < lines):
-            time.sleep(0.002)
-        process.kill()
-        process.join()
-        folder = only(tmp_path)
-        record = Record.reopen(folder)
-        record.release()
-        assert sum(map(record.first_missing_round, (0, 1))) >= lines - 1 - (lines > 6)
-    process, _ = started(toy_timed.run, argv("--resume", folder))
-    process.join()
-    assert process.exitcode == 0
-    assert not (folder / DATABASE).exists()
+@pytest.mark.parametrize(("hold", "kills"), [(9, 1), full(4, 3)])
+def test_a_kill_loses_the_round_it_meets_and_no_other(hold, kills, whole, tmp_path):
+    folder = killed_and_resumed(tmp_path, hold, kills, "--runs", 1, "--rounds", 6)
     pd.testing.assert_frame_equal(read_table(folder), read_table(whole))
-    assert len(log.read_text().splitlines()) <= 12 + len(kills)  # each kill loses at most the round it met
+    assert measured(tmp_path) == 12 + kills
 
 
 def test_warnings_reach_terminal_column_and_footer(tmp_path, capsys, monkeypatch):
