@@ -53,7 +53,7 @@ def sectors_of(stream: LoadStream) -> int:
 
 
 @pytest.mark.parametrize(
-    "kernel", [one if one in ("linked", "gather", "spmv") else full(one) for one in PROPERTIES["kernel"]]
+    "kernel", [one if one in ("scattered", "gather", "spmv") else full(one) for one in PROPERTIES["kernel"]]
 )
 def test_sectors_are_those_of_all_warps_over_the_items_of_the_gas(kernel):
     gas = gas_of(kernel)
@@ -110,9 +110,9 @@ def test_launches_before_count_below_a_size(monkeypatch):
         return foresee_on(stream, chips, fitted, before, seed=seed)
 
     monkeypatch.setattr(predicted, "foresee_on", noted)
-    list(foreseen(gas_of("linked"), ["h100"], SEED))
+    list(foreseen(gas_of("scattered"), ["h100"], SEED))
     monkeypatch.setattr(predicted, "LARGE", N)
-    list(foreseen(gas_of("linked"), ["h100"], SEED))
+    list(foreseen(gas_of("scattered"), ["h100"], SEED))
     assert given[0] > 0 == given[1]
 
 

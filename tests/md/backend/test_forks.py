@@ -32,7 +32,7 @@ def older(_):
 """
 
 
-@pytest.mark.parametrize("kind", ["gas", full("cavity")])
+@pytest.mark.parametrize("kind", [full("gas"), full("cavity")])
 def test_a_child_of_a_fork_ends_with_the_bits_of_its_parent(kind):
     """A run that was made before the fork, and one made in the child."""
     run(f"""{CODE}

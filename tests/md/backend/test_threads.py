@@ -1,8 +1,8 @@
 """Kernels on two threads give the bits of one thread; other tests run on one.
 
-By default each parallel kernel runs for one set of argument types, since each takes a second or more to
-compile: 3D, float64, one law, and no `pairs()`, for which a search is compiled once more. The nightly tier
-runs the combinations.
+Each parallel kernel runs for one set of argument types, since each takes a second or more to compile: 3D,
+float64, one law, and no `pairs()`, for which a search is compiled once more. By default these are one of each
+way to share work, and the others in the tier `full`. The nightly tier runs the combinations.
 """
 
 import numpy as np
@@ -15,6 +15,7 @@ from tests.threaded_kernels import (
     in_parallel_only,
     not_called_by,
 )
+from tests.tiers import by_default, full
 
 pytestmark = pytest.mark.split  # work is cut for two threads in both runs
 LAW = md.laws.SpringDashpot(stiffness=1e4, damping=5.0)
@@ -253,9 +254,13 @@ ONCE = {
     "benchmark gas": benchmark_gas,
     **{name: work for name, work in WORKS.items() if name.startswith("cavity")},
 }
+BY_DEFAULT = (
+    "lists", "scattered", "coherent", "wide tree", "each pair twice", "position_verlet", "adaptive_euler",
+    "flight", "reorder", "a wing, through the tree", "observables", "benchmark gas", "cavity, tables",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("work", ONCE)
+@pytest.mark.parametrize("work", by_default(ONCE, lambda name: name in BY_DEFAULT, full))
 def test_each_parallel_kernel_gives_the_bits_of_one_thread(work):
     assert_two_threads_end_with_the_bits_of_one(ONCE[work])
 

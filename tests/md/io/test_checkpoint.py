@@ -167,6 +167,7 @@ def test_lists_that_grew_and_plans_that_were_halted_leave_nothing_behind(skin, r
         assert bits(loaded) == bits(simulation)
 
 
+@pytest.mark.full
 def test_lists_that_grew_take_the_room_of_the_first_again(monkeypatch, tmp_path):
     monkeypatch.setattr(md.search.lists.list_search, "ROOM", 1)
     simulation = made(("verlet", 3, "float64", None, False, True, None), "cpu")
