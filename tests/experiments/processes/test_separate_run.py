@@ -145,7 +145,7 @@ def test_what_a_process_sends_of_an_error_can_be_read(error):
     assert str(error) in str(read)
 
 
-@pytest.mark.parametrize(("hold", "kills"), [full(4, 1), nightly(3, 2)])
+@pytest.mark.parametrize(("hold", "kills"), [full(5, 1), nightly(3, 2)])
 def test_a_run_in_another_process_goes_on_after_a_kill(hold, kills, tmp_path):
     folder = killed_and_resumed(tmp_path, hold, kills, "--runs", 2, "--rounds", 3, "--size", 1)
     table = read_table(folder).query("colour == 'red'")
