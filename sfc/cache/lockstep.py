@@ -133,7 +133,35 @@ def _loads_of(
     many there is room at first.
     """
     threads = (warps[:, None] * LANES + np.arange(LANES)).ravel()
-    threads = threads[threads < items]
+    noted = noted_by(walk, given, threads[threads < items], most, draw)
+    count = len(noted.address)
+    found = WarpLoads(
+        np.zeros(len(warps) + 1, np.int64), np.zeros(count + 1, np.int64), np.empty(count, np.int64),
+        np.empty(count, bool), np.empty(count, np.uint8), np.empty(count, np.int64),
+    )  # fmt: skip
+    events = _merge(noted, found)
+    of_events = {name: getattr(found, name)[:events] for name in ("waits", "kind", "place")}
+    return found._replace(start=found.start[: events + 1], **of_events)
+
+
+def noted_by(
+    walk: Callable, given: tuple[Any, ...], threads: np.ndarray, most: dict[int, int] | None = None,
+    draw: Draw | None = None,
+) -> Noted:  # fmt: skip
+    """Return the loads that a walk notes of some threads, or those of them to the pages that are drawn.
+
+    Args:
+        walk: as that of `in_lockstep`.
+        given: its arguments.
+        threads: (t,) int64 numbers.
+        most: keeps the most loads of a thread, on average, that others had, for each mask of a draw: for so
+            many there is room at first.
+        draw: of pages; None for all.
+
+    Raises:
+        ValueError: a walk that does not end each thread.
+    """
+    most = {} if most is None else most
     words = np.array([0, 0, 0] if draw is None else draw, np.uint64)
     mask = int(words[2])
     room, used = 0, np.full(1, most.get(mask, EACH) * len(threads), np.int64)
@@ -152,13 +180,7 @@ def _loads_of(
             f".. {noted.ends[-1]}; allowed: end(noted, k) after the loads of thread k of those given"
         )
     most[mask] = max(most.get(mask, 8), -(-5 * count // (4 * len(threads))))
-    found = WarpLoads(
-        np.zeros(len(warps) + 1, np.int64), np.zeros(count + 1, np.int64), np.empty(count, np.int64),
-        np.empty(count, bool), np.empty(count, np.uint8), np.empty(count, np.int64),
-    )  # fmt: skip
-    events = _merge(noted, found)
-    of_events = {name: getattr(found, name)[:events] for name in ("waits", "kind", "place")}
-    return found._replace(start=found.start[: events + 1], **of_events)
+    return noted._replace(place=noted.place[:count], address=noted.address[:count], kind=noted.kind[:count])
 
 
 @kernel

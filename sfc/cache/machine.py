@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import TypeVar
 
 from sfc import checks
 from sfc.cache.loads import LANES, LoadStream
@@ -17,6 +18,7 @@ RESERVED = 1024  # bytes of shared memory of a block, from compute capability 8 
 # Bytes of the first cache that CUDA takes for the shared memory of all blocks: the least of these that has
 # room for it. NVIDIA, CUDA C++ Programming Guide, "Shared Memory" of compute capability 9.0.
 SHARED_STEPS = tuple(1024 * step for step in (8, 16, 32, 64, 100, 132, 164, 196, 228))
+Known = TypeVar("Known")
 MOST_HALVES = 2  # of a second cache (`l2`)
 UNITS = {  # of the numbers of a machine
     "clock": "GHz", "l1_bytes": "bytes", "l1_line": "bytes", "sector": "bytes", "granule": "bytes",
@@ -96,24 +98,7 @@ class Machine:
             TypeError: a number of another class.
             ValueError: no such file, not TOML, or numbers that are missing, unknown or out of range.
         """
-        place = checks.path("path", path)
-        if str(place) in KNOWN:
-            place = FOLDER / f"{place}.toml"
-        try:
-            table = tomllib.loads(place.read_text(encoding="utf-8"))["machine"]
-        except (OSError, ValueError, KeyError) as error:
-            raise ValueError(
-                f"machine {str(place)!r}: {error}; allowed: {', '.join(KNOWN)}, or a TOML file with a table "
-                "[machine], as `python -m experiments.machine` writes"
-            ) from error
-        names = {field.name for field in fields(cls)}
-        wrong = names ^ set(table) if isinstance(table, dict) else {"machine"}
-        if wrong:
-            raise ValueError(
-                f"machine {str(place)!r}: {', '.join(sorted(wrong))} missing or unknown; allowed: "
-                f"{', '.join(sorted(names))}"
-            )
-        return cls(**table)
+        return read_table(cls, path, FOLDER, KNOWN, "machine")
 
     def resident(self, stream: LoadStream) -> int:
         """Return the number of blocks of a kernel that a multiprocessor works on at the same time.
@@ -149,3 +134,37 @@ class Machine:
 
     def _l1(self, size: int, threads: int) -> L1:
         return L1(size, self.l1_ways, self.l1_line, self.sector, self.multiprocessors, threads)
+
+
+def read_table(cls: type[Known], path: str | Path, folder: Path, known: tuple[str, ...], table: str) -> Known:
+    """Make an object of a class from a table of a TOML file.
+
+    Args:
+        cls: a dataclass; the table has its fields.
+        path: of the file, or a name.
+        folder: of files of names.
+        known: the names.
+        table: name of the table.
+
+    Raises:
+        TypeError: a number of another class.
+        ValueError: no such file, not TOML, or numbers that are missing, unknown or out of range.
+    """
+    place = checks.path("path", path)
+    if str(place) in known:
+        place = folder / f"{place}.toml"
+    try:
+        found = tomllib.loads(place.read_text(encoding="utf-8"))[table]
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(
+            f"{table} {str(place)!r}: {error}; allowed: {', '.join(known)}, or a TOML file with a table "
+            f"[{table}], as `python -m experiments.machine` writes"
+        ) from error
+    names = {field.name for field in fields(cls)}  # type: ignore[arg-type]  # a dataclass
+    wrong = names ^ set(found) if isinstance(found, dict) else {table}
+    if wrong:
+        raise ValueError(
+            f"{table} {str(place)!r}: {', '.join(sorted(wrong))} missing or unknown; allowed: "
+            f"{', '.join(sorted(names))}"
+        )
+    return cls(**found)

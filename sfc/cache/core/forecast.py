@@ -1,0 +1,69 @@
+"""Forecast of a kernel on a core of a CPU that need not be there: lines, and time."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sfc import checks
+from sfc.cache.core.lines import CoreLines, lines
+from sfc.cache.core.loads import CoreStream
+from sfc.cache.core.processor import Processor
+
+
+class CoreFitted(NamedTuple):
+    """Numbers that no micro-benchmark gives.
+
+    Attributes:
+        load: time of a load that the first cache serves, with the work that belongs to it, in ns; by kernel.
+        waits: share of the latency of a line for which a core waits that branches on what it loads; the same
+            for all kernels and CPUs, at most 1.
+    """
+
+    load: float = 2.5
+    waits: float = 0.276
+
+
+class CoreForecast(NamedTuple):
+    """What a kernel is foreseen to take for each item.
+
+    Attributes:
+        lines: that are loaded.
+        time: in ns.
+    """
+
+    lines: CoreLines
+    time: float
+
+
+def foresee(stream: CoreStream, processor: Processor, fitted: CoreFitted) -> CoreForecast:
+    """Foresee the lines that a kernel takes from each level of the memory of a CPU, and its time.
+
+    The time of an item is that of its loads, if all were in the first cache, and of its lines. Those of a
+    sequence from memory take the time of a sequence, and none from a cache. Of those in no order a core waits
+    for many at a time, or, where it branches on what it loads, for a share of the latency of each.
+
+    Args:
+        stream: loads and stores of the kernel.
+        processor: the CPU.
+        fitted: numbers that were fitted to other kernels.
+
+    Raises:
+        TypeError: objects of other classes.
+        ValueError: fewer items than threads, or a fitted number out of range.
+    """
+    checks.instance("fitted", fitted, CoreFitted, "an sfc.cache.core.CoreFitted", "make CoreFitted()")
+    checks.number("load of CoreFitted", fitted.load, above=0, unit="ns")
+    checks.number("waits of CoreFitted", fitted.waits, 0, 1)
+    found = lines(stream, processor)
+    return CoreForecast(found, time_of(found, stream.branches, processor, fitted))
+
+
+def time_of(found: CoreLines, branches: bool, processor: Processor, fitted: CoreFitted) -> float:
+    """Foresee the time of an item, in ns, from its lines (`foresee`)."""
+    time = found.loads * fitted.load + found.memory.sequence * processor.sequence
+    for level, served in (("l2", found.second), ("l3", found.last), ("memory", found.memory)):
+        each = getattr(processor, f"{level}_line")
+        if branches:
+            each = max(each, fitted.waits * getattr(processor, f"{level}_latency"))
+        time += served.random * each
+    return time / processor.threads
