@@ -6,6 +6,9 @@ orders. `--what predicted` runs the model of memory of `sfc.cache` on a CPU for 
 result, and what Nsight Compute counts. Predictions are kept in the repository before they are measured:
 `experiments.forecasts.compared` compares both, and refuses a measurement without a prediction of an earlier
 commit.
+
+`--cases cpu` are gases of another draw, for kernels on a CPU: `--what predicted` for the CPUs of `--machine`,
+`--what timed` on this one.
 """
 
 from collections.abc import Iterator
@@ -16,18 +19,23 @@ import pandas as pd
 
 import md
 from experiments.core import Axis, Settings, main
+from experiments.core.provenance import describe_cpu
 from experiments.core.terminal import FEW_CASES
 from experiments.forecasts.measured import counted, timed
+from experiments.forecasts.on_cpu import foreseen_on_cpu, timed_on_cpu
 from experiments.forecasts.predicted import foreseen
-from experiments.prediction.drawn_gases import DRAWS, GASES, SEEN, Gas, drawn_gases
+from experiments.prediction.drawn_gases import DRAWS, GASES, SEEN, SEEN_ON_CPU, Gas, cpu_gases, drawn_gases
 from experiments.prediction.model_ladder import model_ladder
 from experiments.results.answers import Answer, rounded
 from experiments.results.charts import DOTS, FIRST, Chart, Points, Scale, Table
 from experiments.results.charts import ORDERS as ALONG_ORDERS
 from sfc.cache import Machine
+from sfc.cache.core import Processor
 from sfc.cache.machine import KNOWN
+from sfc.compile import thread_count
 
 PREDICTED, TIMED, COUNTED, LADDER = "predicted", "timed", "counted", "ladder"
+ON_CPU = {"cpu": cpu_gases, "cpu_seen": lambda: SEEN_ON_CPU}  # cases -> gases
 
 
 @dataclass(frozen=True)
@@ -39,24 +47,41 @@ class Config(Settings):
     gas: Axis[int] = tuple(range(GASES))
     """Numbers of drawn gases."""
     cases: str = "second"
-    """Which gases: those of the second draw, of the first (drawn), or some that no draw has (seen)."""
+    """Which gases: those of the second draw, of the first (drawn), or some that no draw has (seen); for CPUs
+    those of a draw (cpu), or some that it does not have (cpu_seen)."""
     what: str = PREDICTED
-    """What is done: predicted on a CPU, or by earlier models (ladder); timed or counted on a device."""
+    """What is done: predicted on a CPU, or by earlier models (ladder); timed or counted on a device. Cases
+    for CPUs are predicted, or timed on a CPU."""
     machine: tuple[str, ...] = KNOWN
-    """Chips for which launches are predicted: names, or files that `experiments.machine` wrote."""
+    """Chips for which launches are predicted: names, or files that `experiments.machine` wrote. For cases of
+    CPUs they are CPUs."""
+    threads: int = 1
+    """Threads of a CPU on which its kernels are timed; numpy and scipy take one."""
 
     def __post_init__(self):
         super().__post_init__()
-        self.check_known({"what": (PREDICTED, LADDER, TIMED, COUNTED), "cases": (*DRAWS, "seen")})
+        self.check_known({
+            "what": (PREDICTED, LADDER, TIMED, COUNTED), "cases": (*DRAWS, "seen", *ON_CPU)
+        })  # fmt: skip
         self.check("gas", low=0, high=len(_gases(self.cases)) - 1)
-        for name in self.machine:
-            Machine.read(name)
-        if self.what in (TIMED, COUNTED) and self.backend == "cpu":
-            raise ValueError(f"--what {self.what} beside --backend cpu; allowed: cuda, a device")
+        self.check("threads", low=1, high=thread_count(), remedy="set NUMBA_NUM_THREADS for more")
+        is_of_cpus = self.cases in ON_CPU
+        for name in self.machine if self.what == PREDICTED else ():
+            (Processor if is_of_cpus else Machine).read(name)
+        if is_of_cpus and self.what in (LADDER, COUNTED):
+            raise ValueError(f"--what {self.what} of --cases {self.cases}; allowed: {PREDICTED}, {TIMED}")
+        if self.what in (TIMED, COUNTED) and (self.backend == "cpu") != is_of_cpus:
+            other = "cpu" if is_of_cpus else "cuda, a device"
+            raise ValueError(
+                f"--what {self.what} of --cases {self.cases} beside --backend {self.backend}; allowed: "
+                f"{other}"
+            )
 
 
 def _gases(cases: str) -> tuple[Gas, ...]:
     """Return the gases of a word."""
+    if cases in ON_CPU:
+        return ON_CPU[cases]()
     return drawn_gases(seed=DRAWS[cases]) if cases in DRAWS else SEEN
 
 
@@ -70,7 +95,11 @@ def measure(case: Config) -> Iterator[dict]:
     common = {"kernel": gas.kernel, "particles": gas.n, "filling_fraction": gas.filling_fraction,
               "precision": gas.precision}  # fmt: skip
     if case.what == PREDICTED:
-        rows = foreseen(gas, case.machine, case.seed)
+        foresee = foreseen_on_cpu if case.cases in ON_CPU else foreseen
+        rows = foresee(gas, case.machine, case.seed)
+    elif case.cases in ON_CPU:
+        common |= {"device": describe_cpu()["cpu"], "threads": case.threads}
+        rows = timed_on_cpu(gas, case.seed, case.threads)
     elif case.what == LADDER:
         rows = model_ladder(gas, case.seed)
     else:

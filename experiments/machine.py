@@ -5,32 +5,41 @@ they are served at its rate, beyond at that of memory, and between the two lies 
 accesses in no order. Loads that wait for each other give latencies, and a copy the rate of memory. All sums
 are compared with numpy's before a time is kept.
 
-On a GPU the numbers are written as machine.toml, which `sfc.cache.Machine.read` and the flag `--machine` of
-`experiments.foreseen` read. What no program can measure stands there too, with its source: ways and lines of
+The numbers are written as machine.toml, which the flag `--machine` of `experiments.foreseen` reads, and of a
+GPU `sfc.cache.Machine.read`. What no program can measure stands there too, with its source: ways and lines of
 the first cache, and the bytes that the second one takes from memory at once.
+
+A CPU (`sfc.cache.core.Processor`) has lines of 64 bytes and three caches. Its loads in no order are timed
+with addresses that are known, on `--threads` threads at the same time. The last cache has as many bytes as
+loads find there: on a rented machine others use it too.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 
 import md
 from experiments.core import Settings, main
+from experiments.core.provenance import describe_cpu
 from experiments.core.terminal import FEW_SIZES
-from experiments.measurement.hardware_caches import caches
+from experiments.measurement.hardware_caches import SYSTEM, caches, system_caches
+from experiments.measurement.kernels.core_rates import LINE, chain_time, line_times
 from experiments.measurement.memory_bandwidth import copy_bandwidth
 from experiments.measurement.memory_rates import SECTOR, THREADS, load_time, sector_rate
 from experiments.results.answers import Answer, rounded
 from experiments.results.charts import FIRST, LINES, Chart, Points, Scale
 from sfc.cache import Machine
+from sfc.cache.core import Processor
+from sfc.compile import thread_count
 
 MB = 1e6
-SIZES = tuple(int(2 ** (20 + k / 4)) for k in range(49))  # 1 MB to 4 GB
+SIZES = tuple(int(2 ** (14 + k / 4)) for k in range(73))  # 16 KB to 4 GB
+RATED = 2**20  # bytes from which on a GPU has all of its second cache at work
 MOST = SECTOR * (2**31 - 1)  # bytes: sectors that an int32 counts
-FEW = 2**12  # threads on a CPU
 COPIES = 2  # of the memory that is read, on a CPU: as numpy makes it, and as it is uploaded
 FAR = 8  # memory over the second cache, from which on latencies are those of memory
 PUBLISHED = {  # by compute capability: what is not measured here
@@ -43,6 +52,11 @@ SOURCES = (
     "l2_halves: random sectors begin to miss at half the second cache",
     "random_rate: random sectors of the largest size, of which each is a granule",
 )
+CORE_SOURCES = (
+    "l1, l2 and ways: the operating system; latencies and lines: less those of the first cache",
+    "l3_bytes: where a load that waits takes the mean, on a logarithmic scale, of the last cache and memory",
+)
+FILE = "machine.toml"
 
 
 @dataclass(frozen=True)
@@ -54,29 +68,38 @@ class Config(Settings):
     size: tuple[int, ...] = SIZES
     """Bytes from which random sectors are drawn, and over which chains of loads go."""
     loads: int = 512
-    """Random loads of a thread."""
+    """Random loads of a thread of a GPU."""
+    threads: int = 1
+    """Threads of a CPU that load at the same time."""
 
     def __post_init__(self):
         super().__post_init__()
         self.check("size", low=2 * SECTOR, high=MOST, unit="bytes")
         self.check_least({"loads": 1})
+        self.check("threads", low=1, high=thread_count(), remedy="set NUMBA_NUM_THREADS for more")
         size = self.highest("size")
         self.check_memory(f"--size {size:.0f}", COPIES * size / SECTOR, "sectors", SECTOR)
 
 
-QUICK = {"size": tuple(2**k for k in range(20, 29, 2)), "loads": 64}
+QUICK = {"size": tuple(2**k for k in range(14, 29, 2)), "loads": 64}
 MINUTES = 2
 
 
 def measure(case: Config) -> Iterator[dict]:
-    """Yield a row for each size and kind of load, one of a copy, and one of the device."""
+    """Yield a row for each size and kind of load, one of a copy on a GPU, and one of the device."""
     backend = md.backend.get(case.backend)
-    is_device = backend.name == "cuda"
-    about = backend.describe() if is_device else {}
-    common = {"device": about.get("device", "CPU"), "l2_bytes": caches(backend)[-1].bytes}
-    threads = THREADS if is_device else FEW
+    if backend.name == "cuda":
+        yield from _of_device(case, backend)
+    else:
+        yield from _of_cores(case)
+
+
+def _of_device(case: Config, backend: md.backend.Backend) -> Iterator[dict]:
+    """Yield the rows of a GPU."""
+    about = backend.describe()
+    common = {"device": about["device"], "l2_bytes": caches(backend)[-1].bytes}
     for size in case.size:
-        rate = sector_rate(backend, size, threads, case.loads)
+        rate = sector_rate(backend, size, THREADS, case.loads)
         yield common | {"what": "random sectors", "bytes": size, "sectors_G_per_s": rate}
         yield common | {"what": "chain", "bytes": size, "load_ns": load_time(backend, size)}
     yield common | {"what": "copy", "GB_per_s": copy_bandwidth(backend)}
@@ -88,8 +111,23 @@ def measure(case: Config) -> Iterator[dict]:
         yield common | {"what": "device"} | limits | first
 
 
+def _of_cores(case: Config) -> Iterator[dict]:
+    """Yield the rows of a CPU."""
+    common = {"device": describe_cpu()["cpu"], "threads": case.threads}
+    for size in case.size:
+        yield common | {"what": "chain", "bytes": size, "load_ns": chain_time(size)}
+        if size >= 2 * LINE * case.threads:
+            line, sequence = line_times(size, case.threads)
+            yield common | {"what": "lines", "bytes": size, "line_ns": line, "sequence_ns": sequence}
+    found = system_caches(SYSTEM)
+    if [one.name for one in found] == ["L1", "L2", "L3"] and {one.line for one in found} == {LINE}:
+        levels = zip(("l1", "l2", "l3"), found, strict=True)
+        given = {f"{level}_{what}": getattr(one, what) for level, one in levels for what in ("bytes", "ways")}
+        yield common | {"what": "cores", "line": LINE} | given
+
+
 def machine_of(table: pd.DataFrame) -> Machine | None:
-    """Make the machine that a table describes; None for a CPU, or too few sizes.
+    """Make the GPU that a table describes; None for a CPU, or too few sizes.
 
     Args:
         table: rows of `measure`.
@@ -100,14 +138,14 @@ def machine_of(table: pd.DataFrame) -> Machine | None:
     row, rates = found.iloc[0], table[table["what"] == "random sectors"]
     size = rates["bytes"].to_numpy()
     chain = table[table["what"] == "chain"].set_index("bytes")["load_ns"]
-    small = size <= row["l2_bytes"] / 4
+    small = (size >= RATED) & (size <= row["l2_bytes"] / 4)
     if not small.any() or size.max() < FAR * row["l2_bytes"]:
         return None
     numbers: dict[str, Any] = {
         "l2_rate": float(rates["sectors_G_per_s"][small].median()),
         "memory_rate": float(table.loc[table["what"] == "copy", "GB_per_s"].iloc[0]),
         "random_rate": float(rates["sectors_G_per_s"].iloc[size.argmax()]),
-        "l2_latency": float(chain[chain.index <= size[small].min()].median()),
+        "l2_latency": float(chain[size[small].min()]),
         "memory_latency": float(chain[chain.index >= FAR * row["l2_bytes"]].median()),
     }
     given = {name: row[name] for name in Machine.__dataclass_fields__ if name not in ("name", *numbers)}
@@ -115,20 +153,67 @@ def machine_of(table: pd.DataFrame) -> Machine | None:
     return Machine(str(row["device"]), **whole, **numbers)
 
 
+def processor_of(table: pd.DataFrame) -> Processor | None:
+    """Make the CPU that a table describes; None for a GPU, unknown caches or too few sizes.
+
+    Latencies of a cache are of the size in the middle, on a logarithmic scale, between it and the cache
+    before; of the last one, of which the bytes are to be found, of the fourfold of the second.
+
+    Args:
+        table: rows of `measure`.
+    """
+    found = table[table["what"] == "cores"]
+    if found.empty:
+        return None
+    row = found.iloc[0]
+    times = table[table["what"] != "cores"].groupby("bytes")[["load_ns", "line_ns", "sequence_ns"]].first()
+    l1, l2 = int(row["l1_bytes"]), int(row["l2_bytes"])
+    sizes = {"l1": l1 / 2, "l2": (l1 * l2) ** 0.5, "l3": 4 * l2}
+    if times.index.min() > l1 / 2 or times.index.max() < FAR * row["l3_bytes"]:
+        return None
+    at = {level: times.iloc[np.abs(np.log(times.index / size)).argmin()] for level, size in sizes.items()}
+    at["memory"] = times.iloc[-1]
+    numbers: dict[str, Any] = {
+        f"{level}_{name}": max(0.0, float(at[level][column] - at["l1"][column]))
+        for level in ("l2", "l3", "memory") for name, column in (("latency", "load_ns"), ("line", "line_ns"))
+    }  # fmt: skip
+    beyond = times.index > 4 * l2
+    chain = times["load_ns"][beyond]
+    half = (at["l3"]["load_ns"] * at["memory"]["load_ns"]) ** 0.5
+    larger = int((chain > half).to_numpy().argmax())
+    unit = int(row["line"] * row["l3_ways"])
+    ends = np.log(np.concatenate([[sizes["l3"]], chain.index[: larger + 1]])[-2:])
+    heights = np.log(np.concatenate([[at["l3"]["load_ns"]], chain[: larger + 1]])[-2:])
+    found_bytes = int(np.exp(np.interp(np.log(half), heights, ends)))
+    given = {
+        name: int(row[name]) for name in ("threads", "line", "l1_bytes", "l1_ways", "l2_bytes", "l2_ways")
+    }
+    last = {"l3_bytes": min(found_bytes, int(row["l3_bytes"])) // unit * unit, "l3_ways": int(row["l3_ways"])}
+    sequence = float(at["memory"]["sequence_ns"])
+    return Processor(str(row["device"]), **given, **last, **numbers, sequence=sequence)
+
+
 def write_machine(table: pd.DataFrame, out: Path) -> None:
-    """Write machine.toml, if the table is of a GPU and has sizes enough."""
-    machine = machine_of(table)
+    """Write machine.toml, if the table is of a GPU or CPU that is known, and has sizes enough."""
+    machine, processor = machine_of(table), processor_of(table)
     if machine is not None:
-        (out / "machine.toml").write_text(text_of(machine), encoding="utf-8")
+        (out / FILE).write_text(text_of(machine, SOURCES), encoding="utf-8")
+    if processor is not None:
+        (out / FILE).write_text(text_of(processor, CORE_SOURCES), encoding="utf-8")
 
 
-def text_of(machine: Machine) -> str:
-    """Return the text of a machine's file."""
+def text_of(machine: Machine | Processor, sources: Sequence[str] = SOURCES) -> str:
+    """Return the text of a machine's file.
+
+    Args:
+        machine: a GPU or CPU.
+        sources: of its numbers.
+    """
     lines = [
         "# Measured by `python -m experiments.machine`.",
-        *(f"# {one}." for one in SOURCES),
+        *(f"# {one}." for one in sources),
         "",
-        "[machine]",
+        f"[{type(machine).__name__.lower()}]",
     ]
     for name, value in vars(machine).items():
         shown = (
@@ -141,10 +226,15 @@ def text_of(machine: Machine) -> str:
 SIZE = Scale("memory that is read (bytes)", "bytes", log=2)
 RATE = Scale("sectors of 32 bytes ($10^9$/s)", log=10)
 TIME = Scale("time of a load (ns)", log=10)
+LINES_TIME = Scale("time of a line of 64 bytes in no order (ns)", log=10)
 VIEWS = (
     Chart(
         "rates", "{device}: loads of random sectors", LINES,
-        Points("sectors_G_per_s", "what == 'random sectors'", FIRST), SIZE, RATE,
+        Points("sectors_G_per_s", "what == 'random sectors'", FIRST), SIZE, RATE, needs="sectors_G_per_s",
+    ),
+    Chart(
+        "lines", "{device}: lines in no order, with addresses that are known", LINES,
+        Points("line_ns", "what == 'lines'", FIRST), SIZE, LINES_TIME, needs="line_ns",
     ),
     Chart(
         "latencies", "{device}: loads that wait for each other", LINES,
@@ -155,7 +245,9 @@ VIEWS = (
 
 
 def answer(table: pd.DataFrame) -> Answer:
-    """Say the rates of the second cache and of memory."""
+    """Say the rates of the second cache and of memory of a GPU, or the times of loads of a CPU."""
+    if not (table["what"] == "random sectors").any():
+        return _of_times(table)
     rates = table[table["what"] == "random sectors"].set_index("bytes")["sectors_G_per_s"]
     copy = table.loc[table["what"] == "copy", "GB_per_s"].iloc[0]
     shown = rates.iloc[:: max(1, len(rates) // 5)]
@@ -167,6 +259,22 @@ def answer(table: pd.DataFrame) -> Answer:
         f"; a copy reads and writes {rounded(copy)} GB/s."
     )
     return Answer(cells, sentence)
+
+
+def _of_times(table: pd.DataFrame) -> Answer:
+    """Say the times of loads of a CPU, and the bytes of its last cache."""
+    chain = table[table["what"] == "chain"].set_index("bytes")["load_ns"]
+    shown = chain.iloc[:: max(1, len(chain) // 6)]
+    cells = pd.DataFrame({"a load that waits (ns)": shown.map(rounded)})
+    cells.index = pd.Index([f"{size / MB:,.2f} MB" for size in shown.index], name="")
+    processor = processor_of(table)
+    sentence = (
+        f"A load that waits for the one before takes {rounded(chain.iloc[0])} ns of "
+        f"{chain.index[0] / MB:,.2f} MB and {rounded(chain.iloc[-1])} ns of {chain.index[-1] / MB:,.0f} MB"
+    )
+    if processor is not None:
+        sentence += f"; the last cache serves {processor.l3_bytes / MB:,.0f} MB"
+    return Answer(cells, f"{sentence} ({table['device'].iloc[0]}).")
 
 
 if __name__ == "__main__":

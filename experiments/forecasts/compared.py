@@ -25,6 +25,7 @@ from experiments.core.rerun import read_table_now
 from experiments.prediction.drawn_gases import DRAWS
 from experiments.results.baselines import LATTICE, SHUFFLED
 from experiments.results.kept.queries import REFERENCE
+from sfc.cache.core.processor import KNOWN as CPUS
 from sfc.cache.machine import KNOWN
 
 GAS = ["gas", "kernel", "particles", "filling_fraction", "precision"]
@@ -261,6 +262,50 @@ def draw(table: pd.DataFrame, ladder: pd.DataFrame, out: Path) -> None:
     style.save(figure, out, "foreseen_ladder")
 
 
+def noise_floor(timed: pd.DataFrame) -> float:
+    """Return the factor by which two copies of equal work differ in 1 of 20 cases.
+
+    Args:
+        timed: table of `experiments.foreseen` of a CPU, with copies.
+    """
+    times = timed.groupby([*CASE, "copy"])["time_us"].median().unstack("copy").to_numpy()
+    return float(np.percentile(times.max(axis=1) / times.min(axis=1), 95))
+
+
+def right_signs(gains: pd.DataFrame, floor: float) -> tuple[int, int]:
+    """Return how many gains or losses beyond a factor were measured, and how many of these were foreseen.
+
+    Args:
+        gains: of `gains_over`.
+        floor: the factor.
+    """
+    measured, foreseen = np.log(gains["measured_gain"]), np.log(gains["foreseen_gain"])
+    is_beyond = measured.abs() > np.log(floor)
+    return int(is_beyond.sum()), int((is_beyond & (measured * foreseen > 0)).sum())
+
+
+def _of_cpus() -> None:
+    """Print the marks of the kept runs of CPUs."""
+    predicted = ROOT / "cpu_predicted"
+    for chip in CPUS:
+        runs = sorted(ROOT.glob(f"{chip}_timed*"))
+        if not runs:
+            print(f"cpu, {chip}: not run")
+            continue
+        for run in runs:
+            require_earlier(predicted, run)
+        timed = of_runs(runs)
+        table, floor = beside(read_table_now(predicted), timed, pd.DataFrame(), chip), noise_floor(timed)
+        print(f"cpu, {chip}: {len(table)} cases\n{marks(table).round(3).to_string()}")
+        for kernel, rows in gains_over(table, "shuffled").groupby("kernel", sort=False):
+            print(kernel, errors(rows["foreseen_gain"], rows["measured_gain"]))
+        gains = pd.concat([gains_over(table, baseline) for baseline in BASELINES])
+        beyond, right = right_signs(gains, floor)
+        print(f"copies of equal work: {floor:.3f}; of {beyond} gains beyond it {right} have the right sign")
+        found, most = ranks(table), by_chance(table)
+        print(f"rank correlation: median {found.median():.2f}, {len(found)} gases; by chance {most:.2f}")
+
+
 def _folder(of_draw: str, what: str) -> Path:
     return ROOT / (what if of_draw == FIRST else f"{of_draw}_{what}")
 
@@ -294,6 +339,7 @@ def main() -> None:
             models = rank_ladder(table, earlier).groupby("model", sort=False)["rank_correlation"]
             print(models.describe()[["min", "50%", "max"]].round(2).to_string())
             drawn.setdefault(of_draw, (table, earlier))
+    _of_cpus()
     if drawn:
         draw(*drawn[[*drawn][-1]], DETAILS)
 

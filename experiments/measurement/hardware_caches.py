@@ -17,7 +17,7 @@ _L1 |= {"10.0": 256, "12.0": 128}
 SECTOR = 32  # bytes that a miss of a GPU's cache loads
 _WAYS = 16  # of a GPU's caches, assumed: it is not published
 _ENTRIES = ("level", "type", "size", "ways_of_associativity", "coherency_line_size")  # of a cache, by Linux
-_SYSTEM = Path("/sys/devices/system/cpu/cpu0/cache")
+SYSTEM = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
 class Cache(NamedTuple):
@@ -58,7 +58,7 @@ def caches(backend: Backend) -> tuple[Cache, ...]:
             )
         last = round(device["l2_MiB"] * 2**20)
         return Cache("L1", _L1[kind] * 2**10, SECTOR, _WAYS), Cache("L2", last, SECTOR, _WAYS)
-    found = system_caches(_SYSTEM)
+    found = system_caches(SYSTEM)
     return found[0], found[-1]
 
 

@@ -17,6 +17,7 @@ from experiments.results.baselines import LATTICE, SHUFFLED
 
 DRAWS = {"drawn": 61, "second": 62}  # seeds: of the gases that judge the first model, and the second
 GASES = 34
+CPU_SEED, CPU_GASES = 63, 16  # of the gases that judge forecasts for CPUs
 TRIED = 200  # gases that are drawn for each that is taken
 MOST_ORDERS, LARGE, FEWER = 7, 2**22, 5  # orders of a gas, and of one of so many particles or more
 CURVES = ("hilbert", "morton", "peano", "gray", "gilbert")
@@ -75,6 +76,25 @@ SEEN = tuple(  # the fitted numbers saw these; no drawn one has their size and f
     for n, filling_fraction, precision in ((3 * 2**17, 0.15, "float32"), (3 * 2**16, 0.15, "float64"))
 )  # fmt: skip
 
+ON_CPU = "linked", "scattered", "coherent", "verlet", "gather", "spmv"  # kernels
+SEEN_ON_CPU = tuple(  # the numbers fitted for CPUs saw these
+    Gas(kernel, n, 0.15, precision, orderings)
+    for kernel, orderings in {
+        "linked": (SHUFFLED, LATTICE, "hilbert", "row", "window 1024", "window 32768"),
+        "scattered": (SHUFFLED, "hilbert", "row", "window 1024"), "coherent": ("random", "hilbert", "row"),
+        "verlet": ("random", "hilbert", "row"), "gather": (SHUFFLED, "hilbert", "window 4096"),
+        "spmv": (SHUFFLED, "hilbert", "window 4096"),
+    }.items()
+    for n, precision in (
+        (3 * 2**14, "float64"), (3 * 2**16, "float32"), (3 * 2**17, "float64"), (3 * 2**18, "float32"),
+    )
+)  # fmt: skip
+
+
+def cpu_gases() -> tuple[Gas, ...]:
+    """Return the gases that judge forecasts for CPUs."""
+    return drawn_gases(ON_CPU, CPU_SEED, CPU_GASES, tuple(2**k for k in range(15, 22)))
+
 
 def reads_of(filling_fraction: float) -> int:
     """Return the reads of an item of a kernel without particles."""
@@ -83,7 +103,10 @@ def reads_of(filling_fraction: float) -> int:
 
 @lru_cache
 def drawn_gases(
-    kernels: Sequence[str] | None = None, seed: int = DRAWS["drawn"], count: int = GASES
+    kernels: Sequence[str] | None = None,
+    seed: int = DRAWS["drawn"],
+    count: int = GASES,
+    sizes: Sequence[int] | None = None,
 ) -> tuple[Gas, ...]:
     """Draw the gases.
 
@@ -91,9 +114,11 @@ def drawn_gases(
         kernels: that there are; None for all of `PROPERTIES`.
         seed: of the draw.
         count: number of gases.
+        sizes: numbers of particles that there are; None for all.
     """
     generator = np.random.default_rng(seed)
-    values = PROPERTIES | ({} if kernels is None else {"kernel": tuple(kernels)})
+    given = {"kernel": kernels, "n": sizes}
+    values = PROPERTIES | {name: tuple(some) for name, some in given.items() if some is not None}
     covered: set[tuple] = set()
     found = []
     for _ in range(count):

@@ -39,14 +39,14 @@ def simulations(gas: Gas, backend: str, seed: int) -> Iterator[tuple[str, md.Sim
     """
     sorts = gas.kernel in CELL_ORDERED
     orders = {name: Order(SHUFFLED) if sorts else order_of(name) for name in gas.orderings}
-    states = _states(gas, {order.steps for order in orders.values()}, backend, seed)
+    states = states_of(gas, {order.steps for order in orders.values()}, backend, seed)
     law = md.laws.Boids() if gas.kernel == BOIDS else md.scenes.BENCHMARK_LAW
     flies = (
         {"integrator": "flight", "dt": FLIGHT_DT} if gas.kernel == BOIDS else {"dt": md.scenes.BENCHMARK_DT}
     )
     common: dict[str, Any] = {"precision": gas.precision, "backend": backend, "fused": True} | flies
     if backend == "cpu":
-        states = {count: (start, _moved(now, law, common)) for count, (start, now) in states.items()}
+        states = {count: (start, moved(now, law, common)) for count, (start, now) in states.items()}
     for name, order in orders.items():
         search: Any = "linked" if gas.kernel == BOIDS else gas.kernel
         start, now = states[order.steps]
@@ -57,15 +57,32 @@ def simulations(gas: Gas, backend: str, seed: int) -> Iterator[tuple[str, md.Sim
         yield name, md.Simulation(state, law, search=search, **common)
 
 
-def _moved(state: md.State, law: md.laws.PairLaw, common: Mapping[str, Any]) -> md.State:
-    """Return the particles `TAKEN` steps later; every search gives the same."""
+def moved(state: md.State, law: md.laws.PairLaw, common: Mapping[str, Any], steps: int = TAKEN) -> md.State:
+    """Return particles some steps later, in the same memory order; every search gives the same.
+
+    Args:
+        state: the particles.
+        law: between them.
+        common: other arguments of the simulation.
+        steps: number of them.
+    """
     simulation = md.Simulation(state, law, search="linked", **common)
-    simulation.run(TAKEN, phases=False)
+    simulation.run(steps, phases=False)
     return simulation.state
 
 
-def _states(gas: Gas, steps: set[int], backend: str, seed: int) -> dict[int, tuple[md.State, md.State]]:
-    """Return the particles at the start and after each number of steps."""
+def states_of(gas: Gas, steps: set[int], backend: str, seed: int) -> dict[int, tuple[md.State, md.State]]:
+    """Return the particles of a gas at the start and after each number of steps.
+
+    Args:
+        gas: of a kernel of particles.
+        steps: numbers of them.
+        backend: "cpu" or "cuda", on which the particles are made.
+        seed: of the particles.
+
+    Returns:
+        For each number, and 0, the particles at the start and now.
+    """
     if gas.kernel == BOIDS:
         flock = md.scenes.flock(gas.n, seed=seed)
         return {0: (flock, flock)}

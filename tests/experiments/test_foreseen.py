@@ -5,7 +5,7 @@ import pytest
 
 from experiments import foreseen
 from experiments.foreseen import Config, answer
-from experiments.prediction.drawn_gases import DRAWS, SEEN, drawn_gases
+from experiments.prediction.drawn_gases import DRAWS, SEEN, SEEN_ON_CPU, cpu_gases, drawn_gases
 from tests.experiments.runs import one
 
 
@@ -13,13 +13,21 @@ from tests.experiments.runs import one
     ("fields", "message"),
     [
         ({"what": "guessed"}, "unknown what 'guessed'; allowed: .*predicted.*timed.*counted"),
-        ({"cases": "all"}, "unknown cases 'all'; allowed: one of drawn, second, seen"),
+        ({"cases": "all"}, "unknown cases 'all'; allowed: one of drawn, second, seen, cpu, cpu_seen"),
         ({"gas": (34,)}, "--gas = 34; allowed: .* 33"),
         ({"gas": (18,), "cases": "seen"}, "--gas = 18; allowed: .* 17"),
         ({"gas": (-1,)}, "--gas = -1"),
         ({"machine": ("a100",)}, "machine 'a100'"),
-        ({"what": "timed", "backend": "cpu"}, "--what timed beside --backend cpu; allowed: cuda"),
-        ({"what": "counted", "backend": "cpu"}, "--what counted beside --backend cpu"),
+        ({"what": "timed", "backend": "cpu"}, "--what timed of --cases second beside --backend cpu; allowed"),
+        ({"what": "counted", "backend": "cpu"}, "--what counted of .* beside --backend cpu; allowed: cuda"),
+        ({"cases": "cpu", "gas": (0,)}, "processor 'h100'"),
+        ({"cases": "cpu", "gas": (16,)}, "--gas = 16; allowed: .* 15"),
+        (
+            {"cases": "cpu", "what": "ladder", "gas": (0,)},
+            "--what ladder of --cases cpu; allowed: predicted, timed",
+        ),
+        ({"cases": "cpu", "what": "timed", "gas": (0,)}, "beside --backend auto; allowed: cpu"),
+        ({"threads": 0}, "--threads = 0"),
     ],
 )
 def test_settings_out_of_range_are_refused(fields, message):
@@ -46,6 +54,20 @@ def test_a_row_has_the_properties_of_its_gas(monkeypatch, cases, gases):
     for row in rows:
         properties = [row[name] for name in ("kernel", "particles", "filling_fraction", "precision")]
         assert properties == list(gas[:4])
+
+
+def test_cases_of_cpus_are_foreseen_and_timed_there(monkeypatch):
+    given = []
+    monkeypatch.setattr(foreseen, "foreseen_on_cpu", lambda *one: given.append(one) or [{"ordering": "row"}])
+    monkeypatch.setattr(foreseen, "timed_on_cpu", lambda *one: given.append(one) or [{"ordering": "row"}])
+    gas = cpu_gases()[3]
+    (row,) = foreseen.measure(one(foreseen, cases="cpu", gas=(3,), seed=2, machine=("epyc_genoa",)))
+    assert (row["kernel"], row["particles"]) == gas[:2]
+    options = {"what": "timed", "threads": 1}
+    (row,) = foreseen.measure(one(foreseen, cases="cpu_seen", gas=(4,), seed=2, **options))
+    assert row["threads"] == 1
+    assert row["device"]
+    assert given == [(gas, ("epyc_genoa",), 2), (SEEN_ON_CPU[4], 2, 1)]
 
 
 @pytest.mark.parametrize("what", ["timed", "counted"])

@@ -8,8 +8,18 @@ import pytest
 
 from experiments import machine
 from experiments.core.settings import UsageError
-from experiments.machine import PUBLISHED, SIZES, Config, answer, machine_of, text_of, write_machine
+from experiments.machine import (
+    PUBLISHED,
+    SIZES,
+    Config,
+    answer,
+    machine_of,
+    processor_of,
+    text_of,
+    write_machine,
+)
 from sfc.cache import Machine
+from sfc.cache.core import Processor
 from sfc.cache.machine import FOLDER, KNOWN
 from tests.experiments.runs import one
 
@@ -120,11 +130,67 @@ def test_a_device_of_a_known_kind_is_a_machine(monkeypatch, rates, kind, is_know
         assert (found.l2_rate, found.memory_latency, found.clock) == (5.0, 512.0, 1.5)
 
 
-def test_a_cpu_takes_fewer_threads_and_is_no_machine(rates):
-    table = pd.DataFrame(list(machine.measure(one(machine, size=(2**20,)))))
-    assert list(table["what"]) == ["random sectors", "chain", "copy"]
-    assert rates == [(machine.FEW, 512)]
-    assert set(table["device"]) == {"CPU"}
+CORES = {
+    "what": "cores", "line": 64, "l1_bytes": 2**15, "l1_ways": 8, "l2_bytes": 2**20, "l2_ways": 8,
+    "l3_bytes": 2**25, "l3_ways": 16,
+}  # fmt: skip
+
+
+def of_cores(last: int = 2**23, sizes=tuple(2**k for k in range(14, 29)), *, known=True) -> pd.DataFrame:
+    """Loads of 2, 5, 16 and 144 ns of the caches, of which the last one has so many bytes, and of memory."""
+    rows = []
+    for size in sizes:
+        level = sum(size > most for most in (2**15, 2**20, last))
+        rows.append({"what": "chain", "bytes": size, "load_ns": (2.0, 5.0, 16.0, 144.0)[level]})
+        times = {"line_ns": (0.5, 0.625, 1.0, 9.0)[level], "sequence_ns": 2.5}
+        rows.append({"what": "lines", "bytes": size, **times})
+    rows += [CORES] if known else []
+    return pd.DataFrame([{"repeat": 0, "device": "CPU 1", "threads": 2, **row} for row in rows])
+
+
+def test_a_cpu_has_the_numbers_of_its_table():
+    found = processor_of(of_cores())
+    assert found is not None
+    assert (found.name, found.threads, found.line, found.l2_ways) == ("CPU 1", 2, 64, 8)
+    assert (found.l2_latency, found.l3_latency, found.memory_latency) == (3.0, 14.0, 142.0)
+    assert (found.l2_line, found.l3_line, found.memory_line) == (0.125, 0.5, 8.5)
+    assert found.sequence == 2.5
+    assert found.l3_bytes == pytest.approx(2**23.5, rel=1e-3)  # between the sizes of 16 and 144 ns
+    assert found.l3_bytes % (64 * 16) == 0
+
+
+def test_the_last_cache_has_no_more_bytes_than_the_system_names():
+    assert processor_of(of_cores(2**26)).l3_bytes == 2**25
+
+
+@pytest.mark.parametrize("table", [
+    table_of(), of_cores(known=False), of_cores(sizes=(2**18, 2**28)), of_cores(sizes=(2**14, 2**26)),
+])  # fmt: skip
+def test_there_is_no_cpu_of_a_gpu_of_unknown_caches_or_of_few_sizes(table):
+    assert processor_of(table) is None
+
+
+def test_the_file_of_a_cpu_is_read_again(tmp_path):
+    write_machine(of_cores(), tmp_path)
+    assert Processor.read(tmp_path / "machine.toml") == processor_of(of_cores())
+
+
+def test_a_cpu_is_measured_on_its_threads(monkeypatch):
+    monkeypatch.setattr(machine, "chain_time", lambda size: size / 2**20)
+    monkeypatch.setattr(machine, "line_times", lambda size, threads: (size / threads, 1.0))
+    table = pd.DataFrame(list(machine.measure(one(machine, size=(2**7, 2**20), threads=1))))
+    assert list(table["what"])[:4] == ["chain", "lines"] * 2
+    assert table["line_ns"].dropna().tolist() == [2**7, 2**20]
+    assert set(table["threads"]) == {1}
+
+
+def test_the_answer_of_a_cpu_names_its_times_and_its_last_cache():
+    found = answer(of_cores())
+    assert found.sentence == (
+        "A load that waits for the one before takes 2.00 ns of 0.02 MB and 144 ns of 268 MB; the last cache "
+        "serves 12 MB (CPU 1)."
+    )
+    assert found.table["a load that waits (ns)"].iloc[0] == "2.00"
 
 
 def test_the_answer_names_the_rates_of_the_smallest_and_largest_memory():

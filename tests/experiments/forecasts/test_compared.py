@@ -17,8 +17,10 @@ from experiments.forecasts.compared import (
     errors,
     gains_over,
     marks,
+    noise_floor,
     ranks,
     require_earlier,
+    right_signs,
 )
 
 PREDICTED = "results/foreseen/predicted"
@@ -330,3 +332,23 @@ def test_models_rank_orders_as_their_times_do_or_not(tmp_path):
     assert found["+ time"] == found["sectors of one reader"] == pytest.approx(0.8)
     compared.draw(table, rows, tmp_path)
     assert {one.name for one in tmp_path.glob("*.png")} == {"foreseen_gains.png", "foreseen_ladder.png"}
+
+
+def test_the_noise_floor_is_the_ratio_of_copies_in_one_of_twenty_cases():
+    case = dict(zip(CASE, (0, "linked", 64, 0.2, "float32"), strict=False))
+    rows = [
+        case | {"ordering": f"window {k}", "copy": copy, "round": turn, "time_us": time}
+        for k in range(21)
+        for copy, times in enumerate(((1.0, 2.0, 9.0), (2.0 * (1 + k / 100), 0.1, 50.0)))
+        for turn, time in enumerate(times)
+    ]
+    assert noise_floor(pd.DataFrame(rows)) == pytest.approx(1.19)  # of 1.00, 1.01, ... 1.20
+
+
+def test_signs_are_right_of_gains_beyond_the_floor():
+    gains = pd.DataFrame(
+        {"measured_gain": [1.3, 0.7, 1.05, 2.0, 0.5, 1.2], "foreseen_gain": [1.01, 1.1, 0.9, 4.0, 0.99, 0.8]}
+    )
+    assert right_signs(gains, 1.1) == (5, 3)
+    assert right_signs(gains, 1.01) == (6, 3)
+    assert right_signs(gains, 3.0) == (0, 0)

@@ -46,7 +46,7 @@ def gas_of(kernel: str, precision: str = "float64", n: int = 512) -> Gas:
 def on_the_cpu(monkeypatch):
     """What is made for a device is made on the CPU, with the particles of the start."""
     made = foreseen_systems.simulations
-    monkeypatch.setattr(foreseen_systems, "_moved", lambda state, *_: state)
+    monkeypatch.setattr(foreseen_systems, "moved", lambda state, *_: state)
     monkeypatch.setattr(measured, "simulations", lambda gas, _, seed: made(gas, "cpu", seed))
     monkeypatch.setattr(
         md.backend, "get", lambda name, get=md.backend.get: CPU if name == "cuda" else get(name)

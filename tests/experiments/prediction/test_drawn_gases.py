@@ -15,10 +15,13 @@ from experiments.prediction.drawn_gases import (
     MOST,
     MOST_ORDERS,
     MOST_STEPS,
+    ON_CPU,
     ORDERS,
     PROPERTIES,
     SEEN,
+    SEEN_ON_CPU,
     Gas,
+    cpu_gases,
     drawn_gases,
     reads_of,
     share_of_pairs,
@@ -34,6 +37,8 @@ from sfc.cache.machine import KNOWN
 DRAWN = "1f9386ef03ca927686da60e5d989b04d2d897e4c629131375b2fafb68bbb11b3"
 SECOND = "03d56ab204dfba7f5b024b864e9c84d5ad27817ec861d9e9bb161046a9b4dd94"
 FITTED = "eabffbc63b03b88c2c36bb0ebcfaf871e9e406cfb6f8ae5881f90a48e5d27433"
+FOR_CPUS = "cb1c77e13f084ecd22e80f167178b6002b8b06835f6accdb24143c4ddc8758e3"
+FITTED_FOR_CPUS = "3e202f05298e8321c3c5d42e2ad69e7a3f18b1cd0b4083c24da7d78a23f336f6"
 KERNELS = PROPERTIES["kernel"]
 
 
@@ -45,6 +50,15 @@ def test_the_gases_are_those_of_the_kept_predictions():
     assert digest(drawn_gases()) == DRAWN
     assert digest(drawn_gases(seed=DRAWS["second"])) == SECOND
     assert digest(SEEN) == FITTED
+    assert digest(cpu_gases()) == FOR_CPUS
+    assert digest(SEEN_ON_CPU) == FITTED_FOR_CPUS
+
+
+def test_no_gas_for_cpus_was_seen_and_each_kernel_is_drawn():
+    sizes = {gas.n for gas in cpu_gases()}
+    assert not sizes & {gas.n for gas in SEEN_ON_CPU}
+    assert {gas.kernel for gas in cpu_gases()} == {gas.kernel for gas in SEEN_ON_CPU} == {*ON_CPU}
+    assert sum(len(gas.orderings) for gas in cpu_gases()) >= 60
 
 
 def test_the_kept_predictions_are_of_all_gases_and_orders():

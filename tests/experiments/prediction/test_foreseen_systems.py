@@ -48,7 +48,7 @@ def test_each_order_has_the_same_particles_in_another_place(kernel):
 
 @pytest.mark.parametrize("kernel", ["linked", "scattered", "boids"])
 def test_free_orders_are_those_of_their_names(kernel, monkeypatch):
-    monkeypatch.setattr(foreseen_systems, "_moved", lambda state, *_: state)
+    monkeypatch.setattr(foreseen_systems, "moved", lambda state, *_: state)
     for name, one in made(kernel, CASES[kernel]).items():
         state = one.state
         grid = CellGrid(state.box, one.law.cutoff, np.dtype("float64"), md.backend.get("cpu"))
@@ -63,7 +63,7 @@ def test_particles_on_the_cpu_have_taken_steps_since_they_were_in_order(kernel, 
     name = CASES[kernel][-1]
     later = made(kernel, (name,))[name]
     with monkeypatch.context() as patch:
-        patch.setattr(foreseen_systems, "_moved", lambda state, *_: state)
+        patch.setattr(foreseen_systems, "moved", lambda state, *_: state)
         start = made(kernel, (name,))[name]
     assert np.array_equal(later.state.id, start.state.id)
     assert not np.array_equal(later.state.pos, start.state.pos)

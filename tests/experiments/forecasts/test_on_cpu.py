@@ -1,0 +1,84 @@
+"""Kernels on a CPU that are foreseen and timed: their rows, and results that are wrong."""
+
+import numpy as np
+import pytest
+
+import md
+from experiments.forecasts import on_cpu
+from experiments.forecasts.on_cpu import COPIES, LOAD, ROUNDS, foreseen_on_cpu, timed_on_cpu, works
+from experiments.loads.cores import OF_SEARCH
+from experiments.measurement.correctness import WrongResultError
+from experiments.prediction.drawn_gases import ON_CPU, Gas, cpu_gases
+from sfc.cache.core import Processor
+from sfc.cache.core.lines import lines
+from tests.tiers import full
+
+ORDERS = {"coherent": ("random", "row"), "verlet": ("random", "row")}
+SEED = 2
+KERNELS = [name if name in ("linked", "gather", "spmv") else full(name) for name in ON_CPU]
+
+
+def gas_of(kernel: str, precision: str = "float64", n: int = 512) -> Gas:
+    return Gas(kernel, n, 0.2, precision, ORDERS.get(kernel, ("shuffled", "hilbert", "window 64")))
+
+
+@pytest.fixture(autouse=True)
+def short_samples(monkeypatch):
+    monkeypatch.setattr(on_cpu, "LEAST", 0.0)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_orders_are_timed_in_rounds_each_copy_once(kernel):
+    gas = gas_of(kernel)
+    rows = list(timed_on_cpu(gas, SEED))
+    assert all(row["time_us"] > 0 for row in rows)
+    for turn in range(ROUNDS):
+        found = [(row["ordering"], row["copy"]) for row in rows if row["round"] == turn]
+        assert sorted(found) == sorted((name, copy) for name in gas.orderings for copy in range(COPIES))
+    assert len(rows) == ROUNDS * COPIES * len(gas.orderings)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_forecast_has_the_lines_of_the_stream(kernel):
+    gas = gas_of(kernel)
+    rows = list(foreseen_on_cpu(gas, ["epyc_genoa"], SEED))
+    assert [row["ordering"] for row in rows] == list(gas.orderings)
+    _, (work,) = next(works(gas, SEED))
+    found = lines(work.stream(), Processor.read("epyc_genoa"))
+    assert rows[0]["loads"] == found.loads
+    assert rows[0]["memory"] == found.memory.mean
+    assert rows[0]["last_random"] == found.last.random
+    assert rows[0]["time_us"] * 1e3 >= gas.n * found.loads * LOAD[kernel]
+
+
+@pytest.mark.parametrize("kernel", ["linked", full("verlet")])
+def test_no_time_of_wrong_forces_is_kept(kernel, monkeypatch):
+    forces = md.Simulation.forces
+
+    def wrong(simulation):
+        found = forces(simulation)
+        if simulation.config.search.name == kernel:
+            found[np.unravel_index(np.abs(found).argmax(), found.shape)] *= 0.5
+        return found
+
+    monkeypatch.setattr(md.Simulation, "forces", wrong)
+    with pytest.raises(WrongResultError, match="the forces in float64 differ"):
+        next(timed_on_cpu(gas_of(kernel), SEED))
+
+
+@pytest.mark.parametrize("kernel", ["gather", "spmv"])
+def test_no_time_of_a_wrong_result_is_kept(kernel, monkeypatch):
+    made = on_cpu.works
+
+    def wrong(gas, seed, copies):
+        for name, found in made(gas, seed, copies):
+            yield name, [work._replace(run=lambda: None) for work in found]
+
+    monkeypatch.setattr(on_cpu, "works", wrong)
+    with pytest.raises(WrongResultError, match="differs from that row by row"):
+        next(timed_on_cpu(gas_of(kernel), SEED))
+
+
+def test_each_kernel_has_its_time_of_a_load():
+    assert set(LOAD) == set(ON_CPU) == {gas.kernel for gas in cpu_gases()}
+    assert set(OF_SEARCH) | {"gather", "spmv"} == set(ON_CPU)
