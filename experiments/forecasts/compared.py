@@ -299,9 +299,9 @@ def _of_cpus() -> None:
         print(f"cpu, {chip}: {len(table)} cases\n{marks(table).round(3).to_string()}")
         for kernel, rows in gains_over(table, "shuffled").groupby("kernel", sort=False):
             print(kernel, errors(rows["foreseen_gain"], rows["measured_gain"]))
-        gains = pd.concat([gains_over(table, baseline) for baseline in BASELINES])
-        beyond, right = right_signs(gains, floor)
-        print(f"copies of equal work: {floor:.3f}; of {beyond} gains beyond it {right} have the right sign")
+        for baseline in BASELINES:
+            beyond, right = right_signs(gains_over(table, baseline), floor)
+            print(f"over {baseline}: of {beyond} gains beyond {floor:.3f} {right} have the right sign")
         found, most = ranks(table), by_chance(table)
         print(f"rank correlation: median {found.median():.2f}, {len(found)} gases; by chance {most:.2f}")
 
