@@ -237,20 +237,8 @@ def draw(table: pd.DataFrame, ladder: pd.DataFrame, out: Path) -> None:
         ladder: as that of `rank_ladder`.
         out: the folder.
     """
-    gains, chip = gains_over(table, "shuffled"), table["machine"].iloc[0].upper()
-    figure, panel = plt.subplots(figsize=(5.5, 4.6), layout="constrained")
-    seaborn.scatterplot(gains, x="measured_gain", y="foreseen_gain", hue="kernel", style="kernel", ax=panel)
-    ends = np.array([0.9, 1.1 * gains[["measured_gain", "foreseen_gain"]].to_numpy().max()])
-    panel.plot(ends, ends, color="black", linewidth=1)
-    panel.fill_between(ends, ends / 1.25, ends * 1.25, color="black", alpha=0.08, linewidth=0)
-    panel.set(xscale="log", yscale="log", xlabel="measured gain over shuffled memory",
-              ylabel="foreseen gain over shuffled memory",
-              title=f"{len(gains)} unseen launches ({chip}); band: 25 %")  # fmt: skip
-    for axis in (panel.xaxis, panel.yaxis):
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.set_major_formatter("{x:g}")
-        axis.set_minor_formatter(NullFormatter())
-    style.save(figure, out, "foreseen_gains")
+    chip = table["machine"].iloc[0].upper()
+    draw_gains(table, f"unseen launches ({chip})", out, "foreseen_gains")
     ranked = rank_ladder(table, ladder)
     figure, panel = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
     seaborn.stripplot(ranked, x="rank_correlation", y="model", color="0.5", jitter=0.15, ax=panel)
@@ -260,6 +248,31 @@ def draw(table: pd.DataFrame, ladder: pd.DataFrame, out: Path) -> None:
               title=f"Linked and scattered ({chip}), {ranked['gas'].nunique()} gases")  # fmt: skip
     panel.legend(loc="lower left")
     style.save(figure, out, "foreseen_ladder")
+
+
+def draw_gains(table: pd.DataFrame, what: str, out: Path, name: str) -> None:
+    """Draw foreseen over measured gains over shuffled memory into a folder.
+
+    Args:
+        table: of `beside`, of one draw and chip.
+        what: was measured, for the title.
+        out: the folder.
+        name: of the file.
+    """
+    gains = gains_over(table, "shuffled")
+    figure, panel = plt.subplots(figsize=(5.5, 4.6), layout="constrained")
+    seaborn.scatterplot(gains, x="measured_gain", y="foreseen_gain", hue="kernel", style="kernel", ax=panel)
+    ends = np.array([0.9, 1.1 * gains[["measured_gain", "foreseen_gain"]].to_numpy().max()])
+    panel.plot(ends, ends, color="black", linewidth=1)
+    panel.fill_between(ends, ends / 1.25, ends * 1.25, color="black", alpha=0.08, linewidth=0)
+    panel.set(xscale="log", yscale="log", xlabel="measured gain over shuffled memory",
+              ylabel="foreseen gain over shuffled memory",
+              title=f"{len(gains)} {what}; band: 25 %")  # fmt: skip
+    for axis in (panel.xaxis, panel.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter(NullFormatter())
+    style.save(figure, out, name)
 
 
 def noise_floor(timed: pd.DataFrame) -> float:
@@ -285,7 +298,7 @@ def right_signs(gains: pd.DataFrame, floor: float) -> tuple[int, int]:
 
 
 def _of_cpus() -> None:
-    """Print the marks of the kept runs of CPUs."""
+    """Print the marks of the kept runs of CPUs; draw their gains into results/details."""
     predicted = ROOT / "cpu_predicted"
     for chip in CPUS:
         runs = sorted(ROOT.glob(f"{chip}_timed*"))
@@ -297,6 +310,7 @@ def _of_cpus() -> None:
         timed = of_runs(runs)
         table, floor = beside(read_table_now(predicted), timed, pd.DataFrame(), chip), noise_floor(timed)
         print(f"cpu, {chip}: {len(table)} cases\n{marks(table).round(3).to_string()}")
+        draw_gains(table, f"unseen cases ({chip})", DETAILS, f"foreseen_gains_{chip}")
         for kernel, rows in gains_over(table, "shuffled").groupby("kernel", sort=False):
             print(kernel, errors(rows["foreseen_gain"], rows["measured_gain"]))
         for baseline in BASELINES:
