@@ -25,7 +25,10 @@ ALLOWED = {  # file -> how many places, and why they are no gains of the engine
     "cooling.py": (2, "times of the physics of a gas"),
     "counters.py": (1, "correlations of ranks, resampled"),
     "measurement/kernel_counters.py": (1, "the share of a kernel in all kernels"),
-    "forecasts/compared.py": (4, "spreads of rounds and copies, and gains of forecasts, which have no rounds"),
+    "forecasts/compared.py": (
+        4,
+        "spreads of rounds and copies, and gains of forecasts, which have no rounds",
+    ),
     "foreseen.py": (1, "the slowest order of a forecast, which has no rounds"),
     "prediction/order_in_flock.py": (1, "the part of a gain that is left, beside that of a model of misses"),
     "prediction/wear.py": (1, "the best interval of a model"),
