@@ -74,7 +74,8 @@ class Config(Settings):
 
     def __post_init__(self):
         super().__post_init__()
-        self.check("size", low=2 * SECTOR, high=MOST, unit="bytes")
+        least = 2 * LINE if self.backend == "cpu" else 2 * SECTOR
+        self.check("size", low=least, high=MOST, unit="bytes")
         self.check_least({"loads": 1})
         self.check("threads", low=1, high=thread_count(), remedy="set NUMBA_NUM_THREADS for more")
         size = self.highest("size")
@@ -114,12 +115,15 @@ def _of_device(case: Config, backend: md.backend.Backend) -> Iterator[dict]:
 def _of_cores(case: Config) -> Iterator[dict]:
     """Yield the rows of a CPU."""
     common = {"device": describe_cpu()["cpu"], "threads": case.threads}
+    try:
+        found = system_caches(SYSTEM)
+    except ValueError:  # a system that lists none
+        found = []
     for size in case.size:
         yield common | {"what": "chain", "bytes": size, "load_ns": chain_time(size)}
         if size >= 2 * LINE * case.threads:
             line, sequence = line_times(size, case.threads)
             yield common | {"what": "lines", "bytes": size, "line_ns": line, "sequence_ns": sequence}
-    found = system_caches(SYSTEM)
     if [one.name for one in found] == ["L1", "L2", "L3"] and {one.line for one in found} == {LINE}:
         levels = zip(("l1", "l2", "l3"), found, strict=True)
         given = {f"{level}_{what}": getattr(one, what) for level, one in levels for what in ("bytes", "ways")}
@@ -156,8 +160,9 @@ def machine_of(table: pd.DataFrame) -> Machine | None:
 def processor_of(table: pd.DataFrame) -> Processor | None:
     """Make the CPU that a table describes; None for a GPU, unknown caches or too few sizes.
 
-    Latencies of a cache are of the size in the middle, on a logarithmic scale, between it and the cache
-    before; of the last one, of which the bytes are to be found, of the fourfold of the second.
+    None too if a load takes no longer from each level than from the one before: other work was in the way. A
+    line of known address that takes no longer than one from the first cache has the time 0. Latencies of a cache are of the size in the middle, on a logarithmic scale, between it and the cache
+    before; of the last one, of which the bytes are to be found, of no more than the fourfold of the second.
 
     Args:
         table: rows of `measure`.
@@ -168,16 +173,20 @@ def processor_of(table: pd.DataFrame) -> Processor | None:
     row = found.iloc[0]
     times = table[table["what"] != "cores"].groupby("bytes")[["load_ns", "line_ns", "sequence_ns"]].first()
     l1, l2 = int(row["l1_bytes"]), int(row["l2_bytes"])
-    sizes = {"l1": l1 / 2, "l2": (l1 * l2) ** 0.5, "l3": 4 * l2}
-    if times.index.min() > l1 / 2 or times.index.max() < FAR * row["l3_bytes"]:
+    l3 = int(row["l3_bytes"])
+    sizes = {"l1": l1 / 2, "l2": (l1 * l2) ** 0.5, "l3": min(4 * l2, (l2 * l3) ** 0.5)}
+    if times.index.min() > l1 / 2 or times.index.max() < FAR * l3:
         return None
     at = {level: times.iloc[np.abs(np.log(times.index / size)).argmin()] for level, size in sizes.items()}
     at["memory"] = times.iloc[-1]
+    levels = pd.DataFrame(at)
+    if levels.isna().any(axis=None) or (np.diff(levels.loc["load_ns"]) <= 0).any():
+        return None
     numbers: dict[str, Any] = {
         f"{level}_{name}": max(0.0, float(at[level][column] - at["l1"][column]))
         for level in ("l2", "l3", "memory") for name, column in (("latency", "load_ns"), ("line", "line_ns"))
     }  # fmt: skip
-    beyond = times.index > 4 * l2
+    beyond = times.index > sizes["l3"]
     chain = times["load_ns"][beyond]
     half = (at["l3"]["load_ns"] * at["memory"]["load_ns"]) ** 0.5
     larger = int((chain > half).to_numpy().argmax())
@@ -188,7 +197,7 @@ def processor_of(table: pd.DataFrame) -> Processor | None:
     given = {
         name: int(row[name]) for name in ("threads", "line", "l1_bytes", "l1_ways", "l2_bytes", "l2_ways")
     }
-    last = {"l3_bytes": min(found_bytes, int(row["l3_bytes"])) // unit * unit, "l3_ways": int(row["l3_ways"])}
+    last = {"l3_bytes": min(found_bytes, l3) // unit * unit, "l3_ways": int(row["l3_ways"])}
     sequence = float(at["memory"]["sequence_ns"])
     return Processor(str(row["device"]), **given, **last, **numbers, sequence=sequence)
 

@@ -25,6 +25,7 @@ from experiments.core.rerun import read_table_now
 from experiments.prediction.drawn_gases import DRAWS
 from experiments.results.baselines import LATTICE, SHUFFLED
 from experiments.results.kept.queries import REFERENCE
+from sfc.cache.core import Processor
 from sfc.cache.core.processor import KNOWN as CPUS
 from sfc.cache.machine import KNOWN
 
@@ -84,7 +85,7 @@ def beside(predicted: pd.DataFrame, timed: pd.DataFrame, counted: pd.DataFrame, 
 
     Returns:
         A row for each case that was timed, with the columns of `predicted`, `measured_us`, the median over
-        rounds, `spread`, the largest over the least of these; and `counted_us`, `counted_sectors`,
+        rounds and copies, `spread`, the largest over the least of these; and `counted_us`, `counted_sectors`,
         `counted_missed`, `counted_read` and `counted_written`, bytes, for each item, or NaN.
 
     Raises:
@@ -307,7 +308,11 @@ def _of_cpus() -> None:
             continue
         for run in runs:
             require_earlier(predicted, run)
-        timed = of_runs(runs)
+        timed, threads = of_runs(runs), Processor.read(chip).threads
+        if set(timed["threads"]) != {threads}:
+            raise ValueError(
+                f"{chip}: timed on {set(timed['threads'])} threads; allowed: {threads}, as predicted"
+            )
         table, floor = beside(read_table_now(predicted), timed, pd.DataFrame(), chip), noise_floor(timed)
         print(f"cpu, {chip}: {len(table)} cases\n{marks(table).round(3).to_string()}")
         draw_gains(table, f"unseen cases ({chip})", DETAILS, f"foreseen_gains_{chip}")

@@ -65,7 +65,26 @@ def check_forces(simulation: md.Simulation, expected: np.ndarray, precision: str
         ValueError: forces of another shape, or another precision.
     """
     checks.instance("simulation", simulation, md.Simulation, "an md.Simulation")
-    limit, found = TOLERANCE[checks.word("precision", precision, TOLERANCE)], simulation.forces()
+    checks.word("precision", precision, TOLERANCE)
+    return check_force_rows(simulation.forces(), expected, precision)
+
+
+def check_force_rows(found: np.ndarray, expected: np.ndarray, precision: str) -> float:
+    """Compare forces with those of another search, over their root mean square.
+
+    Args:
+        found: (n, dim) forces.
+        expected: (n, dim) those of the other search, of the same particles.
+        precision: "float32" or "float64".
+
+    Returns:
+        As `check_forces`.
+
+    Raises:
+        WrongResultError: they differ by more than rounding, or are not numbers.
+        ValueError: forces of another shape, or another precision.
+    """
+    limit = TOLERANCE[checks.word("precision", precision, TOLERANCE)]
     expected = checks.array("expected", expected, "fiu", "forces", found.shape)
     scale = float(np.sqrt(np.square(expected, dtype=np.float64).mean()))
     error = float(np.abs(found - expected).max()) / (scale or 1.0)

@@ -48,7 +48,7 @@ class Noted(NamedTuple):
     """Loads and stores of threads, one thread after the other.
 
     Attributes:
-        place: (m,) int64 places in the program, ascending in each thread.
+        place: (m,) int64 places in the program, for `in_lockstep` ascending in each thread.
         address: (m,) int64, in bytes.
         kind: (m,) uint8: `READ`, `WRITTEN` or `ADDED`, and `WAITS` if the warp waits for the loads before.
         ends: (threads,) int64; number of loads noted up to the end of each thread.
@@ -70,7 +70,7 @@ def note(noted, place, address, kind, waits):
 
     Args:
         noted: `Noted`, as the walk received it.
-        place: in the program; of a thread each is larger than the one before.
+        place: in the program; for `in_lockstep` of a thread each is larger than the one before.
         address: in bytes, of what lies within a sector.
         kind: `READ`, `WRITTEN` or `ADDED`.
         waits: whether the warp waits for all loads before; the same for all threads in this place.
@@ -153,7 +153,7 @@ def noted_by(
     Args:
         walk: as that of `in_lockstep`.
         given: its arguments.
-        threads: (t,) int64 numbers.
+        threads: (t,) int64 numbers, one or more.
         most: keeps the most loads of a thread, on average, that others had, for each mask of a draw: for so
             many there is room at first.
         draw: of pages; None for all.
@@ -161,6 +161,8 @@ def noted_by(
     Raises:
         ValueError: a walk that does not end each thread.
     """
+    if not len(threads):
+        raise ValueError("no threads; allowed: one or more")
     most = {} if most is None else most
     words = np.array([0, 0, 0] if draw is None else draw, np.uint64)
     mask = int(words[2])

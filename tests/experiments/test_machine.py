@@ -1,6 +1,7 @@
 """Rates of a machine's memory: what is measured where, the file of a machine, the answer, the figures."""
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
@@ -178,10 +179,40 @@ def test_the_file_of_a_cpu_is_read_again(tmp_path):
 def test_a_cpu_is_measured_on_its_threads(monkeypatch):
     monkeypatch.setattr(machine, "chain_time", lambda size: size / 2**20)
     monkeypatch.setattr(machine, "line_times", lambda size, threads: (size / threads, 1.0))
-    table = pd.DataFrame(list(machine.measure(one(machine, size=(2**7, 2**20), threads=1))))
-    assert list(table["what"])[:4] == ["chain", "lines"] * 2
-    assert table["line_ns"].dropna().tolist() == [2**7, 2**20]
-    assert set(table["threads"]) == {1}
+    monkeypatch.setattr(machine, "thread_count", lambda: 2)
+    table = pd.DataFrame(list(machine.measure(one(machine, size=(2**7, 2**20), threads=2))))
+    assert list(table["what"])[:3] == ["chain", "chain", "lines"]  # two lines for each thread, or none
+    assert table["line_ns"].dropna().tolist() == [2**19]
+    assert set(table["threads"]) == {2}
+
+
+def test_a_system_that_lists_no_caches_is_measured(monkeypatch):
+    monkeypatch.setattr(machine, "chain_time", lambda size: 1.0)
+    monkeypatch.setattr(machine, "line_times", lambda size, threads: (1.0, 1.0))
+    monkeypatch.setattr(machine, "SYSTEM", Path("/nowhere"))
+    table = pd.DataFrame(list(machine.measure(one(machine, size=(2**20,)))))
+    assert list(table["what"]) == ["chain", "lines"]
+    assert processor_of(table) is None
+
+
+def test_times_that_do_not_grow_make_no_cpu():
+    table = of_cores()
+    flat = table.assign(load_ns=table["load_ns"].clip(upper=16.0))
+    assert processor_of(flat) is None
+    lost = table.assign(line_ns=table["line_ns"].where(table["bytes"] != 2**14))
+    assert processor_of(lost) is None
+
+
+def test_a_small_last_cache_is_found():
+    cores = CORES | {"l2_bytes": 2**21, "l3_bytes": 6 * 2**20}
+    table = of_cores(5 * 2**20)
+    rows = table["bytes"].between(2**20 + 1, 2**21)
+    table.loc[rows & (table["what"] == "chain"), "load_ns"] = 5.0
+    for name, value in cores.items():
+        table.loc[table["what"] == "cores", name] = value
+    found = processor_of(table)
+    assert found.l3_latency == 14.0
+    assert 2**22 < found.l3_bytes <= 6 * 2**20
 
 
 def test_the_answer_of_a_cpu_names_its_times_and_its_last_cache():

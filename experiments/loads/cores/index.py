@@ -14,7 +14,7 @@ INDEX = 4  # bytes of a number of an element
 
 
 def gather_stream(index: np.ndarray, size: int) -> CoreStream:
-    """Make the stream of `np.take(x, index, out=y)`.
+    """Make the stream of `np.take(x, index, out=y)`, without its copy of the index in 64 bits.
 
     Args:
         index: (n, k) int32 numbers of elements of x.

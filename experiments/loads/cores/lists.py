@@ -13,7 +13,11 @@ INDEX = 4  # bytes of an entry of a list
 
 
 def verlet_stream(simulation: md.Simulation) -> CoreStream:
-    """Make the stream of the forces of `verlet` on the CPU, which sorts the particles for its lists."""
+    """Make the stream of the forces of `verlet` on the CPU, which sorts the particles for its lists.
+
+    The kernel goes twice through the lists of 64 particles at a time, first for those in reach; here each
+    particle has its partners one after the other.
+    """
     simulation.search.update(force=True)
     found = simulation.search.accesses()
     rows, n = rows_of(simulation, INDEX * len(found.reads)), len(found.offsets) - 1

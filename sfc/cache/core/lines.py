@@ -64,8 +64,9 @@ def lines(stream: CoreStream, processor: Processor, passes: int = 2) -> CoreLine
         passes: how often the kernel runs; the last time is counted, with what the others left in the caches.
 
     Raises:
-        TypeError: no stream, no processor, or a number that is no integer.
-        ValueError: no pass, or fewer items than threads.
+        TypeError: no stream, no processor, or a number that is no integer; loads that are no arrays.
+        ValueError: no pass, or fewer items than threads; loads that are no two arrays of as many integers, or
+            negative addresses.
 
     Least recently used: Mattson, Gecsei, Slutz and Traiger (1970), doi:10.1147/sj.92.0078.
     """
@@ -88,11 +89,25 @@ def lines(stream: CoreStream, processor: Processor, passes: int = 2) -> CoreLine
     for _ in range(passes):
         counts[:] = 0
         for first in range(0, items, PART):
-            loads = stream.loads_of(first, min(first + PART, items))
+            loads = _checked(stream.loads_of(first, min(first + PART, items)))
             _follow(*loads, shift, clock, counts, tuple(state))
     each = counts / items
     levels = (LevelLines(float(each[k]), float(each[k + 1])) for k in (1, 3, 5))
     return CoreLines(float(each[0]), *levels)
+
+
+def _checked(loads: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Check the loads of some items: addresses, and numbers of instructions."""
+    if not isinstance(loads, tuple) or len(loads) != 2:
+        raise TypeError(f"loads_of returned {checks.shown(loads)}; allowed: addresses and instructions")
+    names = ("addresses", "instructions")
+    found = [
+        checks.array(f"{name} of loads_of", one, "iu", checks.INTEGERS, ("n",), low=0).astype(np.int64)
+        for name, one in zip(names, loads, strict=True)
+    ]
+    if len(found[0]) != len(found[1]):
+        raise ValueError(f"{len(found[0])} addresses and {len(found[1])} instructions; allowed: as many")
+    return found[0], found[1]
 
 
 @kernel

@@ -32,7 +32,7 @@ class Processor:
 
     Raises:
         TypeError: a number of another class.
-        ValueError: a number that is not positive, or a cache that cannot be.
+        ValueError: a negative time, bytes, ways or threads that are not positive, or a cache that cannot be.
     """
 
     name: str

@@ -84,6 +84,25 @@ def test_another_search_or_backend_is_refused():
         force_stream(simulation("lbvh", True, "float64"))
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"reorder": md.Reorder("hilbert", md.Every(1), mode="threads"), "search": "linked"},
+        {"reorder": md.Reorder("hilbert", md.Every(1), mode="shadow"), "search": "linked"},
+        {"search": md.search.Scattered(division=2)},
+        {"radius": np.full(N, 0.1), "search": "linked"},
+    ],
+)
+def test_a_simulation_with_other_loads_is_refused(options):
+    random, radius = np.random.default_rng(0), options.get("radius")
+    state = md.State(random.random((N, 3)) * 5, np.zeros((N, 3)), md.Box((5.0,) * 3), radius=radius)
+    options = {name: one for name, one in options.items() if name != "radius"}
+    law = md.laws.SpringDashpot(1.0, 1.0)
+    run = md.Simulation(state, law, dt=1e-4, backend="cpu", allow_overlap=True, **options)
+    with pytest.raises(ValueError, match="allowed: none of these"):
+        force_stream(run)
+
+
 def test_a_gather_takes_index_element_and_result():
     index = np.random.default_rng(0).integers(0, 90, (20, 3)).astype(np.int32)
     stream = gather_stream(index, 8)

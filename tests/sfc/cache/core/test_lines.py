@@ -136,5 +136,11 @@ def test_what_cannot_be_followed_is_refused():
         lines(stream_of([1]), "epyc")
     with pytest.raises(ValueError, match="passes = 0"):
         lines(stream_of([1]), SMALL, 0)
+    for loads, error in (
+        (None, TypeError), ((np.zeros(2, np.int64), np.zeros(1, np.int64)), ValueError),
+        ((np.array([-1]), np.array([0])), ValueError), ((np.zeros(1), np.zeros(1, np.int64)), ValueError),
+    ):  # fmt: skip
+        with pytest.raises(error, match="allowed"):
+            lines(CoreStream(1, lambda a, b, loads=loads: loads), SMALL)
     with pytest.raises(ValueError, match="1 items; allowed: one or more for each of 2 threads"):
         lines(stream_of([1]), replace(SMALL, threads=2, l3_bytes=10**6))
