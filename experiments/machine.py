@@ -161,8 +161,9 @@ def processor_of(table: pd.DataFrame) -> Processor | None:
     """Make the CPU that a table describes; None for a GPU, unknown caches or too few sizes.
 
     None too if a load takes no longer from each level than from the one before: other work was in the way. A
-    line of known address that takes no longer than one from the first cache has the time 0. Latencies of a cache are of the size in the middle, on a logarithmic scale, between it and the cache
-    before; of the last one, of which the bytes are to be found, of no more than the fourfold of the second.
+    line of known address that takes no longer than one from the first cache has the time 0. Latencies of a
+    cache are of the size in the middle, on a logarithmic scale, between it and the cache before; of the last
+    one, of which the bytes are to be found, of no more than the fourfold of the second.
 
     Args:
         table: rows of `measure`.

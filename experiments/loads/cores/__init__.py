@@ -41,7 +41,7 @@ def force_stream(simulation: md.Simulation) -> CoreStream:
     is_plain = not (len(particles.work) or len(particles.radius) or division)
     if not is_plain or isinstance(simulation.search, SortedCopySearch):
         raise ValueError(
-            f"a simulation by {name!r} with a reorder of threads or shadows, radii or divided cells; allowed: "
-            "none of these, of which the loads are not known"
+            f"a simulation by {name!r} with a reorder of threads or shadows, radii or divided cells; "
+            "allowed: none of these, of which the loads are not known"
         )
     return OF_SEARCH[name](simulation)
