@@ -38,7 +38,7 @@ from sfc.compile import thread_count
 
 MB = 1e6
 SIZES = tuple(int(2 ** (14 + k / 4)) for k in range(73))  # 16 KB to 4 GB
-RATED = 2**20  # bytes from which on a GPU has all of its second cache at work
+RATED = 2**20  # bytes: over fewer a GPU reads sectors from a part of its second cache alone
 MOST = SECTOR * (2**31 - 1)  # bytes: sectors that an int32 counts
 COPIES = 2  # of the memory that is read, on a CPU: as numpy makes it, and as it is uploaded
 FAR = 8  # memory over the second cache, from which on latencies are those of memory
@@ -173,8 +173,7 @@ def processor_of(table: pd.DataFrame) -> Processor | None:
         return None
     row = found.iloc[0]
     times = table[table["what"] != "cores"].groupby("bytes")[["load_ns", "line_ns", "sequence_ns"]].first()
-    l1, l2 = int(row["l1_bytes"]), int(row["l2_bytes"])
-    l3 = int(row["l3_bytes"])
+    l1, l2, l3 = (int(row[f"{level}_bytes"]) for level in ("l1", "l2", "l3"))
     sizes = {"l1": l1 / 2, "l2": (l1 * l2) ** 0.5, "l3": min(4 * l2, (l2 * l3) ** 0.5)}
     if times.index.min() > l1 / 2 or times.index.max() < FAR * l3:
         return None

@@ -89,7 +89,7 @@ class Machine:
 
     @classmethod
     def read(cls, path: str | Path) -> Machine:
-        """Read the table `machine` of a TOML file; the other tables tell how it was measured.
+        """Read the table `machine` of a TOML file; its comments tell how it was measured.
 
         Args:
             path: of the file; or one of `KNOWN`, for which there is a file here.

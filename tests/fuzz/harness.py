@@ -119,7 +119,7 @@ class Child:
         except TimeoutError:
             judged = Judged("hang", cause=f"{task.family}: silent for {timeout:g} s")
         except BrokenProcessPool:
-            self.pool.shutdown()  # whose thread asks for the exit status, which can be read once
+            self.pool.shutdown()  # its thread reads the exit status, which can be read once
             code = self.process.exitcode
             how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
             judged = Judged("crash", cause=f"{task.family}: {how}")

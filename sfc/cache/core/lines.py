@@ -102,7 +102,9 @@ def _checked(loads: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarr
         raise TypeError(f"loads_of returned {checks.shown(loads)}; allowed: addresses and instructions")
     names = ("addresses", "instructions")
     found = [
-        checks.array(f"{name} of loads_of", one, "iu", checks.INTEGERS, ("n",), low=0).astype(np.int64)
+        checks.array(f"{name} of loads_of", one, "iu", checks.INTEGERS, ("n",), low=0).astype(
+            np.int64, copy=False
+        )
         for name, one in zip(names, loads, strict=True)
     ]
     if len(found[0]) != len(found[1]):

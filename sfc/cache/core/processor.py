@@ -73,7 +73,7 @@ class Processor:
 
     @classmethod
     def read(cls, path: str | Path) -> Processor:
-        """Read the table `processor` of a TOML file; the other tables tell how it was measured.
+        """Read the table `processor` of a TOML file; its comments tell how it was measured.
 
         Args:
             path: of the file; or one of `KNOWN`, for which there is a file here.
@@ -88,4 +88,4 @@ class Processor:
         """Return the number of sets of "l1", "l2" or "l3" that a thread has."""
         share = self.threads if level == "l3" else 1
         size, ways = (getattr(self, f"{level}_{what}") for what in ("bytes", "ways"))
-        return max(1, size // (share * ways * self.line))
+        return size // (share * ways * self.line)
