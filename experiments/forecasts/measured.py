@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import md
-from experiments.forecasts.predicted import index_bytes
 from experiments.measurement.correctness import WrongResultError, check_forces, check_temperature
 from experiments.measurement.hardware_counters import NSIGHT, CannotCountError, read_launches, run_under
 from experiments.measurement.kernels.index_kernels import Gather, IndexKernel, Scatter, Spmv
@@ -23,6 +22,7 @@ from experiments.measurement.step_times import phases_of
 from experiments.prediction.drawn_gases import Gas, reads_of
 from experiments.prediction.foreseen_systems import BOIDS, TAKEN, simulations
 from experiments.prediction.index_cases import KINDS, index_case
+from md.backend import Backend
 from md.simulation.config import SimulationConfig
 
 TOUCHING = 20  # steps after which spheres touch; a gas is made without contacts, so that it has no forces
@@ -88,13 +88,17 @@ def _time_of_force(config: SimulationConfig, start: md.State) -> float:
 
 def index_kernels(gas: Gas, seed: int) -> Iterator[tuple[str, IndexKernel]]:
     """Make the kernels that take elements by an index on a device, for each memory order."""
-    device, size = md.backend.get("cuda"), index_bytes(gas)
     for name in gas.orderings:
         found = index_case(gas.kernel, gas.n, reads_of(gas.filling_fraction), name, seed)
-        if gas.kernel == "spmv":
-            yield name, Spmv(device, found.astype(gas.precision))
-        else:
-            yield name, {"gather": Gather, "scatter": Scatter}[gas.kernel](device, found, size)
+        yield name, index_kernel(gas.kernel, found, gas.precision, md.backend.get("cuda"))
+
+
+def index_kernel(kind: str, found: Any, precision: str, device: Backend) -> IndexKernel:
+    """Make a kernel of an index or a matrix (`index_case`) on a device."""
+    if kind == "spmv":
+        return Spmv(device, found.astype(precision))
+    make = Gather if kind == "gather" else Scatter
+    return make(device, found, np.dtype(precision).itemsize)
 
 
 def _check(simulation: md.Simulation, gas: Gas, ordering: str) -> None:

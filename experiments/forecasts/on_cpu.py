@@ -15,22 +15,22 @@ import numpy as np
 
 import md
 from experiments.loads.cores import force_stream
-from experiments.loads.cores.index import gather_stream, spmv_stream
+from experiments.loads.cores.index import gather_stream, scatter_stream, spmv_stream
 from experiments.measurement.correctness import WrongResultError, check_error, check_force_rows
+from experiments.measurement.kernels.index_kernels import Scatter
 from experiments.prediction.drawn_gases import Gas, reads_of
 from experiments.prediction.foreseen_systems import CELL_ORDERED, moved, states_of
 from experiments.prediction.index_cases import KINDS, index_case
 from experiments.prediction.memory_orders import Order, order_of, slots
 from experiments.results.baselines import SHUFFLED
 from md.particles.cell_grid import CellGrid
-from sfc.cache.core import CoreFitted, CoreStream, Processor
-from sfc.cache.core.forecast import time_of
-from sfc.cache.core.lines import lines
+from sfc.cache.core import CoreFitted, CoreForecast, CoreStream, Processor, foresee
 
 # Time of a load that the first cache serves, by kernel, in ns. Fitted to times and, above all, gains of
 # `SEEN_ON_CPU` on an EPYC (Zen 4); that of verlet is too long for its times, so that its gains are right.
 LOAD = {
     "linked": 2.95, "scattered": 1.87, "coherent": 2.35, "verlet": 2.39, "gather": 0.27, "spmv": 0.36,
+    "scatter": 0.14,
 }  # fmt: skip
 SHARED = CoreFitted()  # fitted to all of these together
 COPIES = 2
@@ -44,13 +44,13 @@ class Work(NamedTuple):
 
     Attributes:
         run: runs it once.
-        check: compares its result; raises `WrongResultError`.
+        check: compares its result after the first run; raises `WrongResultError`.
         stream: makes its loads.
         items: number of them.
     """
 
     run: Callable[[], Any]
-    check: Callable[[], None]
+    check: Callable[[], Any]
     stream: Callable[[], CoreStream]
     items: int
 
@@ -66,8 +66,7 @@ def works(gas: Gas, seed: int, copies: int = 1) -> Iterator[tuple[str, list[Work
     if gas.kernel in KINDS:
         for name in gas.orderings:
             found = index_case(gas.kernel, gas.n, reads_of(gas.filling_fraction), name, seed)
-            make = _spmv if gas.kernel == "spmv" else _gather
-            yield name, [make(found, gas.precision, seed) for _ in range(copies)]
+            yield name, [index_work(gas.kernel, found, gas.precision, seed) for _ in range(copies)]
         return
     sorts = gas.kernel in CELL_ORDERED
     orders = {name: Order(SHUFFLED) if sorts else order_of(name) for name in gas.orderings}
@@ -110,6 +109,18 @@ def _force(state: md.State, search: Any, precision: str) -> Work:
     return Work(lambda: one.search.force(one.law, out), check, lambda: force_stream(one), len(state))
 
 
+def index_work(kind: str, found: Any, precision: str, seed: int) -> Work:
+    """Make a kernel without particles.
+
+    Args:
+        kind: "gather", "scatter" or "spmv".
+        found: its index or matrix (`index_case`), which is copied.
+        precision: "float32" or "float64".
+        seed: of the numbers.
+    """
+    return {"gather": _gather, "scatter": _scatter, "spmv": _spmv}[kind](found, precision, seed)
+
+
 def _gather(index: np.ndarray, precision: str, seed: int) -> Work:
     """Make numpy's gather, which casts the index to 64 bits each time."""
     x = np.random.default_rng(seed).random(int(index.max()) + 1).astype(precision)
@@ -122,6 +133,13 @@ def _gather(index: np.ndarray, precision: str, seed: int) -> Work:
         np.take(x, index, out=y, mode="clip")  # other modes copy y
 
     return Work(run, check, lambda: gather_stream(index, x.itemsize), len(index))
+
+
+def _scatter(index: np.ndarray, precision: str, seed: int) -> Work:
+    """Make a compiled loop that adds values to the sums of cells, on one thread."""
+    size = np.dtype(precision).itemsize
+    one = Scatter(md.backend.get("cpu"), index, size, seed)
+    return Work(one.launch, one.check, lambda: scatter_stream(index, size), len(index))
 
 
 def _spmv(matrix: Any, precision: str, seed: int) -> Work:
@@ -156,17 +174,20 @@ def foreseen_on_cpu(gas: Gas, processors: Sequence[str], seed: int) -> Iterator[
         and `second`, `last` and `memory`, lines that these serve, with `_random` those of them in no order.
     """
     chips = {name: Processor.read(name) for name in processors}
-    fitted = SHARED._replace(load=LOAD[gas.kernel])
     for name, (work,) in works(gas, seed):
-        stream = work.stream()
         for chip, processor in chips.items():
-            found = lines(stream, processor)
-            row: dict[str, Any] = {"ordering": name, "machine": chip, "loads": found.loads}
-            row["time_us"] = work.items * time_of(found, stream.branches, processor, fitted) / 1e3
+            found = foresee_work(work, gas.kernel, processor)
+            row: dict[str, Any] = {"ordering": name, "machine": chip, "loads": found.lines.loads}
+            row["time_us"] = work.items * found.time / 1e3
             for level in ("second", "last", "memory"):
-                served = getattr(found, level)
+                served = getattr(found.lines, level)
                 row |= {level: served.mean, f"{level}_random": served.random}
             yield row
+
+
+def foresee_work(work: Work, kernel: str, processor: Processor) -> CoreForecast:
+    """Foresee a kernel on a CPU, with the fitted numbers of its name."""
+    return foresee(work.stream(), processor, SHARED._replace(load=LOAD[kernel]))
 
 
 def timed_on_cpu(gas: Gas, seed: int, threads: int = 1) -> Iterator[dict[str, Any]]:

@@ -13,7 +13,7 @@ from experiments.loads.index import gather_loads, scatter_loads, spmv_loads
 from experiments.prediction.drawn_gases import Gas, reads_of
 from experiments.prediction.foreseen_systems import simulations
 from experiments.prediction.index_cases import KINDS, index_case
-from sfc.cache import Fitted, Machine
+from sfc.cache import Fitted, LoadStream, Machine
 from sfc.cache.forecast import foresee_on
 
 LARGE = 2**21  # particles from which launches before leave little in the cache, but for those of verlet
@@ -33,22 +33,19 @@ def fitted_for(kernel: str) -> Fitted:
     return SHARED._replace(round=ROUND[kernel])
 
 
-def index_bytes(gas: Gas) -> int:
-    """Return the bytes of an element of a kernel without particles."""
-    return np.dtype(gas.precision).itemsize
-
-
 def index_streams(gas: Gas, seed: int) -> Iterator[tuple[str, StepLoads]]:
     """Make the streams of a kernel that takes elements by an index, for each memory order."""
     for name in gas.orderings:
         found = index_case(gas.kernel, gas.n, reads_of(gas.filling_fraction), name, seed)
-        if gas.kernel == "spmv":
-            stream = spmv_loads(found.astype(gas.precision))
-        elif gas.kernel == "gather":
-            stream = gather_loads(found, index_bytes(gas))
-        else:
-            stream = scatter_loads(found, index_bytes(gas))
-        yield name, StepLoads(stream, [])
+        yield name, StepLoads(index_stream(gas.kernel, found, gas.precision), [])
+
+
+def index_stream(kind: str, found: Any, precision: str) -> LoadStream:
+    """Make the stream of a kernel that takes elements by an index or a matrix (`index_case`)."""
+    if kind == "spmv":
+        return spmv_loads(found.astype(precision))
+    make = gather_loads if kind == "gather" else scatter_loads
+    return make(found, np.dtype(precision).itemsize)
 
 
 def foreseen(gas: Gas, machines: Sequence[str], seed: int) -> Iterator[dict[str, Any]]:

@@ -88,6 +88,12 @@ SEEN_ON_CPU = tuple(  # the numbers fitted for CPUs saw these
     for n, precision in (
         (3 * 2**14, "float64"), (3 * 2**16, "float32"), (3 * 2**17, "float64"), (3 * 2**18, "float32"),
     )
+) + tuple(
+    Gas("scatter", n, filling_fraction, precision, (SHUFFLED, LATTICE, "hilbert", "window 64", "window 4096"))
+    for n, filling_fraction, precision in (
+        (3 * 2**14, 0.5, "float64"), (3 * 2**16, 0.15, "float32"), (3 * 2**18, 0.5, "float32"),
+        (3 * 2**20, 0.02, "float64"),
+    )
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Loads of numpy's gather and scipy's sparse matrix times a vector on a core."""
+"""Loads of numpy's gather, a loop that scatters, and scipy's sparse matrix times a vector on a core."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sfc.cache.loads import READ, WRITTEN
 from sfc.compile import kernel
 
 INDEX = 4  # bytes of a number of an element
+STORE = 3  # instruction of a scatter that stores a sum
 
 
 def gather_stream(index: np.ndarray, size: int) -> CoreStream:
@@ -23,6 +24,20 @@ def gather_stream(index: np.ndarray, size: int) -> CoreStream:
     n, reads = index.shape
     base = starts_of([INDEX * n * reads, size * (int(index.max()) + 1), size * n * reads])
     return one_by_one(_gather, (index, size, base), n, branches=False)
+
+
+def scatter_stream(index: np.ndarray, size: int) -> CoreStream:
+    """Make the stream of a loop of sums[index[i]] += value[i].
+
+    A sum is loaded, and stored with the value added: its line has to be in the first cache for either.
+
+    Args:
+        index: (n,) int32 numbers of sums.
+        size: bytes of a value and of a sum.
+    """
+    n = len(index)
+    base = starts_of([INDEX * n, size * n, size * (int(index.max()) + 1)])
+    return one_by_one(_scatter, (index, size, base), n, branches=False, adds=STORE)
 
 
 def spmv_stream(matrix: csr_array) -> CoreStream:
@@ -42,6 +57,17 @@ def _gather(items, index, size, base, noted):
             note(noted, 0, base[0] + 4 * (i * reads + r), READ, False)
             note(noted, 1, base[1] + size * index[i, r], READ, False)
             note(noted, 2, base[2] + size * (i * reads + r), WRITTEN, False)
+        end(noted, k)
+
+
+@kernel
+def _scatter(items, index, size, base, noted):
+    for k in range(len(items)):
+        i = items[k]
+        note(noted, 0, base[0] + 4 * i, READ, False)
+        note(noted, 1, base[1] + size * i, READ, False)
+        note(noted, 2, base[2] + size * index[i], READ, False)
+        note(noted, STORE, base[2] + size * index[i], WRITTEN, False)
         end(noted, k)
 
 

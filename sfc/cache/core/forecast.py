@@ -5,22 +5,28 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sfc import checks
+from sfc.cache.core.additions import time_of_additions
 from sfc.cache.core.lines import CoreLines, lines
 from sfc.cache.core.loads import CoreStream
 from sfc.cache.core.processor import Processor
 
 
 class CoreFitted(NamedTuple):
-    """Numbers that no micro-benchmark gives.
+    """Numbers that `experiments.machine` does not measure.
 
     Attributes:
         load: time of a load that the first cache serves, with the work that belongs to it, in ns; by kernel.
         waits: share of the latency of a line for which a core waits that branches on what it loads; the same
             for all kernels and CPUs, at most 1.
+        added: time from an addition to the next to the same number in memory, in ns, as measured on an EPYC
+            (Zen 4): to load it, to add, and to store it.
+        depth: additions that are under way at the same time at most; fitted there to sums of cells.
     """
 
     load: float = 2.5
     waits: float = 0.276
+    added: float = 3.29
+    depth: int = 14
 
 
 class CoreForecast(NamedTuple):
@@ -40,7 +46,10 @@ def foresee(stream: CoreStream, processor: Processor, fitted: CoreFitted) -> Cor
 
     The time of an item is that of its loads, if all were in the first cache, and of its lines. Those of a
     sequence from memory take the time of a sequence, and none from a cache. Of those in no order a core waits
-    for many at a time, or, where it branches on what it loads, for a share of the latency of each.
+    for many at a time, or, where it branches on what it loads, for a share of the latency of each. Additions
+    to a number that was stored a moment ago wait for it (`time_of_additions`), as if all lines were in the
+    first cache. Lines that go back to memory take no time of their own: where additions to numbers in no order
+    were timed, a line of these took no longer than one that is only loaded.
 
     Args:
         stream: loads and stores of the kernel.
@@ -54,8 +63,21 @@ def foresee(stream: CoreStream, processor: Processor, fitted: CoreFitted) -> Cor
     checks.instance("fitted", fitted, CoreFitted, "an sfc.cache.core.CoreFitted", "make CoreFitted()")
     checks.number("load of CoreFitted", fitted.load, above=0, unit="ns")
     checks.number("waits of CoreFitted", fitted.waits, 0, 1)
+    checks.number("added of CoreFitted", fitted.added, 0, unit="ns")
+    checks.integer("depth of CoreFitted", fitted.depth, 1, unit="additions")
     found = lines(stream, processor)
-    return CoreForecast(found, time_of(found, stream.branches, processor, fitted))
+    time = time_of(found, stream.branches, processor, fitted)
+    return CoreForecast(found, time + _waited(stream, found, processor.threads, fitted))
+
+
+def _waited(stream: CoreStream, found: CoreLines, threads: int, fitted: CoreFitted) -> float:
+    """Return the time of an item for which additions wait for each other, in ns."""
+    if stream.adds is None:
+        return 0.0
+    items = -(-stream.items // threads)
+    apart = found.loads * fitted.load
+    taken = time_of_additions(stream, items, apart, fitted.added, fitted.depth)
+    return max(0.0, taken / items - apart) / threads
 
 
 def time_of(found: CoreLines, branches: bool, processor: Processor, fitted: CoreFitted) -> float:

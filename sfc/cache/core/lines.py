@@ -56,7 +56,8 @@ def lines(stream: CoreStream, processor: Processor, passes: int = 2) -> CoreLine
     Each cache replaces the line of a set that was used least recently, and a line is in all caches from which
     it was not replaced. A line belongs to a sequence if it is next, in their direction, to the last two lines
     that its instruction missed in the first cache, or to one of `SEQUENCES` others. The last cache replaces
-    lines of sequences first. Stores load their line. Threads have shares of the items and of the last cache.
+    lines of sequences first. Stores load their line; that lines which were written go back to memory is not
+    counted. Threads have shares of the items and of the last cache.
 
     Args:
         stream: loads and stores of the kernel.

@@ -24,23 +24,30 @@ class CoreStream:
             int64 numbers of the instructions in the program, from 0 on.
         branches: whether the program branches on what it loads, as the end of a list. A core that has guessed
             wrong begins again, so that it waits for loads of few items at the same time.
+        adds: number of the instruction, one of each item, that stores a sum of what the core loaded from the
+            same address; one that has just been stored is waited for. None if there is no such instruction.
 
     Raises:
         TypeError: a number that is no integer, no function, or no flag.
-        ValueError: no item.
+        ValueError: no item, or a negative number of an instruction.
     """
 
     items: int
     loads_of: Callable[[int, int], tuple[np.ndarray, np.ndarray]]
     branches: bool = True
+    adds: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "items", checks.integer("items", self.items, 1))
         checks.function("loads_of", self.loads_of, "a function of two items that returns loads")
         object.__setattr__(self, "branches", checks.flag("branches", self.branches))
+        if self.adds is not None:
+            object.__setattr__(self, "adds", checks.integer("adds", self.adds, 0))
 
 
-def one_by_one(walk: Callable, given: tuple[Any, ...], items: int, branches: bool = True) -> CoreStream:
+def one_by_one(
+    walk: Callable, given: tuple[Any, ...], items: int, branches: bool = True, adds: int | None = None
+) -> CoreStream:
     """Make the stream of a kernel from a walk through it.
 
     Args:
@@ -50,10 +57,12 @@ def one_by_one(walk: Callable, given: tuple[Any, ...], items: int, branches: boo
         given: arguments of the walk.
         items: number of items.
         branches: as that of `CoreStream`.
+        adds: as that of `CoreStream`.
 
     Raises:
         TypeError: no function, or a number that is no integer.
-        ValueError: no item; when loads are asked for, a walk that does not end each item.
+        ValueError: no item, or a negative number of an instruction; when loads are asked for, a walk that
+            does not end each item.
 
     Example: lines of y[i] = x[element[i]] that are not in the first two caches of an EPYC, for each item.
 
@@ -77,7 +86,7 @@ def one_by_one(walk: Callable, given: tuple[Any, ...], items: int, branches: boo
         1.0
     """
     checks.function("walk", walk, "a compiled function of items, arguments and Noted")
-    return CoreStream(items, partial(_loads_of, walk, given, {}), branches)
+    return CoreStream(items, partial(_loads_of, walk, given, {}), branches, adds)
 
 
 def _loads_of(

@@ -11,7 +11,6 @@ from experiments.forecasts.predicted import (
     SHARED,
     fitted_for,
     foreseen,
-    index_bytes,
     index_streams,
 )
 from experiments.loads import step_loads
@@ -130,7 +129,6 @@ def test_each_kernel_has_its_time_of_a_round_and_all_share_the_rest():
 @pytest.mark.parametrize("kernel", KINDS)
 def test_an_element_has_the_bytes_of_the_precision(kernel, precision, size):
     gas = gas_of(kernel, precision=precision)
-    assert index_bytes(gas) == size
     stream = stream_of(gas)
     loads = stream.loads_of(np.arange(stream.warps))
     lanes = np.split(loads.address, loads.start[1:-1])

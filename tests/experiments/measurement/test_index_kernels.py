@@ -100,9 +100,8 @@ def test_a_product_with_a_matrix_is_that_of_scipy(place, dtype):
 @pytest.mark.parametrize(("name", "size"), SIZES)
 def test_right_results_pass_and_one_wrong_number_does_not(place, name, size, monkeypatch):
     one, _ = made(name, size, DEVICES[place])
-    if name != "scatter":
-        with pytest.raises(WrongResultError, match="differ"):
-            one.check()  # before the first launch
+    with pytest.raises(WrongResultError, match="differ"):
+        one.check()  # before the first launch
     one.launch()
     one.launch()
     assert one.launches == 2
@@ -149,6 +148,13 @@ class Timed(EmulatedCuda):
 @pytest.mark.parametrize("name", REGISTERS)
 def test_a_time_is_the_median_without_the_first_launch(name):
     assert made(name, 4, Timed(90.0, 5.0, 1.0, 2.0))[0].time(samples=3) == 2.0
+
+
+def test_a_sample_is_a_time_that_is_not_checked(monkeypatch):
+    one, _ = made("scatter", 4, Timed(*(90.0, 5.0, 1.0, 2.0) * 2))
+    monkeypatch.setattr(one, "check", lambda: pytest.fail("checked"))
+    assert one.sample(3) == 2.0
+    assert one.launches == 4
 
 
 @pytest.mark.parametrize("name", REGISTERS)

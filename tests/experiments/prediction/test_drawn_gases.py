@@ -38,7 +38,7 @@ DRAWN = "1f9386ef03ca927686da60e5d989b04d2d897e4c629131375b2fafb68bbb11b3"
 SECOND = "03d56ab204dfba7f5b024b864e9c84d5ad27817ec861d9e9bb161046a9b4dd94"
 FITTED = "eabffbc63b03b88c2c36bb0ebcfaf871e9e406cfb6f8ae5881f90a48e5d27433"
 FOR_CPUS = "cb1c77e13f084ecd22e80f167178b6002b8b06835f6accdb24143c4ddc8758e3"
-FITTED_FOR_CPUS = "3e202f05298e8321c3c5d42e2ad69e7a3f18b1cd0b4083c24da7d78a23f336f6"
+FITTED_FOR_CPUS = "487e54c9872c54d5067c1f96acc57838717bb5ce728eb9428f594205ee1b0d78"
 KERNELS = PROPERTIES["kernel"]
 
 
@@ -57,7 +57,8 @@ def test_the_gases_are_those_of_the_kept_predictions():
 def test_no_gas_for_cpus_was_seen_and_each_kernel_is_drawn():
     sizes = {gas.n for gas in cpu_gases()}
     assert not sizes & {gas.n for gas in SEEN_ON_CPU}
-    assert {gas.kernel for gas in cpu_gases()} == {gas.kernel for gas in SEEN_ON_CPU} == {*ON_CPU}
+    assert {gas.kernel for gas in cpu_gases()} == {*ON_CPU}
+    assert {gas.kernel for gas in SEEN_ON_CPU} == {*ON_CPU, "scatter"}
     assert sum(len(gas.orderings) for gas in cpu_gases()) >= 60
 
 

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array, random_array
 
 import md
 from experiments.loads.cores import OF_SEARCH, force_stream
-from experiments.loads.cores.index import gather_stream, spmv_stream
+from experiments.loads.cores.index import gather_stream, scatter_stream, spmv_stream
 from sfc.cache.loads import ALIGNED
 from tests.tiers import full
 
@@ -115,6 +115,22 @@ def test_a_gather_takes_index_element_and_result():
     addresses, instructions = stream.loads_of(4, 9)
     assert addresses.tolist() == expected
     assert instructions.tolist() == [0, 1, 2] * 15
+    assert not stream.branches
+
+
+def test_a_scatter_takes_index_and_value_and_loads_and_stores_the_sum():
+    index = np.random.default_rng(0).integers(0, 90, 200).astype(np.int32)
+    stream = scatter_stream(index, 4)
+    value = -(-4 * len(index) // ALIGNED) * ALIGNED
+    expected = [
+        one
+        for k in range(4, 9)
+        for one in (4 * k, value + 4 * k, 2 * value + 4 * index[k], 2 * value + 4 * index[k])
+    ]
+    addresses, instructions = stream.loads_of(4, 9)
+    assert addresses.tolist() == expected
+    assert instructions.tolist() == [0, 1, 2, 3] * 5
+    assert stream.adds == 3
     assert not stream.branches
 
 
