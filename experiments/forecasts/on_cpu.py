@@ -212,20 +212,20 @@ def timed_on_cpu(gas: Gas, seed: int, threads: int = 1) -> Iterator[dict[str, An
             for copy, work in enumerate(copies):
                 work.run()
                 work.check()
-                once = _time_of(work.run, 1)
+                once = time_of(work.run, 1)
                 repeats = max(3, min(50, int(np.ceil(LEAST / once))))
                 prepared[name, copy] = work.run, repeats
         generator = np.random.default_rng(seed)
         for turn in range(ROUNDS):
             for k in generator.permutation(len(prepared)):
                 name, copy = [*prepared][k]
-                found = _time_of(*prepared[name, copy])
+                found = time_of(*prepared[name, copy])
                 yield {"ordering": name, "copy": copy, "round": turn, "time_us": 1e6 * found}
     finally:
         numba.set_num_threads(before)
 
 
-def _time_of(run: Callable[[], Any], repeats: int) -> float:
+def time_of(run: Callable[[], Any], repeats: int) -> float:
     """Return the median time of some runs, in s."""
     times = []
     for _ in range(repeats):

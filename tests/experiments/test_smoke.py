@@ -42,6 +42,7 @@ SMALLER = {
     "searches": "--n 1024 --search linked verlet --rounds 2 --steps 5",
     "shaken": "--length 6 --amplitude 1.8 --shakes-before 0 --pictures 2 --search linked",
     "timing": "--n 1024 --ordering hilbert shuffled --rounds 2",
+    "writes": "--n 512 1024 --ordering hilbert lattice --rounds 2 --precision float64",
 }
 PUBLISHED = SMALLER | {
     "cache_hit": "--size 8 16 --filling-fraction 0.2 --ordering hilbert row shuffled",

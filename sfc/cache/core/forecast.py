@@ -48,8 +48,8 @@ def foresee(stream: CoreStream, processor: Processor, fitted: CoreFitted) -> Cor
     sequence from memory take the time of a sequence, and none from a cache. Of those in no order a core waits
     for many at a time, or, where it branches on what it loads, for a share of the latency of each. Additions
     to a number that was stored a moment ago wait for it (`time_of_additions`), as if all lines were in the
-    first cache. Lines that go back to memory take no time of their own: where additions to numbers in no order
-    were timed, a line of these took no longer than one that is only loaded.
+    first cache. Lines that go back to memory take no time of their own: where additions to numbers in no
+    order were timed, a line of these took no longer than one that is only loaded.
 
     Args:
         stream: loads and stores of the kernel.

@@ -137,6 +137,7 @@ TOO_MUCH = {
     "searches": "--n 9999999999999",
     "shaken": "--length 1e300",
     "timing": "--n 9999999999999",
+    "writes": "--n 9999999999999",
 }
 WITHOUT_PARTICLES = ("curves", "foreseen", "machine", "pictures")  # cases of the others are small or given
 TOO_MUCH_ELSE = [
