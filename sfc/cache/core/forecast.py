@@ -14,12 +14,13 @@ class CoreFitted(NamedTuple):
     """Numbers that no micro-benchmark gives.
 
     Attributes:
-        load: time of a load that the first cache serves, with the work that belongs to it, in ns; by kernel.
+        load: time of a load that the first cache serves, with the work that belongs to it, over the latency
+            of that cache; by kernel.
         waits: share of the latency of a line for which a core waits that branches on what it loads; the same
             for all kernels and CPUs, at most 1.
     """
 
-    load: float = 2.5
+    load: float = 1.3
     waits: float = 0.276
 
 
@@ -52,7 +53,7 @@ def foresee(stream: CoreStream, processor: Processor, fitted: CoreFitted) -> Cor
         ValueError: fewer items than threads, or a fitted number out of range.
     """
     checks.instance("fitted", fitted, CoreFitted, "an sfc.cache.core.CoreFitted", "make CoreFitted()")
-    checks.number("load of CoreFitted", fitted.load, above=0, unit="ns")
+    checks.number("load of CoreFitted", fitted.load, above=0)
     checks.number("waits of CoreFitted", fitted.waits, 0, 1)
     found = lines(stream, processor)
     return CoreForecast(found, time_of(found, stream.branches, processor, fitted))
@@ -60,7 +61,7 @@ def foresee(stream: CoreStream, processor: Processor, fitted: CoreFitted) -> Cor
 
 def time_of(found: CoreLines, branches: bool, processor: Processor, fitted: CoreFitted) -> float:
     """Foresee the time of an item, in ns, from its lines (`foresee`)."""
-    time = found.loads * fitted.load + found.memory.sequence * processor.sequence
+    time = found.loads * fitted.load * processor.l1_latency + found.memory.sequence * processor.sequence
     for level, served in (("l2", found.second), ("l3", found.last), ("memory", found.memory)):
         each = getattr(processor, f"{level}_line")
         if branches:
