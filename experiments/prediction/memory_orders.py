@@ -140,14 +140,19 @@ class Aged:
         found = {}
         for count in sorted({0, *steps}):
             simulation.run(count - simulation.step, phases=False)
-            found[count] = self._repeated(simulation.state.by_id())
+            found[count] = repeated(simulation.state.by_id(), (self.copies,) * 3)
         return found
 
-    def _repeated(self, small: md.State) -> md.State:
-        """Repeat a gas along every axis; the particles of a copy follow each other."""
-        corners = np.array(list(itertools.product(range(self.copies), repeat=3))) * np.array(
-            small.box.lengths
-        )
-        pos = (corners[:, None] + small.pos).reshape(-1, 3)
-        vel = np.tile(small.vel, (len(corners), 1))
-        return md.State(self.box.wrap(pos), vel, self.box)
+
+def repeated(small: md.State, copies: Sequence[int]) -> md.State:
+    """Repeat a gas along axes that are periodic; the particles of a copy follow each other.
+
+    Args:
+        small: the gas.
+        copies: number of copies along each axis.
+    """
+    lengths = np.array(small.box.lengths)
+    corners = np.array(list(itertools.product(*map(range, copies)))) * lengths
+    box = md.Box(tuple(lengths * copies), small.box.periodic)
+    pos = (corners[:, None] + small.pos).reshape(-1, len(lengths))
+    return md.State(box.wrap(pos), np.tile(small.vel, (len(corners), 1)), box)
