@@ -56,9 +56,9 @@ class Config(Settings):
     precision: Axis[str] = ("float32",)
     """Precision of positions, velocities and forces."""
     ordering: tuple[str, ...] = ("hilbert", "row", "morton")
-    """Memory orders: 3D orderings of sfc, strided, tiled_strided, lattice, 'window W' of W particles shuffled
-    among themselves, or 'aged S' of S steps. Coherent and verlet take 3D orderings alone, wide_bvh curves,
-    boids orderings and windows."""
+    """Memory orders: 3D orderings of sfc, strided, tiled_strided, str, lattice, 'window W' of W particles
+    shuffled among themselves, or 'aged S' of S steps. Coherent and verlet take 3D orderings alone, wide_bvh
+    curves, boids orderings and windows."""
 
     def __post_init__(self):
         super().__post_init__()

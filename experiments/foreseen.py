@@ -182,7 +182,7 @@ if __name__ == "__main__":
         measure,
         VIEWS,
         quick=QUICK,
-        spreads=True,
+        spreads=lambda config: config.what in (PREDICTED, LADDER),
         answer=answer,
         quick_limit=FEW_CASES,
         minutes=MINUTES,

@@ -53,7 +53,7 @@ SOURCES = (
     "random_rate: random sectors of the largest size, of which each is a granule",
 )
 CORE_SOURCES = (
-    "l1, l2 and ways: the operating system; latencies and lines: less those of the first cache",
+    "l1, l2 and ways: the operating system; other latencies and lines: less those of the first cache",
     "l3_bytes: where a load that waits takes the mean, on a logarithmic scale, of the last cache and memory",
 )
 FILE = "machine.toml"
@@ -161,9 +161,10 @@ def processor_of(table: pd.DataFrame) -> Processor | None:
     """Make the CPU that a table describes; None for a GPU, unknown caches or too few sizes.
 
     None too if a load takes no longer from each level than from the one before: other work was in the way. A
-    line of known address that takes no longer than one from the first cache has the time 0. Latencies of a
-    cache are of the size in the middle, on a logarithmic scale, between it and the cache before; of the last
-    one, of which the bytes are to be found, of no more than the fourfold of the second.
+    line of known address that takes no longer than one from the first cache has the time 0. Those of the
+    second cache are of the size in the middle, on a logarithmic scale, between it and the first; of the last
+    one, of which the bytes are to be found, of the size beyond the second at which a chain's times grow
+    least; those of memory the median from an eighth of the largest size on.
 
     Args:
         table: rows of `measure`.
@@ -174,32 +175,50 @@ def processor_of(table: pd.DataFrame) -> Processor | None:
     row = found.iloc[0]
     times = table[table["what"] != "cores"].groupby("bytes")[["load_ns", "line_ns", "sequence_ns"]].first()
     l1, l2, l3 = (int(row[f"{level}_bytes"]) for level in ("l1", "l2", "l3"))
-    sizes = {"l1": l1 / 2, "l2": (l1 * l2) ** 0.5, "l3": min(4 * l2, (l2 * l3) ** 0.5)}
     if times.index.min() > l1 / 2 or times.index.max() < FAR * l3:
         return None
+    sizes = {"l1": l1 / 2, "l2": (l1 * l2) ** 0.5}
     at = {level: times.iloc[np.abs(np.log(times.index / size)).argmin()] for level, size in sizes.items()}
-    at["memory"] = times.iloc[-1]
-    levels = pd.DataFrame(at)
+    at["memory"] = times[times.index >= times.index.max() / FAR].median()
+    size = _in_last_cache(times["load_ns"], l2, (at["l2"]["load_ns"] + at["memory"]["load_ns"]) / 2)
+    if size is None:
+        return None
+    at["l3"] = times.loc[size].copy()
+    of_second = l2 / size  # lines in no order, but none of a chain, that the second cache serves
+    at["l3"]["line_ns"] = (at["l3"]["line_ns"] - of_second * at["l2"]["line_ns"]) / (1 - of_second)
+    levels = pd.DataFrame({level: at[level] for level in ("l1", "l2", "l3", "memory")})
     if levels.isna().any(axis=None) or (np.diff(levels.loc["load_ns"]) <= 0).any():
         return None
     numbers: dict[str, Any] = {
         f"{level}_{name}": max(0.0, float(at[level][column] - at["l1"][column]))
         for level in ("l2", "l3", "memory") for name, column in (("latency", "load_ns"), ("line", "line_ns"))
     }  # fmt: skip
-    beyond = times.index > sizes["l3"]
-    chain = times["load_ns"][beyond]
+    numbers["l1_latency"] = float(times["load_ns"][times.index <= l1 / 2].min())
     half = (at["l3"]["load_ns"] * at["memory"]["load_ns"]) ** 0.5
+    chain = times["load_ns"][times.index >= size]
     larger = int((chain > half).to_numpy().argmax())
+    around = chain.iloc[larger - 1 : larger + 1]
+    found_bytes = int(np.exp(np.interp(np.log(half), np.log(around), np.log(around.index))))
     unit = int(row["line"] * row["l3_ways"])
-    ends = np.log(np.concatenate([[sizes["l3"]], chain.index[: larger + 1]])[-2:])
-    heights = np.log(np.concatenate([[at["l3"]["load_ns"]], chain[: larger + 1]])[-2:])
-    found_bytes = int(np.exp(np.interp(np.log(half), heights, ends)))
     given = {
         name: int(row[name]) for name in ("threads", "line", "l1_bytes", "l1_ways", "l2_bytes", "l2_ways")
     }
     last = {"l3_bytes": min(found_bytes, l3) // unit * unit, "l3_ways": int(row["l3_ways"])}
     sequence = float(at["memory"]["sequence_ns"])
     return Processor(str(row["device"]), **given, **last, **numbers, sequence=sequence)
+
+
+def _in_last_cache(chain: pd.Series, l2_bytes: int, most: float) -> int | None:
+    """Find the size beyond the second cache at which times of a chain grow least; None if there is no such.
+
+    Args:
+        chain: time of a load in ns, by bytes.
+        l2_bytes: of the second cache.
+        most: ns that a load from the last cache takes.
+    """
+    growth = np.log(chain).diff() / np.log(chain.index.to_series()).diff()
+    within = growth[(chain.index >= 1.5 * l2_bytes) & (chain < most)]
+    return None if within.empty else int(within.index[within.argmin()])
 
 
 def write_machine(table: pd.DataFrame, out: Path) -> None:

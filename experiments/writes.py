@@ -36,13 +36,13 @@ from md.backend import Backend
 from md.simulation import PRECISIONS
 from sfc.cache import Machine
 from sfc.cache.core import Processor
-from sfc.cache.core.processor import KNOWN as CPUS
 from sfc.cache.forecast import foresee
 from sfc.cache.loads import LANES
 from sfc.cache.machine import KNOWN as GPUS
 
 READS, WRITES = "gather", "scatter"
 AUTO = "auto"
+CPU = "epyc_genoa"  # that auto names
 POINT_BYTES = 24  # of its coordinates
 MEASURED, FORESEEN = "measured", "foreseen"
 
@@ -61,9 +61,12 @@ class Config(TimedSettings):
     """Nearest points that each reads, or points of a cell on average; up to 256, and fewer than points."""
     precision: Axis[str] = ("float32",)
     """Precision of what is read and added."""
-    ordering: tuple[str, ...] = (SHUFFLED, "lattice", "hilbert", "morton", "peano", "window 256")
-    """Memory orders: lattice (points of a lattice, row after row), curves of `sfc`, or 'window W' for
-    Hilbert's with each W points in a row shuffled among themselves. Shuffled is always measured."""
+    ordering: tuple[str, ...] = (
+        SHUFFLED, "lattice", "hilbert", "morton", "peano", "strided", "tiled_strided", "str", "window 256",
+    )  # fmt: skip
+    """Memory orders: lattice (points of a lattice, row after row), curves of `sfc`, strided, tiled_strided,
+    str, or 'window W' for Hilbert's with each W points in a row shuffled among themselves. Shuffled is always
+    measured."""
     machine: str = AUTO
     """Machine that times are foreseen for: epyc_genoa on the CPU, h100 or h200 on a GPU, or a file that
     experiments.machine wrote; auto is epyc_genoa, or the GPU that is there, else h100."""
@@ -125,7 +128,7 @@ def _index(case: Config, order: str) -> Any:
 def _here(backend: Backend) -> str:
     """Name the machine for which there are forecasts: the present GPU if it is one of them."""
     if backend.name == "cpu":
-        return CPUS[0]
+        return CPU
     device = str(backend.describe()["device"]).lower()
     return next((name for name in GPUS if name in device), GPUS[0])
 

@@ -114,7 +114,10 @@ def argsort(
 
     Orders of points, of `sfc.point_orders()`, have no keys: they rank points, not cells. `strided` lists the
     first point of every cell by rows, axis 0 fastest, then the second of every cell, and so on;
-    `tiled_strided` does so in each tile of successive cells. `sfc/point_orders/strided.py` has the source.
+    `tiled_strided` does so in each tile of successive cells. `str`, Sort-Tile-Recursive, sorts by axis 0 and
+    cuts into slabs, sorts each slab by axis 1 and cuts it into strips, and so on, so that each run of
+    `capacity` points is a tile of neighbours; it has no cells and no box. The modules of `sfc/point_orders`
+    have the definitions and the sources.
 
     Args:
         points: as for `keys`, like all that follow.
@@ -126,7 +129,7 @@ def argsort(
         options: of an order of points. `strided` and `tiled_strided` take, in place of `bits`, `cells`: the
             cells along each axis, one number for all or one for each, which fill the box; of integers
             without a box, the shape of their grid. `tiled_strided` also takes `tile`, the cells of a tile,
-            32 without it.
+            32 without it. `str` takes `capacity` alone, the points of a tile, 32 without it.
 
     Returns:
         (n,) int64 rows of the points, in the order of their keys; points of the same cell keep their order.
@@ -371,9 +374,9 @@ def grid_over(points: Any, base: tuple[int, ...], order: int, box: Any, stretch:
     elif len(points):
         low, high = _extent(points)
         if not (np.isfinite(low) & np.isfinite(high)).all():
-            row = int((~np.isfinite(points).all(axis=1)).argmax())  # of cupy too, by its own function
-            remedy = "leave such points out, or give a box and clip=True for infinite ones"
-            raise checks.refuse_value(f"points[{row}]", points[row].tolist(), "finite numbers", remedy)
+            raise refuse_infinite(
+                points, "leave such points out, or give a box and clip=True for infinite ones"
+            )
     else:
         low = high = np.zeros(dim)
     with np.errstate(over="ignore"):
@@ -382,6 +385,12 @@ def grid_over(points: Any, base: tuple[int, ...], order: int, box: Any, stretch:
         raise checks.refuse_value("width of the box", extent.tolist(), "a finite float64", "scale the points")
     width = extent if stretch else np.full(dim, extent.max())
     return Grid(low, high, np.where(width > 0, width, 1.0), tuple(one**order for one in base))
+
+
+def refuse_infinite(points: Any, remedy: str) -> ValueError:
+    """Return the error for the first point of numpy or cupy that is infinite or not a number."""
+    row = int((~np.isfinite(points).all(axis=1)).argmax())  # of cupy too, by its own function
+    return checks.refuse_value(f"points[{row}]", points[row].tolist(), "finite numbers", remedy)
 
 
 def _require_floats(points: Any) -> None:

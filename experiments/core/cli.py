@@ -46,7 +46,7 @@ def main(
     draw: Draw | Sequence[View],
     quick: dict[str, Any],
     arguments: Sequence[str] | None = None,
-    spreads: bool | None = None,
+    spreads: bool | Callable[[Any], bool] | None = None,
     answer: Answering | None = None,
     quick_limit: str = "",
     minutes: float | None = None,
@@ -64,7 +64,8 @@ def main(
         quick: Config fields that `--quick` changes.
         arguments: the command line, `sys.argv[1:]` if not given.
         spreads: whether rows are the same on any machine and beside any other work; rows of times are not.
-            None: they are times if the Config counts runs, as one that extends `TimedSettings` does.
+            A function of the Config says so of a run. None: they are times if the Config counts runs, as one
+            that extends `TimedSettings` does.
         answer: answer of a table; None for a toy of a test.
         quick_limit: sentence about what the size of `--quick` cannot show.
         minutes: that the defaults take on the machine of `experiments.core.plan.BASIS`; None if that is not
@@ -79,7 +80,9 @@ def main(
         raise checks.refuse_class("config_type", config_type, "a class that extends Settings")
     checks.function("measure", measure, "a function of a Config that yields rows")
     checks.instance("quick", quick, dict, "a dict of fields of the Config")
-    if spreads is not None:
+    if callable(spreads):
+        checks.function("spreads", spreads, "a function of a Config")
+    elif spreads is not None:
         checks.flag("spreads", spreads)
     if answer is not None:
         checks.function("answer", answer, "a function of a table")
@@ -107,7 +110,7 @@ class _Run:
     measure: Measure
     draw: Draw
     quick: dict[str, Any]
-    spreads: bool | None
+    spreads: bool | Callable[[Any], bool] | None
     answer: Answering | None
     quick_limit: str
     announced: Callable[[Settings], Sequence[str]]
@@ -205,7 +208,8 @@ class _Run:
             config = replace(line.config, backend=backends.get(line.config.backend).name)
         cases(config)  # raises for a bad value before anything is measured or written
         executor = Executor(options.executor, options.workers, line.grammars)
-        spreads = config.CHANCE != "run" if self.spreads is None else self.spreads
+        chosen = self.spreads(config) if callable(self.spreads) else self.spreads
+        spreads = config.CHANCE != "run" if chosen is None else chosen
         if executor.where != SERIAL and not spreads:
             raise UsageError(
                 f"--executor {executor.where}: {experiment} measures times, which cases measured in "

@@ -136,7 +136,7 @@ class Settings:
         object.__setattr__(self, "_known_words", {name: tuple(allowed) for name, allowed in known.items()})
         for name, allowed in self.known_words.items():
             for value in values(getattr(self, name)):
-                checks.word(name, value, allowed)
+                checks.word(name, value, allowed, _where_points_are_ordered(value, allowed))
 
     @property
     def known_words(self) -> dict[str, tuple[str, ...]]:
@@ -288,6 +288,13 @@ def cases(config: Settings) -> list[Case]:
 def values(field: Any) -> Iterator[Any]:
     """Iterate over the values of a field, whether an axis, one of its values or fixed."""
     return iter(field if isinstance(field, (tuple, list)) else (field,))
+
+
+def _where_points_are_ordered(word: Any, allowed: Iterable[str]) -> str:
+    """Return the remedy for the name of an order of points where curves or orderings are allowed, or ''."""
+    if word not in sfc.point_orders() or not {*allowed} & {*sfc.orderings()}:
+        return ""
+    return f"{word} ranks points and not cells: sfc.argsort, sfc.sort and experiments.foresee take it"
 
 
 def flag_of(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,22 +60,41 @@ def foreseen(gas: Gas, machines: Sequence[str], seed: int) -> Iterator[dict[str,
         A row for each order and machine: `ordering`, `machine`, `time_us`; for each item `sectors`, `missed`
         and `bytes` with `_error`, the standard error of the sample, and `written`; and `rounds` of a warp.
     """
-    chips = [Machine.read(name) for name in machines]
+    chips = {name: Machine.read(name) for name in machines}
     streams = (
         index_streams(gas, seed)
         if gas.kernel in KINDS
         else ((name, step_loads(one)) for name, one in simulations(gas, "cpu", seed))
     )
-    for name, (stream, before) in streams:
-        if gas.n >= LARGE:
-            # Steps of verlet go back and forth through memory.
-            before = before[:1] if gas.kernel == "verlet" else []
-        found = foresee_on(stream, chips, fitted_for(gas.kernel), before, seed=seed)
-        for machine, forecast in zip(machines, found, strict=True):
-            row: dict[str, Any] = {"ordering": name, "machine": machine, "time_us": forecast.time}
-            for what in ("sectors", "missed", "bytes"):
-                mean, error = getattr(forecast, what)
-                per_item = stream.items / gas.n
-                row |= {what: mean * per_item, f"{what}_error": error * per_item}
-            written = forecast.written * stream.items / gas.n
-            yield row | {"written": written, "rounds": forecast.rounds.mean}
+    for name, loads in streams:
+        for machine, row in forecasts(loads, gas.kernel, gas.n, chips, seed):
+            yield {"ordering": name, "machine": machine} | row
+
+
+def forecasts(
+    loads: StepLoads, kernel: str, n: int, chips: Mapping[Any, Machine], seed: int
+) -> Iterator[tuple[Any, dict[str, float]]]:
+    """Foresee a launch on some chips.
+
+    Args:
+        loads: of the launch, and of those before it.
+        kernel: word of it, one of `ROUND`.
+        n: number of items for which numbers are given.
+        chips: machines, by any names.
+        seed: of the sample.
+
+    Returns:
+        For each chip its name and a row: the columns of `foreseen` but the first two.
+    """
+    stream, before = loads
+    if n >= LARGE:
+        # Steps of verlet go back and forth through memory.
+        before = before[:1] if kernel == "verlet" else []
+    found = foresee_on(stream, [*chips.values()], fitted_for(kernel), before, seed=seed)
+    per_item = stream.items / n
+    for name, forecast in zip(chips, found, strict=True):
+        row = {"time_us": forecast.time}
+        for what in ("sectors", "missed", "bytes"):
+            mean, error = getattr(forecast, what)
+            row |= {what: mean * per_item, f"{what}_error": error * per_item}
+        yield name, row | {"written": forecast.written * per_item, "rounds": forecast.rounds.mean}

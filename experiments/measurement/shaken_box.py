@@ -58,7 +58,7 @@ def measure(case: Any, begin: int = 0) -> Iterator[list[dict]]:
         case: settings of `experiments.timing` with one value on each axis.
         begin: first round.
     """
-    before = case.shakes_before * _steps_a_shake(case.contact_time)
+    before = case.shakes_before * steps_a_shake(case.contact_time)
     size = (case.length, case.length, case.height)
     state = _steady(size, case.filling_fraction, case.contact_time, before, case.seed, case.backend)
     other = _simulation(case, state, SHUFFLED, "coherent")
@@ -132,7 +132,7 @@ def _timed(
 def _age(case: Any, sim: md.Simulation, ordering: str, every: int) -> int | None:
     """Return the largest age of the order in a sample, in steps; None without an order."""
     if ordering == AGED:
-        return sim.step + case.shakes_before * _steps_a_shake(case.contact_time)
+        return sim.step + case.shakes_before * steps_a_shake(case.contact_time)
     return None if ordering == SHUFFLED else min(case.steps, every) + 1
 
 
@@ -140,15 +140,25 @@ def _simulation(case: Any, state: md.State, ordering: str, search: str | None = 
     memory = state.by_id() if ordering == AGED else state
     reorder = None if ordering in BASELINES else md.Reorder(ordering, md.Never())
     options = {"search": search or case.search, "fused": case.fused and search is None, "reorder": reorder}
-    return _box(memory, case.contact_time, backend=case.backend, precision=case.precision, **options)
+    return box_simulation(
+        memory, case.contact_time, backend=case.backend, precision=case.precision, **options
+    )
 
 
-def _box(state: md.State, contact_time: float, **options: Any) -> md.Simulation:
+def box_simulation(state: md.State, contact_time: float, **options: Any) -> md.Simulation:
+    """Make a simulation of a shaken box, from the start of a shake on.
+
+    Args:
+        state: its particles.
+        contact_time: of two spheres, in s.
+        options: others of `md.Simulation`.
+    """
     law, dt = SpringDashpot.from_restitution(0.8, contact_time), contact_time / STEPS_A_CONTACT
     return md.Simulation(state, law, dt=dt, walls=WALLS, **options)
 
 
-def _steps_a_shake(contact_time: float) -> int:
+def steps_a_shake(contact_time: float) -> int:
+    """Return the number of steps of a shake with contacts of so many s."""
     return round(STEPS_A_CONTACT / (WALLS.frequency * contact_time))
 
 
@@ -159,7 +169,7 @@ def _steady(
     """Create the gas after some whole shakes, in shuffled memory; the walls then start in the same phase."""
     heat = (0.2 * WALLS.speed) ** 2
     state = md.preparation.shaken_box(phi, size, temperature=heat, seed=seed, backend=backend)
-    sim = _box(state, contact_time, search="verlet", backend=backend, fused=True)
+    sim = box_simulation(state, contact_time, search="verlet", backend=backend, fused=True)
     sim.run(steps, phases=False)
     return md.scenes.in_memory_order(sim.state.by_id(), "shuffled", seed)
 

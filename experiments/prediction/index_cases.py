@@ -14,14 +14,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 import sfc
-from experiments.prediction.memory_orders import in_windows, order_of
+from experiments.prediction.memory_orders import IN_TILES, POINTS, in_windows, order_of
 from experiments.results.baselines import BASELINES, LATTICE, SHUFFLED
 from sfc import checks
 from sfc.compile import callee, kernel
 
 KINDS = ("gather", "scatter", "spmv")
 MOST_POINTS, MOST_READS = 2**30, 256
-PER_CELL = 2.0  # points in a cell of the search, on average
+PER_CELL = 2.0  # points in a cell of the search and of the strided orders, on average
 MOST_ENTRIES = 2**31 - 1  # that int32 counts
 
 
@@ -36,8 +36,10 @@ def index_case(kind: str, n: int, reads: int, ordering: str, seed: int = 0) -> A
         reads: of gather and spmv, the nearest other points that each takes, up to 256 and n - 1. Of scatter,
             points of a cell, on average, up to n.
         ordering: memory order of the points: "shuffled"; a curve of `sfc.curves(3)`, laid over the cube;
-            "window W" for Hilbert's with each W points in a row shuffled among themselves; or
-            "lattice": the first n sites, row after row, of a simple cubic lattice of the fewest sites.
+            "strided" or "tiled_strided", by a cube of cells of about two points each; "str", in tiles of
+            its default capacity; "window W" for Hilbert's with each W points in a row shuffled among
+            themselves; or "lattice": the first n sites, row after row, of a simple cubic lattice of the
+            fewest sites.
         seed: of the points, and of the numbers of the matrix.
 
     Returns:
@@ -82,7 +84,7 @@ def points_in_order(n: int, ordering: str, seed: int = 0) -> np.ndarray:
         ValueError: an unknown ordering, or a seed out of range.
     """
     order = order_of(ordering)
-    known = (*BASELINES, *sfc.curves(3))
+    known = (*BASELINES, *sfc.curves(3), *POINTS)
     if order.steps or order.name not in known:
         raise ValueError(f"ordering {ordering!r}; allowed: {', '.join(known)}, or 'window W' of W points")
     seed = checks.integer("seed", seed, 0, 2**63)
@@ -93,7 +95,11 @@ def points_in_order(n: int, ordering: str, seed: int = 0) -> np.ndarray:
     points = np.random.default_rng(seed).random((n, 3))
     if ordering == SHUFFLED:
         return points
-    return points[in_windows(sfc.argsort(points, order.name, box=(0, 1)), order.window, seed)]
+    if order.name == IN_TILES:
+        return points[sfc.argsort(points, IN_TILES)]
+    side = max(1, round((n / PER_CELL) ** (1 / 3)))
+    cells: dict[str, Any] = {"cells": side} if order.name in POINTS else {}
+    return points[in_windows(sfc.argsort(points, order.name, box=(0, 1), **cells), order.window, seed)]
 
 
 def cells_of(points: np.ndarray, side: int) -> np.ndarray:

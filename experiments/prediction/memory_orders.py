@@ -3,7 +3,8 @@
 - an ordering of `sfc` in 3D, as "hilbert" or "row": of the cells of the search, just sorted.
 - "window 1024": Hilbert's order, with each 1024 particles in a row shuffled among themselves.
 - "aged 1000": Hilbert's order of 1000 steps ago.
-- "strided", "tiled_strided": orders of points (`sfc.argsort`).
+- "strided", "tiled_strided": orders of points (`sfc.argsort`), by the cells of the search.
+- "str": Sort-Tile-Recursive, an order of points by their positions, in tiles of its default capacity.
 - "lattice": of the sites of the lattice on which the gas was started. "shuffled": none.
 """
 
@@ -24,7 +25,8 @@ from sfc import checks
 from sfc.radix_sort import argsort_of_keys
 
 CURVE = "hilbert"  # that is shuffled in windows, or aged
-POINTS = ("strided", "tiled_strided")
+IN_TILES = "str"
+POINTS = ("strided", "tiled_strided", IN_TILES)
 WINDOW, AGED = "window", "aged"
 LEAST_COPY = 2**15  # particles of a copy of an aged gas
 
@@ -79,6 +81,8 @@ def slots(order: Order, pos: np.ndarray, id: np.ndarray, grid: CellGrid, seed: i
         return np.random.default_rng(seed).permutation(len(pos))
     if order.name == LATTICE:
         return np.argsort(id, kind="stable")
+    if order.name == IN_TILES:
+        return sfc.argsort(pos, IN_TILES)
     if order.name in POINTS:
         return sfc.argsort(_cells(pos, grid), order.name, cells=grid.shape)
     numbers = _cells(pos, grid) @ np.cumprod([1, *grid.shape[:-1]])
@@ -136,14 +140,19 @@ class Aged:
         found = {}
         for count in sorted({0, *steps}):
             simulation.run(count - simulation.step, phases=False)
-            found[count] = self._repeated(simulation.state.by_id())
+            found[count] = repeated(simulation.state.by_id(), (self.copies,) * 3)
         return found
 
-    def _repeated(self, small: md.State) -> md.State:
-        """Repeat a gas along every axis; the particles of a copy follow each other."""
-        corners = np.array(list(itertools.product(range(self.copies), repeat=3))) * np.array(
-            small.box.lengths
-        )
-        pos = (corners[:, None] + small.pos).reshape(-1, 3)
-        vel = np.tile(small.vel, (len(corners), 1))
-        return md.State(self.box.wrap(pos), vel, self.box)
+
+def repeated(small: md.State, copies: Sequence[int]) -> md.State:
+    """Repeat a gas along axes that are periodic; the particles of a copy follow each other.
+
+    Args:
+        small: the gas.
+        copies: number of copies along each axis.
+    """
+    lengths = np.array(small.box.lengths)
+    corners = np.array(list(itertools.product(*map(range, copies)))) * lengths
+    box = md.Box(tuple(lengths * copies), small.box.periodic)
+    pos = (corners[:, None] + small.pos).reshape(-1, len(lengths))
+    return md.State(box.wrap(pos), np.tile(small.vel, (len(corners), 1)), box)

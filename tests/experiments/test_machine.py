@@ -153,8 +153,10 @@ def test_a_cpu_has_the_numbers_of_its_table():
     found = processor_of(of_cores())
     assert found is not None
     assert (found.name, found.threads, found.line, found.l2_ways) == ("CPU 1", 2, 64, 8)
-    assert (found.l2_latency, found.l3_latency, found.memory_latency) == (3.0, 14.0, 142.0)
-    assert (found.l2_line, found.l3_line, found.memory_line) == (0.125, 0.5, 8.5)
+    assert (found.l1_latency, found.l2_latency, found.l3_latency) == (2.0, 3.0, 14.0)
+    assert (found.l2_line, found.memory_latency, found.memory_line) == (0.125, 142.0, 8.5)
+    # at 4 MiB, of which the second cache serves a quarter
+    assert found.l3_line == pytest.approx((1.0 - 0.25 * 0.625) / 0.75 - 0.5)
     assert found.sequence == 2.5
     assert found.l3_bytes == pytest.approx(2**23.5, rel=1e-3)  # between the sizes of 16 and 144 ns
     assert found.l3_bytes % (64 * 16) == 0
@@ -203,6 +205,17 @@ def test_times_that_do_not_grow_make_no_cpu():
     assert processor_of(lost) is None
 
 
+def test_times_of_memory_are_the_median_from_an_eighth_of_the_largest_size_on():
+    table = of_cores()
+    table.loc[(table["what"] == "lines") & (table["bytes"] == 2**28), "line_ns"] = 30.0
+    found = processor_of(table)
+    assert found.memory_line == 8.5
+    table.loc[(table["what"] == "lines") & (table["bytes"] >= 2**26), "line_ns"] = 10.0
+    assert processor_of(table).memory_line == 9.5
+    table.loc[(table["what"] == "lines") & (table["bytes"] < 2**25), "line_ns"] = 0.75
+    assert processor_of(table).memory_line == 10.0 - 0.75
+
+
 def test_a_small_last_cache_is_found():
     cores = CORES | {"l2_bytes": 2**21, "l3_bytes": 6 * 2**20}
     table = of_cores(5 * 2**20)
@@ -212,7 +225,20 @@ def test_a_small_last_cache_is_found():
         table.loc[table["what"] == "cores", name] = value
     found = processor_of(table)
     assert found.l3_latency == 14.0
+    assert found.l3_line > 0.5  # half of the lines of 4 MiB are in the second cache
     assert 2**22 < found.l3_bytes <= 6 * 2**20
+
+
+def test_the_first_cache_has_the_least_time_of_its_sizes_and_the_last_one_that_of_the_flattest():
+    sizes = (2**13, 2**14, *(int(2 ** (21 + k / 4)) for k in range(29)))
+    table = of_cores(2**23, (*sizes[:2], 2**18, *sizes[2:]))
+    chain = table["what"] == "chain"
+    table.loc[chain & (table["bytes"] == 2**13), "load_ns"] = 2.5  # other work was in the way
+    found = processor_of(table)
+    assert found.l1_latency == 2.0
+    for k, size in enumerate(sizes[2:11]):  # times grow from size to size, but for the sixth
+        table.loc[chain & (table["bytes"] == size), "load_ns"] = 16 * 1.05 ** (k - (k >= 5))
+    assert processor_of(table).l3_latency == pytest.approx(16 * 1.05**4 - 2)
 
 
 def test_the_answer_of_a_cpu_names_its_times_and_its_last_cache():

@@ -276,6 +276,40 @@ def test_orders_of_points_are_the_hosts(cupy, name, dtype):
     np.testing.assert_array_equal(clipped.get(), sfc.argsort(nearest, name, cells=(50, 7, 30)))
 
 
+@pytest.mark.parametrize("dim", [1, 3, 5])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", *INTEGER_DTYPES], ids=str)
+def test_sort_tile_recursive_is_the_hosts(cupy, dtype, dim):
+    generator = np.random.default_rng(7)
+    if np.dtype(dtype).kind == "f":
+        points = generator.normal(0, 50, (30_011, dim)).astype(dtype)
+        few = np.array([-0.0, 0.0, -1.5, np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal], dtype)
+        points[::7] = generator.choice(few, points[::7].shape)
+    else:
+        ends = np.iinfo(dtype)
+        points = generator.integers(ends.min, ends.max, (30_011, dim), dtype, endpoint=True)
+    points[1::5] = points[0]  # ties in all axes
+    for given in (points[:0], points[:1], points[:100], points, np.asfortranarray(points)):
+        for options in ({}, {"capacity": 1}, {"capacity": 999}, {"capacity": 2**40}):
+            order = sfc.argsort(cupy.asarray(given), "str", **options)
+            assert isinstance(order, cupy.ndarray)
+            assert order.dtype == np.int64
+            np.testing.assert_array_equal(order.get(), sfc.argsort(given, "str", **options))
+    ordered, rows = sfc.sort(cupy.asarray(points), cupy.arange(len(points)), curve="str")
+    np.testing.assert_array_equal(ordered.get(), points[rows.get()])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_sort_tile_recursive_refuses_what_is_not_finite_as_on_the_host(cupy, value):
+    points = np.random.default_rng(8).random((10_000, 3)).astype(np.float32)
+    points[[4097, 5000], 1] = value
+    messages = []
+    for given in (points, cupy.asarray(points)):
+        with pytest.raises(ValueError, match=r"points\[4097\] = .* finite numbers") as caught:
+            sfc.argsort(given, "str")
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 3])
 def test_few_points_have_keys_and_an_order(cupy, n):
     points = cupy.asarray(np.random.default_rng(1).normal(size=(n, 3)).astype(np.float32))

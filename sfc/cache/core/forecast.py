@@ -15,17 +15,18 @@ class CoreFitted(NamedTuple):
     """Numbers that `experiments.machine` does not measure.
 
     Attributes:
-        load: time of a load that the first cache serves, with the work that belongs to it, in ns; by kernel.
+        load: time of a load that the first cache serves, with the work that belongs to it, over the latency
+            of that cache; by kernel.
         waits: share of the latency of a line for which a core waits that branches on what it loads; the same
             for all kernels and CPUs, at most 1.
-        added: time from an addition to the next to the same number in memory, in ns, as measured on an EPYC
-            (Zen 4): to load it, to add, and to store it.
+        added: time from an addition to the next to the same number in memory, to load it, to add and to store
+            it, over the latency of the first cache; as measured on an EPYC (Zen 4).
         depth: additions that are under way at the same time at most; fitted there to sums of cells.
     """
 
-    load: float = 2.5
+    load: float = 1.3
     waits: float = 0.276
-    added: float = 3.29
+    added: float = 1.73
     depth: int = 14
 
 
@@ -61,28 +62,28 @@ def foresee(stream: CoreStream, processor: Processor, fitted: CoreFitted) -> Cor
         ValueError: fewer items than threads, or a fitted number out of range.
     """
     checks.instance("fitted", fitted, CoreFitted, "an sfc.cache.core.CoreFitted", "make CoreFitted()")
-    checks.number("load of CoreFitted", fitted.load, above=0, unit="ns")
+    checks.number("load of CoreFitted", fitted.load, above=0)
     checks.number("waits of CoreFitted", fitted.waits, 0, 1)
-    checks.number("added of CoreFitted", fitted.added, 0, unit="ns")
+    checks.number("added of CoreFitted", fitted.added, 0)
     checks.integer("depth of CoreFitted", fitted.depth, 1, unit="additions")
     found = lines(stream, processor)
     time = time_of(found, stream.branches, processor, fitted)
-    return CoreForecast(found, time + _waited(stream, found, processor.threads, fitted))
+    return CoreForecast(found, time + _waited(stream, found, processor, fitted))
 
 
-def _waited(stream: CoreStream, found: CoreLines, threads: int, fitted: CoreFitted) -> float:
+def _waited(stream: CoreStream, found: CoreLines, processor: Processor, fitted: CoreFitted) -> float:
     """Return the time of an item for which additions wait for each other, in ns."""
     if stream.adds is None:
         return 0.0
-    items = -(-stream.items // threads)
-    apart = found.loads * fitted.load
-    taken = time_of_additions(stream, items, apart, fitted.added, fitted.depth)
-    return max(0.0, taken / items - apart) / threads
+    items = -(-stream.items // processor.threads)
+    apart, added = found.loads * fitted.load * processor.l1_latency, fitted.added * processor.l1_latency
+    taken = time_of_additions(stream, items, apart, added, fitted.depth)
+    return max(0.0, taken / items - apart) / processor.threads
 
 
 def time_of(found: CoreLines, branches: bool, processor: Processor, fitted: CoreFitted) -> float:
     """Foresee the time of an item, in ns, from its lines (`foresee`)."""
-    time = found.loads * fitted.load + found.memory.sequence * processor.sequence
+    time = found.loads * fitted.load * processor.l1_latency + found.memory.sequence * processor.sequence
     for level, served in (("l2", found.second), ("l3", found.last), ("memory", found.memory)):
         each = getattr(processor, f"{level}_line")
         if branches:

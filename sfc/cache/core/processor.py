@@ -24,6 +24,7 @@ class Processor:
         l1_bytes, l1_ways, l2_bytes, l2_ways: caches of a core: bytes, and lines of a set.
         l3_bytes, l3_ways: the last cache, which the threads share: of the bytes that the operating system
             names those that loads of this machine find.
+        l1_latency: of a load that waits for the one before, from the first cache, in ns.
         l2_latency, l3_latency, memory_latency: of a load that waits for the one before, less that of one
             which the first cache serves, in ns.
         l2_line, l3_line, memory_line: time of a line in no order with an address that is known, in ns, less
@@ -44,6 +45,7 @@ class Processor:
     l2_ways: int
     l3_bytes: int
     l3_ways: int
+    l1_latency: float
     l2_latency: float
     l3_latency: float
     memory_latency: float

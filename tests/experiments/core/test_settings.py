@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 import sfc
-from experiments import reorder_cost, timing
+from experiments import encode, reorder_cost, timing
 from experiments.__main__ import listing
 from experiments.core import Settings, main
 from experiments.core.command_line import read
@@ -103,6 +103,18 @@ def test_ranges_name_flag_value_and_what_is_allowed():
         config.check("weight", below=2.5, remedy="less")
     with pytest.raises(ValueError, match="unknown name ''; allowed: one of a, b"):
         config.check_known({"name": ("a", "b")})
+
+
+@pytest.mark.parametrize("name", sfc.point_orders())
+def test_an_order_of_points_is_refused_where_cells_are_ordered(name):
+    remedy = f"{name} ranks points and not cells: sfc.argsort, sfc.sort and experiments.foresee take it$"
+    for config, words in ((encode.Config, {"curve": (name,)}), (timing.Config, {"ordering": (name,)})):
+        with pytest.raises(
+            ValueError, match=f"unknown [a-z]+ '{name}'; allowed: one of .*hilbert.*; {remedy}"
+        ):
+            config(**words)
+    with pytest.raises(ValueError, match=f"unknown name '{name}'; allowed: one of a, b$"):
+        Config(name=name).check_known({"name": ("a", "b")})
 
 
 def test_too_many_cases_are_refused_before_one_is_made():

@@ -9,9 +9,10 @@ from scipy.spatial import cKDTree
 import sfc
 from experiments.loads.index import gather_loads, scatter_loads, spmv_loads
 from experiments.prediction.index_cases import KINDS, cells_of, index_case, nearest, points_in_order
+from experiments.prediction.memory_orders import POINTS
 from sfc import cache
 
-ORDERINGS = ("shuffled", "lattice", "hilbert")
+ORDERINGS = ("shuffled", "lattice", "hilbert", *POINTS)
 
 
 @given(st.integers(2, 400), st.integers(1, 40), st.sampled_from(ORDERINGS), st.integers(0, 2**32))
@@ -56,6 +57,22 @@ def test_an_order_renames_the_same_points():
     assert not np.array_equal(gather[0], index_case("gather", n, 6, "shuffled", seed + 1))
 
 
+def test_strided_points_are_of_cells_of_about_two():
+    n = 2 * 7**3
+    shuffled, strided = (points_in_order(n, name, 4) for name in ("shuffled", "strided"))
+    cells = cells_of(shuffled[:, ::-1], 7)  # axis 0 fastest
+    filled = len(np.unique(cells))
+    assert np.array_equal(cells_of(strided[:filled, ::-1], 7), np.unique(cells))
+    assert np.array_equal(strided, shuffled[sfc.argsort(shuffled, "strided", cells=7, box=(0, 1))])
+    tiled = points_in_order(n, "tiled_strided", 4)
+    assert np.array_equal(tiled, shuffled[sfc.argsort(shuffled, "tiled_strided", cells=7, box=(0, 1))])
+
+
+def test_tiles_are_of_the_default_capacity():
+    shuffled, tiled = (points_in_order(2000, name, 4) for name in ("shuffled", "str"))
+    assert np.array_equal(tiled, shuffled[sfc.argsort(shuffled, "str", capacity=32)])
+
+
 @pytest.mark.parametrize("n", [1, 8, 27, 30, 63, 64])
 def test_a_lattice_is_in_row_order(n):
     points = points_in_order(n, "lattice")
@@ -96,15 +113,16 @@ def test_a_matrix_has_the_pairs_of_near_points_both_ways():
     assert len(np.unique(matrix.data)) == matrix.nnz
 
 
+@pytest.mark.parametrize(("ordering", "most"), [("hilbert", 0.85), ("str", 0.9)])
 @pytest.mark.parametrize(
     ("kind", "stream"), [("gather", gather_loads), ("scatter", scatter_loads), ("spmv", spmv_loads)]
 )
-def test_a_curve_saves_sectors(kind, stream):
-    hilbert, shuffled = (
-        cache.warps(stream(index_case(kind, 2**13, 8, one))) for one in ("hilbert", "shuffled")
+def test_a_curve_and_tiles_save_sectors(kind, stream, ordering, most):
+    ordered, shuffled = (
+        cache.warps(stream(index_case(kind, 2**13, 8, one))) for one in (ordering, "shuffled")
     )
-    taken = [one.read.mean + one.written.mean + one.added.mean for one in (hilbert, shuffled)]
-    assert taken[0] < 0.85 * taken[1]
+    taken = [one.read.mean + one.written.mean + one.added.mean for one in (ordered, shuffled)]
+    assert taken[0] < most * taken[1]
 
 
 @pytest.mark.parametrize(

@@ -48,8 +48,12 @@ def test_an_order_of_cells_is_that_of_a_reorder(state, name):
     assert np.array_equal(run.state.id, state.take(sorted_by(state, name)).id)
 
 
-@pytest.mark.parametrize("name", POINTS)
-def test_an_order_of_points_is_that_of_their_cells(state, name):
+def test_tiles_are_of_positions(state):
+    assert np.array_equal(sorted_by(state, "str"), sfc.argsort(state.pos, "str"))
+
+
+@pytest.mark.parametrize("name", ["strided", "tiled_strided"])
+def test_a_strided_order_is_that_of_cells(state, name):
     shape = tuple(int(side) for side in BOX.lengths)
     cells = (state.pos * (np.array(shape) / BOX.lengths)).astype(int)
     assert np.array_equal(sorted_by(state, name), sfc.argsort(cells, name, cells=shape))

@@ -12,7 +12,7 @@ every_name = pytest.mark.parametrize("name", sfc.point_orders())
 
 @pytest.mark.quick
 def test_names_are_listed_apart_from_those_of_curves_and_orderings():
-    assert {"strided", "tiled_strided"} <= set(sfc.point_orders())
+    assert {"str", "strided", "tiled_strided"} <= set(sfc.point_orders())
     assert list(sfc.point_orders()) == sorted(sfc.point_orders())
     assert not {*sfc.orderings(), *sfc.curves()} & set(sfc.point_orders())
 
@@ -47,7 +47,7 @@ def test_an_unknown_name_lists_the_orders_of_points_too():
     with pytest.raises(ValueError, match=r"unknown curve 'stridd'; known in 2D: .*; .*strided, tiled_str"):
         sfc.argsort(POINTS, "stridd")
     with pytest.raises(
-        ValueError, match="unknown order of points 'hilbert'; allowed: one of strided, tiled_"
+        ValueError, match="unknown order of points 'hilbert'; allowed: one of str, strided, tiled_"
     ):
         point_order("hilbert")
 

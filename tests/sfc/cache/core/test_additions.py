@@ -56,7 +56,7 @@ def test_one_number_takes_a_whole_addition_each_time_and_others_none():
 def test_a_forecast_waits_for_sums_that_were_just_stored():
     fitted = CoreFitted(load=0.25, added=ADDED, depth=9)
     same, others = np.zeros(400), np.arange(400) % 100
-    for numbers, waited in ((same, ADDED - 2 * 0.25), (others, 0.0)):
+    for numbers, waited in ((same, SMALL.l1_latency * (ADDED - 2 * 0.25)), (others, 0.0)):
         found = foresee(stream_of(numbers), SMALL, fitted)
         without = time_of(found.lines, False, SMALL, fitted)
         assert foresee(stream_of(numbers, None), SMALL, fitted).time == without

@@ -22,6 +22,14 @@ def test_lines_in_no_order_of_known_addresses_take_the_time_of_a_line():
     assert found == pytest.approx(20 + 4 * 0.1 + 3 * 0.4 + 0.5 * 9 + 0.25 * 2)
 
 
+def test_a_core_with_a_slower_first_cache_takes_longer_for_its_loads_alone():
+    slow = replace(SMALL, l1_latency=1.5)
+    more = time_of(FOUND, True, slow, CoreFitted(load=2.0)) - time_of(
+        FOUND, True, SMALL, CoreFitted(load=2.0)
+    )
+    assert more == pytest.approx(20 * 2.0 * 0.5)
+
+
 def test_a_core_that_branches_on_what_it_loads_waits_for_a_share_of_the_latency():
     found = time_of(FOUND, True, SMALL, CoreFitted(load=1.0, waits=0.5))
     assert found == pytest.approx(20 + 4 * 1.5 + 3 * 7 + 0.5 * 75 + 0.25 * 2)

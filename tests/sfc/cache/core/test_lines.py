@@ -13,7 +13,7 @@ from sfc.cache.core.lines import PART, SEQUENCES, STRIDE
 from tests.tiers import examples
 
 SMALL = Processor(
-    "small", 1, 64, 64 * 4, 2, 64 * 8, 2, 64 * 24, 3, 3.0, 14.0, 150.0, 0.1, 0.4, 9.0, 2.0
+    "small", 1, 64, 64 * 4, 2, 64 * 8, 2, 64 * 24, 3, 1.0, 3.0, 14.0, 150.0, 0.1, 0.4, 9.0, 2.0
 )  # sets: 2, 4 and 8
 
 

@@ -1,0 +1,237 @@
+"""How much is a memory order worth over size, filling and age, and was it foreseen?
+
+Sizes are numbers of particles; `w` is the working set of a step (positions, velocities, forces) over the last
+cache of the chip. The age of an order is the mean path that spheres have flown since they were sorted. `cube`
+is an elastic gas in a periodic cube, `box` the shaken box of [thesis] with contacts of 8e-4 s.
+
+`--what predicted` runs the model of memory of `sfc.cache` on a CPU, for `--machine`, with copies of a small
+gas that has flown. `--what timed` measures: in each round the gas is sorted and flies, and at each age some
+steps are timed, in turns with those of the same gas in shuffled memory, which in the box flies too. A gain is
+the time of shuffled memory over that of the order, of the force (`part` force: moved particles included) or
+of the whole step. Forces are compared with those of another search before.
+
+`--occupied` MB of the last cache are read again and again by another kernel meanwhile: all else is the same,
+so that what changes is due to capacity. Its sectors go to both halves of a GPU's second cache.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+import md
+import sfc
+from experiments.core import Axis, TimedSettings, main
+from experiments.core.terminal import FITS_CACHE
+from experiments.forecasts.flown import BOX, SCENES, aged_gases, fly, flying, gas_of, in_order, sphere_count
+from experiments.forecasts.predicted import forecasts
+from experiments.loads import step_loads
+from experiments.measurement.correctness import check_forces
+from experiments.measurement.hardware_caches import working_set
+from experiments.measurement.rounds import Entry, take_rounds
+from experiments.measurement.step_times import phases_of, whole_steps
+from experiments.results.answers import Answer, rounded
+from experiments.results.baselines import SHUFFLED
+from experiments.results.charts import FILLED, LINES, Chart, Points, Scale
+from md.simulation import PRECISIONS
+from sfc.cache import Machine
+from sfc.cache.machine import KNOWN
+
+PREDICTED, TIMED = "predicted", "timed"
+FORCE, STEP = "force", "step"
+SIZES = tuple(base * 2**k for k in range(10, 20) for base in (45, 64))  # factors of about sqrt 2
+TOUCHING = 20  # steps after which spheres touch
+ROW = 48  # bytes of a particle in float32: position, velocity and force, of four numbers each
+
+
+@dataclass(frozen=True)
+class Config(TimedSettings):
+    """Gases of several sizes, fillings and ages of their memory order."""
+
+    TOGETHER: ClassVar[tuple[str, ...]] = ("machine", "path", "occupied")
+
+    scene: Axis[str] = ("cube",)
+    """cube: an elastic gas; box: the shaken box of [thesis]."""
+    n: Axis[int] = SIZES
+    """Number of particles, 1024 or more; in the box about as many."""
+    filling_fraction: Axis[float] = (0.2,)
+    """Volume of the spheres over that of the box, up to 0.5."""
+    ordering: Axis[str] = ("hilbert",)
+    """Memory orders: 3D orderings of `sfc`."""
+    search: Axis[str] = ("linked",)
+    """Neighbour searches that do not move the particles: linked, scattered."""
+    precision: Axis[str] = ("float32",)
+    """Precision of positions, velocities and forces."""
+    path: tuple[float, ...] = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+    """Mean paths in d that spheres have flown since they were sorted, in ascending order."""
+    occupied: tuple[float, ...] = (0.0,)
+    """MB of the last cache that are not left to the gas."""
+    what: str = TIMED
+    """timed, or predicted for `--machine`."""
+    machine: tuple[str, ...] = KNOWN
+    """Chips for which times are predicted: names, or files that `experiments.machine` wrote."""
+    steps: int = 8
+    """Steps of a sample, once phase by phase and once as a whole."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.check_known({
+            "scene": SCENES, "ordering": sfc.orderings(3), "search": ("linked", "scattered"),
+            "precision": PRECISIONS, "what": (PREDICTED, TIMED),
+        })  # fmt: skip
+        self.check_above_zero({"filling_fraction": 0.5})
+        self.check_least({"n": 1024, "steps": 1})
+        self.check("path", low=0, unit="d")
+        self.check("occupied", low=0, unit="MB")
+        if [*self.path] != sorted(set(self.path)):
+            raise ValueError(f"--path {' '.join(map(str, self.path))}; allowed: paths in ascending order")
+        for name in self.machine if self.what == PREDICTED else ():
+            chip = Machine.read(name)
+            if max(self.occupied) * 2e6 >= chip.l2_bytes:
+                raise ValueError(
+                    f"--occupied {max(self.occupied):g} MB, in each half, of the {chip.l2_bytes / 1e6:.0f} "
+                    f"MB of {name}; allowed: less than half of it"
+                )
+        if self.what == TIMED:
+            self.check_particles(4)
+
+
+QUICK = {"n": (2**14, 2**16), "path": (0.0, 0.25), "steps": 4, "runs": 1, "rounds": 2}
+MINUTES = 60
+
+
+def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
+    """Yield the rounds from `begin` on, or predictions as one round.
+
+    Rows have `particles`, `w`, `path_d`, `flown_d`, `steps_taken`, `part`, `time_ms`, `shuffled_ms`
+    and `gain`.
+    """
+    if case.what == PREDICTED:
+        yield [*_predicted(case)]
+        return
+    yield from _timed(case, begin)
+
+
+def _predicted(case: Config) -> Iterator[dict]:
+    """Yield a row for each age and chip."""
+    chips = {
+        (name, occupied): _without(Machine.read(name), occupied)
+        for name in case.machine for occupied in case.occupied
+    }  # fmt: skip
+    shuffled: dict = {}
+    for gas, path in zip(
+        aged_gases(case.scene, case.n, case.filling_fraction, case.path, case.seed), case.path, strict=True
+    ):
+        n = len(gas.now)
+        put = partial(in_order, case.scene, gas, search=case.search, precision=case.precision, seed=case.seed)
+        foresee = partial(forecasts, kernel=case.search, n=n, chips=chips, seed=case.seed)
+        if case.scene == BOX or not shuffled:
+            shuffled = {chip: row["time_us"] for chip, row in foresee(step_loads(put(SHUFFLED)))}
+        for (name, occupied), row in foresee(step_loads(put(case.ordering))):
+            base, own = shuffled[name, occupied] / 1e3, row.pop("time_us") / 1e3
+            held = ROW * n * np.dtype(case.precision).itemsize / 4
+            yield row | {
+                "round": 0, "machine": name, "occupied_MB": occupied, "particles": n, "path_d": path,
+                "flown_d": gas.path, "steps_taken": gas.steps, "part": FORCE, "time_ms": own, "shuffled_ms": base,
+                "gain": base / own, "working_set_MB": held / 1e6, "w": held / Machine.read(name).l2_bytes,
+            }  # fmt: skip
+
+
+def _without(machine: Machine, occupied: float) -> Machine:
+    """Return a chip of which some MB of each half of the second cache are taken."""
+    taken = int(occupied * 1e6) * machine.l2_halves
+    return replace(machine, l2_bytes=machine.l2_bytes - taken) if taken else machine
+
+
+def _timed(case: Config, begin: int) -> Iterator[list[dict]]:
+    """Time a gas in order, and in shuffled memory."""
+    _, copies, side = sphere_count(case.scene, case.n, case.filling_fraction)
+    start = gas_of(case.scene, side * copies[0], case.filling_fraction, case.seed, case.backend)
+    make = partial(flying, case.scene, precision=case.precision, backend=case.backend)
+    other = make(start, "coherent")
+    other.run(TOUCHING, phases=False)
+    state, right = other.state.by_id(), other.forces()
+    del other
+    mixed = md.scenes.in_memory_order(state, SHUFFLED, case.seed)
+    in_order, shuffled = make(mixed, case.search, ordering=case.ordering), make(mixed, case.search)
+    in_order.reorder()
+    for one in (in_order, shuffled):
+        check_forces(one, right, case.precision)
+    about = working_set(len(state), 3, case.precision, in_order.backend)
+    held, cache = about["working_set_MB"], about["cache_MB"]
+    columns = {"particles": len(state), "device": in_order.backend.describe()["device"], **about}
+    columns["w"] = held / cache if held and cache else None
+    entry = Entry(columns, partial(_sample, case, in_order, shuffled, np.random.default_rng(case.seed)))
+    yield from take_rounds([entry], case.rounds, in_order.backend, seed=case.seed, begin=begin)
+
+
+def _sample(
+    case: Config, in_order: md.Simulation, shuffled: md.Simulation, generator: np.random.Generator
+) -> Iterator[dict]:
+    """Sort a gas and let it fly; yield rows at each age."""
+    in_order.reorder()
+    flown, taken, began = 0.0, 0, in_order.step
+    for path in case.path:
+        together = [in_order, shuffled] if case.scene == BOX else [in_order]
+        if path > flown:
+            more, _ = fly(case.scene, together, path - flown)
+            flown += more
+        times: dict[bool, dict[str, float]] = {}
+        for sorted_one in generator.permutation([True, False]):
+            times[bool(sorted_one)] = _times(in_order if sorted_one else shuffled, case.steps)
+        taken = in_order.step - began
+        for part in (FORCE, STEP):
+            own, base = times[True][part], times[False][part]
+            yield {
+                "path_d": path, "flown_d": flown, "steps_taken": taken, "occupied_MB": 0.0, "part": part,
+                "time_ms": own, "shuffled_ms": base, "gain": base / own, "sample_ms": own * case.steps,
+            }  # fmt: skip
+
+
+def _times(simulation: md.Simulation, steps: int) -> dict[str, float]:
+    """Time the force and the whole of some steps, in ms a step, after one that loads the caches again."""
+    simulation.run(1, phases=False)
+    force = float(np.median(phases_of(simulation, steps)[FORCE]))
+    return {FORCE: force, STEP: whole_steps(simulation, steps) / steps}
+
+
+_SHOWN: dict[str, Any] = {"note": "{search}, {precision}, {ordering}, {scene}", "needs": "gain"}
+VIEWS = (
+    Chart(
+        "gain_{scene}_{ordering}_{search}_{part}",
+        "By {ordering} the {part} is up to {value} times as fast as in shuffled memory", LINES,
+        Points("gain"), Scale("working set over the last cache", "w", log=2),
+        Scale("gain over shuffled memory", log=10, line=1), "path_d", "path flown (d)",
+        panels="filling_fraction", heading=FILLED,
+        files=("scene", "ordering", "search", "precision", "part"), **_SHOWN,
+    ),
+)  # fmt: skip
+
+
+def answer(table: pd.DataFrame) -> Answer:
+    """Say what an order gains at the smallest and the largest size, fresh and old."""
+    rows = table[(table["part"] == FORCE) & (table["filling_fraction"] == table["filling_fraction"].iloc[0])]
+    rows = rows[rows["occupied_MB"] == rows["occupied_MB"].min()]
+    chip = "machine" if "machine" in rows else "device"
+    rows = rows[rows[chip] == rows[chip].iloc[0]]
+    found = rows.groupby(["w", "path_d"])["gain"].median().unstack("path_d")
+    cells = found.iloc[:: max(1, len(found) // 6)].map(rounded)
+    cells.index = pd.Index([f"{w:.2g}" for w in cells.index], name="w")
+    fresh = found.iloc[:, 0]
+    sentence = (
+        f"{rows['ordering'].iloc[0]} makes the force {rounded(fresh.iloc[0])} times as fast as shuffled "
+        f"memory at a working set of {fresh.index[0]:.2g} of the last cache, {rounded(fresh.iloc[-1])} at "
+        f"{fresh.index[-1]:.2g}; after {found.columns[-1]:g} d {rounded(found.iloc[0, -1])} and "
+        f"{rounded(found.iloc[-1, -1])} ({rows[chip].iloc[0]})."
+    )
+    return Answer(cells.rename_axis(columns="path (d)"), sentence)
+
+
+if __name__ == "__main__":
+    main(
+        Config, measure, VIEWS, quick=QUICK, spreads=lambda config: config.what == PREDICTED, answer=answer,
+        quick_limit=FITS_CACHE, minutes=MINUTES,
+    )  # fmt: skip
