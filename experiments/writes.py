@@ -29,7 +29,7 @@ from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.prediction.index_cases import KINDS, MOST_READS, index_case, points_in_order
 from experiments.results import gains
-from experiments.results.answers import Answer, gain_in_words, grid, headline, listed, one_run, rounded
+from experiments.results.answers import MOST, Answer, gain_in_words, grid, headline, listed, one_run, rounded
 from experiments.results.baselines import SHUFFLED, again, is_again
 from experiments.results.charts import DOTS, HOLLOW, LINES, Chart, Layer, Points, Scale, Summary
 from md.backend import Backend
@@ -207,7 +207,7 @@ VIEWS = (
     Chart(
         "sizes", "{kind} of {n} points: {best} is {value} times as fast as {over} memory",
         LINES, Points("time_ms", **_OVER_SHUFFLED), Scale("points", "n", log=2), _GAIN, "ordering", "memory",
-        files=("precision",), varying=("n",), without=(SHUFFLED,), fastest=True,
+        files=("precision",), varying=("n",), without=(SHUFFLED,),
         note="large hollow markers: foreseen for {machine}",
         layers=(Layer(Points("foreseen_ms", **_OVER_SHUFFLED), HOLLOW),), **_FIGURES,
     ),
@@ -251,13 +251,13 @@ def answer(table: pd.DataFrame) -> Answer:
         return Answer(pd.DataFrame(), f"{where}: only {SHUFFLED} memory was measured; give --ordering.")
     parts = []
     for kind, of_kind in found.groupby("kind", sort=False):
-        best, told = (
+        best, foremost = (
             of_kind.sort_values(name, ascending=False, kind="stable").to_dict("records")[0]
             for name in ("centre", "foreseen")
         )
         parts.append(
             f"{kind} is best in {best['ordering']} memory, {gain_in_words(best)} times as fast as {SHUFFLED} "
-            f"(foreseen {told['ordering']}, {rounded(told['foreseen'])})"
+            f"(foreseen {foremost['ordering']}, {rounded(foremost['foreseen'])})"
         )
     cells = grid(found, "ordering", "kind", _cell, f"gain over {SHUFFLED}")
     return Answer(cells, f"{where}: {'; '.join(parts)}. {_turned(found)}{one_run(rows)}")
@@ -269,15 +269,20 @@ def _turned(found: pd.DataFrame) -> str:
     if any(side.empty for side in sides):
         return f"To compare reads with writes give --kind {READS} {WRITES}."
     gained = set(sides[0].loc[sides[0]["verdict"] == gains.FASTER, "ordering"])
-    lost = []
-    for row in sides[1].to_dict("records"):
-        if row["ordering"] in gained and row["verdict"] == gains.SLOWER:
-            told = rounded(row["foreseen"])
-            word = "foreseen" if float(told) < 1 else "not foreseen"
-            lost.append(f"{row['ordering']} ({rounded(row['centre'])}, {word}: {told})")
+    writes = sides[1].sort_values("centre")
+    lost = writes[writes["ordering"].isin(gained) & (writes["verdict"] == gains.SLOWER)].to_dict("records")
     if not lost:
         return "No order gains for reads and loses for writes."
-    return f"Gains for reads, loses for writes: {listed(lost)}."
+    words = [
+        f"{row['ordering']} ({rounded(row['centre'])}, foreseen {rounded(row['foreseen'])})"
+        for row in lost[:MOST]
+    ]
+    others = [f"{len(lost) - MOST} more"] if len(lost) > MOST else []
+    foreseen = sum(float(rounded(row["foreseen"])) < 1 for row in lost)
+    return (
+        f"Gains for reads, loses for writes: {listed([*words, *others])}. Losses foreseen: {foreseen} of "
+        f"{len(lost)}."
+    )
 
 
 if __name__ == "__main__":
