@@ -29,7 +29,8 @@ def gather_stream(index: np.ndarray, size: int) -> CoreStream:
 def scatter_stream(index: np.ndarray, size: int) -> CoreStream:
     """Make the stream of a loop of sums[index[i]] += value[i].
 
-    A sum is loaded, and stored with the value added: its line has to be in the first cache for either.
+    A sum is loaded, and stored with the value added: its line has to be in the first cache for either. That
+    the line goes back to memory later takes no time of its own (`sfc.cache.core.foresee`).
 
     Args:
         index: (n,) int32 numbers of sums.

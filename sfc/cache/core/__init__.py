@@ -2,7 +2,8 @@
 
 A `CoreStream` has the loads and stores of each item of a kernel, in bytes, in the order of the program.
 `lines` follows them through the three caches of a `Processor`, in which lines that are loaded in sequence are
-known before they are asked for; `foresee` adds the time. The GPU's counterparts are in `sfc.cache`.
+known before they are asked for; `foresee` adds the time, and that for which additions to the same number wait
+for each other. The GPU's counterparts are in `sfc.cache`.
 """
 
 from sfc.cache.core.forecast import CoreFitted, CoreForecast, foresee
