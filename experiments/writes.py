@@ -91,7 +91,7 @@ def _machine_of(name: str, backend: str) -> Machine | Processor:
 
 
 QUICK = {"n": (2**14,), "ordering": (SHUFFLED, "lattice", "hilbert", "window 256"), "runs": 1, "rounds": 3}
-MINUTES = 4
+MINUTES = 6
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
