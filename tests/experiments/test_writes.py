@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from experiments import writes
+from experiments.core.settings import cases
 from experiments.drawing.charts import draw
 from experiments.forecasts.on_cpu import foreseen_on_cpu
 from experiments.forecasts.predicted import foreseen
@@ -206,3 +207,13 @@ def test_the_chart_has_measured_and_foreseen_gains_side_by_side(tmp_path):
 def test_settings_out_of_range_are_refused(fields, message):
     with pytest.raises(ValueError, match=message):
         writes.Config(**fields)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_device_is_timed_after_a_check(kind, device):
+    config = writes.Config(backend="cuda", kind=(kind,), n=(2**16,), ordering=ORDERS, rounds=2, runs=1)
+    rows = pd.DataFrame(all_rows(writes.measure(cases(config)[0].config)))
+    assert len(rows) == 2 * 4
+    assert (rows[["time_ms", "foreseen_ms"]] > 0).all().all()
+    assert set(rows["machine"]) == {writes._here(device)}
