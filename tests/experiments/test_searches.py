@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import md
-from experiments import searches
+from experiments import searches, timing
 from experiments.core import main
 from experiments.drawing.charts import draw
 from experiments.processes.separate_run import all_rows
@@ -123,6 +123,19 @@ def test_without_linked_the_first_search_is_measured_twice():
     )  # fmt: skip
     names = {row["search"] for row in all_rows(searches.measure(case))}
     assert names == {"coherent", "verlet", "coherent again"}
+
+
+def test_lists_have_the_widths_that_they_have_in_timing_unless_one_is_given():
+    fixed = {"backend": "cpu", "n": 400, "filling_fraction": 0.2, "precision": "float32"}
+    place = md.backend.get("cpu")
+
+    def lists(**fields):
+        case = searches.Config(**fixed, search=("verlet",), **fields)
+        return searches._simulation(case, place, "verlet", "row").config.search
+
+    case = timing.Config(**fixed, scene="shared", search="verlet", ordering=("row",), fused=True)
+    assert lists() == timing._simulation(case, "verlet", "row").config.search
+    assert lists(skin=0.3) == md.search.Verlet("row", 0.3)
 
 
 def test_a_search_compared_with_itself_alone_is_drawn(tmp_path):
