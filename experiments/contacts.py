@@ -14,9 +14,13 @@ addition is one of a vector, of two numbers.
 - `least`: one addition for each partner of a warp, whenever its lanes visit it. No aggregation within a warp
   makes fewer.
 
-Each disc also adds its own sum once, in any case (`own`). `requests` is the number of plain additions by
-instructions of a warp instead of lanes. Lists of contacts hold `room` partners; the discs of `overflow_share`
-have more, and traverse the tree a second time.
+On a device the additions that the kernels of these two rungs make are counted too, `made_plain` and
+`made_aggregated`: kernels that add one instead of each force (`md.search.bvh.reflexive`), from a copy in the
+order of the leaves as in the rungs.
+
+Each disc also adds its own sum once, in any case (`own`), which is no part of the others. `requests` is the
+number of plain additions by instructions of a warp instead of lanes. Lists of contacts hold `room` partners;
+the discs of `overflow_share` have more, and traverse the tree a second time.
 
 boxes: The boxes of a tree are merged from the leaves up (`md/search/bvh/tree.cu`). Two threads arrive at a
 node, and the second one merges the boxes of its children. An atomic flag tells a thread whether it is the
@@ -86,7 +90,8 @@ CASES = {  # the columns that identify a row of the summary
     "cells": ["n", "filling_fraction", "order"],
 }
 _LEAST = {"contacts": 100, "boxes": 2, "cells": 64}
-_PER_DISC = [*KINDS, "requests", "contacts", "own"]
+MADE = ("plain", "aggregated")  # kinds of additions that a device makes
+_PER_DISC = [*KINDS, "requests", "contacts", "own", *(f"made_{kind}" for kind in MADE)]
 _NEEDS = {"contacts": "plain", "boxes": "wrong_boxes", "cells": "grid_bytes"}  # a column of its rows
 
 
@@ -170,8 +175,36 @@ def _contacts(case: Config) -> Iterator[dict]:
             partners = np.diff(stream.offsets)
             counts = {"contacts": len(stream.reads), "own": case.n, "most_partners": int(partners.max())}
             common = {"curve": curve, "step": step} | counts | additions(stream)
+            common |= made(sim.state, lift.law, curve, options)
             for room in case.room:
                 yield common | {"room": room, "overflow_share": float((partners > room).mean())}
+
+
+def made(state: md.State, law: md.laws.PairLaw, curve: str, options: dict[str, Any]) -> dict[str, int]:
+    """Count the atomic additions to partners that a device makes in one computation of the forces.
+
+    Args:
+        state: the discs.
+        law: between them.
+        curve: along which the leaves are ordered.
+        options: of the simulation.
+
+    Returns:
+        `made_<kind>` for each of `MADE`; nothing on the CPU, which adds without atomics.
+    """
+    found = {}
+    for kind in MADE if is_device(options["backend"]) else ():
+        search = Reflexive(curve, atomics=kind, data="shadow")
+        sim = md.Simulation(state, law, search=search, **options)
+        sim.forces()  # builds the tree
+        bound: Any = sim.search
+        found[f"made_{kind}"] = bound.additions(law) - len(state)
+    return found
+
+
+def is_device(backend: str) -> bool:
+    """Return whether simulations on a backend of this name run on a device."""
+    return md.backend.get(backend).runs_ahead
 
 
 def contacts_of(sim: md.Simulation) -> AccessStream:
@@ -329,8 +362,9 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
         ends = np.array([*map(interval, found["wrong_trees"], found["trees"])]).T
         found = found.assign(share_low=ends[0], share_high=ends[1])
         return found[[*case, *counts[:2], "share_low", "share_high", *counts[2:]]]
-    counts = [f"{name}_per_disc" for name in _PER_DISC]
-    per_disc = table[_PER_DISC].div(table["n"], axis=0).set_axis(counts, axis=1)
+    given = [name for name in _PER_DISC if name in table]  # a CPU makes no additions that can be counted
+    counts = [f"{name}_per_disc" for name in given]
+    per_disc = table[given].div(table["n"], axis=0).set_axis(counts, axis=1)
     found = table.join(per_disc).groupby(case, sort=False)[[*counts, "most_partners"]].median().reset_index()
     for kind in ("aggregated", "least"):
         found[f"{kind}_over_plain"] = found[f"{kind}_per_disc"] / found["plain_per_disc"]

@@ -14,6 +14,7 @@ from experiments.core.old_names import arguments_now
 from experiments.drawing import style
 from experiments.drawing.charts import draw
 from md.search import Reflexive
+from md.search.bvh.reflexive import ReflexiveSearch
 from sfc.cache import AccessStream
 from tests.experiments.runs import one, run
 
@@ -51,6 +52,31 @@ def test_the_summary_counts_additions_per_disc():
 def test_lanes_that_share_a_partner_make_one_addition():
     stream = AccessStream(np.arange(65), [7] * 32 + list(range(32)))
     assert contacts.additions(stream) == {"plain": 64, "aggregated": 33, "least": 33, "requests": 2}
+
+
+def test_additions_of_a_device_are_counted_if_there_is_one(monkeypatch):
+    case = one(contacts, n=(200,), curve=("morton",), step=(1,), room=(4,))
+    (row,) = contacts.measure(case)
+    assert not [name for name in row if name.startswith("made")]
+    found = []
+    monkeypatch.setattr(ReflexiveSearch, "additions", lambda search, law: found.append(search) or 250)
+    monkeypatch.setattr(contacts, "is_device", lambda backend: True)
+    (row,) = contacts.measure(case)
+    assert (row["made_plain"], row["made_aggregated"]) == (50, 50)
+    assert [(one.config.atomics, one.config.data) for one in found] == [
+        ("plain", "shadow"),
+        ("aggregated", "shadow"),
+    ]
+    summary = contacts.summary(pd.DataFrame([row]).assign(n=200))
+    assert summary["made_aggregated_per_disc"].tolist() == [0.25]
+
+
+@pytest.mark.gpu
+def test_a_device_makes_the_additions_that_are_counted_from_contacts(device):
+    case = one(contacts, n=(2**14,), curve=("morton",), step=(10,), room=(32,), backend="cuda")
+    (row,) = contacts.measure(case)
+    assert row["made_plain"] == pytest.approx(row["plain"], rel=1e-3)
+    assert row["least"] < row["made_aggregated"] < row["made_plain"]
 
 
 def test_no_contact_makes_no_addition():
