@@ -35,7 +35,7 @@ above its parts in one thread, so that it has no race to find. A row is a trial:
 the wrong boxes with two right children after the build. If no tree is wrong, the summary gives the largest
 share of wrong trees in agreement with that at 95 %.
 
-cells: [lift] gives five restrictions of a grid. Three of them are counted in a gas at rest in a periodic cube
+cells: [lift] gives five restrictions of a grid. Four of them are counted in a gas at rest in a periodic cube
 with a fixed number of particles.
 
 - Memory at low density: `cells` and the share of them that is empty; `grid_bytes`, a start of 4 bytes a
@@ -47,8 +47,7 @@ with a fixed number of particles.
 - Near cells far apart in memory: by how many particles the partners that are read are apart in memory, the
   median and the 90th percentile, with the particles in the order of their cells.
 
-The other two, coordinates without bounds and lock-free structures on a device, need times: the axis `room` of
-`experiments.mixture`, and the searches `linked` and `coherent` of `experiments.searches`.
+What empty cells cost in time is measured by the axis `room` of `experiments.mixture`.
 """
 
 import math
@@ -281,9 +280,42 @@ def _cells(case: Config) -> Iterator[dict]:
         "tree_bytes": sum(array.nbytes for array in of_tree) / case.n,  # of a traversal or a build
         "most_in_a_cell": int(held.max()),
         "reads_per_particle": len(stream.reads) / case.n,
+        **on_torus(state.pos, float(grid.box.lengths[0] / grid.shape[0])),
         "slots_apart_median": median,
         "slots_apart_90": most,
     }
+
+
+def on_torus(pos: np.ndarray, width: float) -> dict[str, float]:
+    """Count memory and reads of a grid with about as many cells as particles, which is wrapped onto a torus.
+
+    Args:
+        pos: (n, dim) positions of any size, in d; the space is open.
+        width: of a cell, in d; partners are in the same cell and in those around it.
+
+    Returns:
+        torus_bytes: of the table. torus_reads_per_particle: partners read.
+    """
+    n, dim = pos.shape
+    side = max(3, math.ceil(n ** (1 / dim)))  # of fewer cells, two around a cell have one number
+    held = np.zeros((side,) * dim, np.int64)
+    np.add.at(held, tuple(cells_on_torus(pos, width, side).T), 1)
+    near = held
+    for axis in range(dim):
+        near = near + np.roll(near, 1, axis) + np.roll(near, -1, axis)
+    reads = float((held * near).sum()) / n - 1  # itself is not read
+    return {"torus_bytes": START_BYTES * (side**dim + 1) / n, "torus_reads_per_particle": reads}
+
+
+def cells_on_torus(pos: np.ndarray, width: float, side: int) -> np.ndarray:
+    """Number the cells of a grid modulo the sides of a table: (n, dim) int64.
+
+    Args:
+        pos: (n, dim) positions of any size, in d.
+        width: of a cell, in d.
+        side: cells of the table along each axis.
+    """
+    return np.floor(pos / width).astype(np.int64) % side
 
 
 @lru_cache(maxsize=1)
