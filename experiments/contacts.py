@@ -35,6 +35,14 @@ above its parts in one thread, so that it has no race to find. A row is a trial:
 the wrong boxes with two right children after the build. If no tree is wrong, the summary gives the largest
 share of wrong trees in agreement with that at 95 %.
 
+nodes: [lift] states that some structures without locks fail on a GPU. Three are tried: `lists`, linked cells,
+which a step of the search `linked` links by atomic exchanges; `pool`, a free list of nodes from which 4096
+threads take a node and return it, 16 times each, by compare-and-swap; `counted pool`, the same with a count
+of the changes beside the head (`experiments.measurement.kernels.free_list`). A row is a trial, which has a
+step or a pool of its own: `wrong_nodes`, of particles or nodes that are in no list, or in lists more than
+once, and `taken_twice`, how often a thread took a node that another one held. A CPU uses a pool by one
+thread, and its parts link lists of their own: it has no race to find.
+
 cells: [lift] gives five restrictions of a grid. Four of them are counted in a gas at rest in a periodic cube
 with a fixed number of particles.
 
@@ -64,6 +72,7 @@ import md
 from experiments.core import Axis, Settings, main, values
 from experiments.core.settings import UsageError
 from experiments.core.terminal import FEW_COUNTS
+from experiments.measurement.kernels.free_list import FreeList, not_once
 from experiments.measurement.kernels.tree_boxes import STARTS, Boxes
 from experiments.prediction.flocks import cells
 from experiments.results.answers import Answer, headline, listed, percent, rounded, rows_of
@@ -81,17 +90,30 @@ KINDS = {
     "least": "one a partner of a warp",
 }
 FENCES = ("with", "without")
+STRUCTURES = ("lists", "pool", "counted pool")
+SHARED = 0.2  # filling fraction of the particles in lists
 START_BYTES = 4  # of a cell in the table of a grid: an int32
 CELL_BYTES = 12  # of the table of ranks while it is made
 CASES = {  # the columns that identify a row of the summary
     "contacts": ["n", "curve", "step"],
     "boxes": ["n", "dim", "start", "fence"],
+    "nodes": ["n", "structure"],
     "cells": ["n", "filling_fraction", "order"],
 }
-_LEAST = {"contacts": 100, "boxes": 2, "cells": 64}
+TRIALS = {  # of an array: names of all trials, of the wrong ones, and the counts of a trial
+    "boxes": ("trees", "wrong_trees", "boxes", "wrong_boxes", "races"),
+    "nodes": ("trials", "wrong_trials", "wrong_nodes", "taken_twice"),
+}
+FAULTS = {"boxes": ["wrong_boxes"], "nodes": ["wrong_nodes", "taken_twice"]}  # of a wrong trial
+_LEAST = {"contacts": 100, "boxes": 2, "nodes": 64, "cells": 64}
 MADE = ("plain", "aggregated")  # kinds of additions that a device makes
 _PER_DISC = [*KINDS, "requests", "contacts", "own", *(f"made_{kind}" for kind in MADE)]
-_NEEDS = {"contacts": "plain", "boxes": "wrong_boxes", "cells": "grid_bytes"}  # a column of its rows
+_NEEDS = {
+    "contacts": "plain",
+    "boxes": "wrong_boxes",
+    "nodes": "wrong_nodes",
+    "cells": "grid_bytes",
+}  # a column of its rows
 
 
 @dataclass(frozen=True)
@@ -119,10 +141,13 @@ class Config(Settings):
     above blocks of 256 leaves, as in the search)."""
     fence: Axis[str] = FENCES
     """Of boxes: builds with the fence, or without it, which needs a CUDA device."""
+    structure: Axis[str] = STRUCTURES
+    """Of nodes: lists (cells linked by exchanges), pool (nodes taken and returned by compare-and-swap),
+    counted pool (the same with a count of the changes)."""
     scenes: int = 10
-    """Of boxes: number of random scenes, each with a tree of its own."""
+    """Of boxes and nodes: number of random scenes, each with a tree or particles of its own."""
     builds: int = 1000
-    """Of boxes: number of builds of all boxes of each tree."""
+    """Of boxes and nodes: number of trials of each scene. Take 20 for nodes."""
     filling_fraction: Axis[float] = (0.003, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
     """Of cells: volume of the spheres over that of the box, up to 0.5."""
     order: Axis[str] = ("row", "morton", "hilbert")
@@ -133,7 +158,7 @@ class Config(Settings):
         object.__setattr__(self, "TOGETHER", (*self.TOGETHER, *others))  # swept for their own array alone
         super().__post_init__()
         orders = {"curve": halving(2), "order": Coherent.cell_orders(3)}
-        self.check_known({"array": CASES, "start": STARTS, "fence": FENCES} | orders)
+        self.check_known({"array": CASES, "start": STARTS, "fence": FENCES, "structure": STRUCTURES} | orders)
         self.check_least({"n": _LEAST[self.array], "step": 0, "room": 1, "scenes": 1, "builds": 1})
         self.check("dim", low=2, high=3)
         self.check_above_zero({"filling_fraction": 0.5})
@@ -158,7 +183,8 @@ MINUTES = 1.5  # CPU time of the smaller size, extrapolated
 
 def measure(case: Config) -> Iterator[dict]:
     """Yield the rows of a case, of its array."""
-    yield from {"contacts": _contacts, "boxes": _boxes, "cells": _cells}[case.array](case)
+    rows = {"contacts": _contacts, "boxes": _boxes, "nodes": _nodes, "cells": _cells}
+    yield from rows[case.array](case)
 
 
 def _contacts(case: Config) -> Iterator[dict]:
@@ -258,6 +284,35 @@ def _boxes(case: Config) -> Iterator[dict]:
             wrong = boxes.wrong()
             counts = {"boxes": case.n - 1, "wrong_boxes": len(wrong), "races": boxes.races(wrong)}
             yield {"scene": scene, "trial": trial} | counts
+
+
+def _nodes(case: Config) -> Iterator[dict]:
+    """Yield a row for each trial."""
+    trials = _of_lists if case.structure == "lists" else _of_pools
+    for scene in range(case.scenes):
+        for trial, counts in enumerate(trials(case, scene)):
+            yield {"scene": scene, "trial": trial} | counts
+
+
+def _of_lists(case: Config, scene: int) -> Iterator[dict]:
+    """Count the particles of a scene that are not once in the lists of their cells, after each step."""
+    gas = md.scenes.benchmark_gas(case.n, SHARED, seed=case.seed + scene, backend=case.backend)
+    law, dt = md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT
+    sim = md.Simulation(gas, law, search="linked", dt=dt, backend=case.backend)
+    search: Any = sim.search
+    for _ in range(case.builds):
+        sim.run(1, phases=False)
+        head, following = map(sim.backend.download, search.structure())
+        yield {"wrong_nodes": not_once(head, following), "taken_twice": 0}
+
+
+def _of_pools(case: Config, scene: int) -> Iterator[dict]:
+    """Count the nodes that are not once in a pool after its use, and those taken twice."""
+    backend = md.backend.get(case.backend)
+    for _ in range(case.builds):
+        pool = FreeList(case.n, backend)
+        twice = pool.use(counted=case.structure == "counted pool")
+        yield {"wrong_nodes": pool.lost(), "taken_twice": twice}
 
 
 def _cells(case: Config) -> Iterator[dict]:
@@ -378,22 +433,23 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     """Summarise the rows of each case of an array.
 
     Returns:
-        Of contacts, medians over repeats: additions per disc, and the partners in the longest list. Of boxes:
-        trees, those with a wrong box and the 95 % interval of their share, boxes, wrong boxes and races. Of
-        cells: the median over repeats of each count.
+        Of contacts, medians over repeats: additions per disc, and the partners in the longest list. Of boxes
+        and nodes: trees or trials, the wrong ones and the 95 % interval of their share, and sums of the
+        counts. Of cells: the median over repeats of each count.
     """
     array = _array_of(table)
     case = CASES[array]
     if array == "cells":
         of_cells = [*table.loc[:, "cells_per_particle":"slots_apart_90"]]
         return table.groupby(case, sort=False)[of_cells].median().reset_index()
-    if array == "boxes":
-        counts = ["trees", "wrong_trees", "boxes", "wrong_boxes", "races"]
-        trials = table.assign(trees=1, wrong_trees=table["wrong_boxes"] > 0)
-        found = trials.groupby(case, sort=False)[counts].sum().reset_index()
-        ends = np.array([*map(interval, found["wrong_trees"], found["trees"])]).T
+    if array in TRIALS:
+        every, wrong, *sums = TRIALS[array]
+        trials = table.copy()
+        trials[every], trials[wrong] = 1, (table[FAULTS[array]] > 0).any(axis=1)
+        found = trials.groupby(case, sort=False)[[every, wrong, *sums]].sum().reset_index()
+        ends = np.array([*map(interval, found[wrong], found[every])]).T
         found = found.assign(share_low=ends[0], share_high=ends[1])
-        return found[[*case, *counts[:2], "share_low", "share_high", *counts[2:]]]
+        return found[[*case, every, wrong, "share_low", "share_high", *sums]]
     given = [name for name in _PER_DISC if name in table]  # a CPU makes no additions that can be counted
     counts = [f"{name}_per_disc" for name in given]
     per_disc = table[given].div(table["n"], axis=0).set_axis(counts, axis=1)
@@ -450,7 +506,7 @@ VIEWS = (
 
 def answer(table: pd.DataFrame) -> Answer:
     """Say what limits the array of a table."""
-    answers = {"contacts": _of_contacts, "boxes": _of_boxes, "cells": _of_cells}
+    answers = {"contacts": _of_contacts, "boxes": _of_boxes, "nodes": _of_nodes, "cells": _of_cells}
     return answers[_array_of(table)](headline(summary(table), "n"))
 
 
@@ -489,6 +545,21 @@ def _of_boxes(found: pd.DataFrame) -> Answer:
     n, dim, start = found[["n", "dim", "start"]].iloc[0]
     sentence = f"At {n:,} boxes in {dim}D from {start}, {', '.join(parts)}."
     return Answer(rows_of(every, CASES["boxes"], shown, most=4), sentence)
+
+
+def _of_nodes(found: pd.DataFrame) -> Answer:
+    """Say in which share of the trials a node was lost or taken twice, of each structure."""
+    shown = {
+        "wrong trials": lambda row: f"{row['wrong_trials']:,} of {row['trials']:,}",
+        "95 % interval": lambda row: _agreeing(row["wrong_trials"], row["trials"]),
+        "nodes": lambda row: row["wrong_nodes"],
+    }
+    parts = [
+        f"{row['wrong_trials']:,} of {row['trials']:,} trials of the {row['structure']}"
+        for row in found.to_dict("records")
+    ]
+    sentence = f"With {found['n'].iloc[0]:,} nodes {listed(parts)} lost a node or gave it to two threads."
+    return Answer(rows_of(found, CASES["nodes"], shown), sentence)
 
 
 def _of_cells(found: pd.DataFrame) -> Answer:

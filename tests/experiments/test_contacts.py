@@ -167,6 +167,48 @@ def test_cells_and_reads_are_those_of_a_count_by_hand():
     assert row["grid_bytes"] == pytest.approx(4 * (cells**3 + 1) / 1000)
 
 
+def nodes_of(structure: str, **fields) -> pd.DataFrame:
+    fields = {"n": (100,), "scenes": 2, "builds": 3} | fields
+    return pd.DataFrame(contacts.measure(one(contacts, array="nodes", structure=(structure,), **fields)))
+
+
+@pytest.mark.parametrize("structure", contacts.STRUCTURES)
+def test_structures_without_locks_keep_their_nodes_on_a_cpu(structure):
+    rows = nodes_of(structure)
+    assert rows[["scene", "trial"]].to_numpy().tolist() == [[s, t] for s in range(2) for t in range(3)]
+    assert not rows[["wrong_nodes", "taken_twice"]].any(axis=None)
+
+
+def test_a_particle_that_is_in_no_list_is_counted(monkeypatch):
+    structure = md.search.grid.linked.LinkedSearch.structure
+
+    def broken(search):
+        head, following = structure(search)
+        head = head.copy()
+        head[int(np.argmax(head >= 0))] = -1
+        return head, following
+
+    monkeypatch.setattr(md.search.grid.linked.LinkedSearch, "structure", broken)
+    assert (nodes_of("lists")["wrong_nodes"] > 0).all()
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_a_pool_is_used_as_its_name_says(counted, monkeypatch):
+    used = []
+    monkeypatch.setattr(contacts.FreeList, "use", lambda pool, counted: used.append(counted) or 2)
+    assert nodes_of("counted pool" if counted else "pool")["taken_twice"].eq(2).all()
+    assert used == 6 * [counted]
+
+
+def test_a_trial_is_wrong_if_a_node_is_lost_or_taken_twice():
+    rows = pd.DataFrame({"n": 8, "structure": "pool", "wrong_nodes": [0, 3, 0], "taken_twice": [0, 0, 2]})
+    (found,) = contacts.summary(rows).to_dict("records")
+    assert (found["trials"], found["wrong_trials"]) == (3, 2)
+    assert (found["wrong_nodes"], found["taken_twice"]) == (3, 2)
+    assert 0 < found["share_low"] < 2 / 3 < found["share_high"] < 1
+    assert "2 of 3 trials of the pool lost a node" in contacts.answer(rows.assign(repeat=0)).sentence
+
+
 @pytest.mark.parametrize("dim", [2, 3])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_grid_on_a_torus_has_all_partners_wherever_they_are(dim, seed):
@@ -196,6 +238,7 @@ def test_a_table_on_a_torus_has_the_size_of_the_particles_not_of_the_box():
     ("arguments", "figures", "columns"),
     [
         ("--n 100 --curve morton --step 1 3", {"contacts", "lists"}, ["repeat", "n"]),
+        ("--array nodes --n 100", set(), ["repeat", "n", "structure"]),
         ("--array boxes --n 100", {"fence"}, ["repeat", "n", "dim", "start", "fence"]),
         (
             "--array cells --n 300 --order row hilbert",
@@ -220,7 +263,7 @@ def test_a_former_command_has_its_former_sizes():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"array": "lists"}, "unknown array 'lists'; allowed: one of contacts, boxes, cells"),
+        ({"array": "lists"}, "unknown array 'lists'; allowed: one of contacts, boxes, nodes, cells"),
         ({"curve": ("peano",)}, "unknown curve 'peano'"),
         ({"room": (0,)}, "--room = 0"),
         ({"step": (-1,)}, "--step = -1"),
