@@ -11,6 +11,9 @@ from experiments import searches, timing
 from experiments.core import main
 from experiments.drawing.charts import draw
 from experiments.processes.separate_run import all_rows
+from experiments.results.kept.queries import REFERENCE
+from md.particles.state import sphere_volume
+from md.search.lists.step_costs import StepCosts
 
 AXES = [
     "--backend",
@@ -183,3 +186,30 @@ def test_a_search_that_misses_a_pair_is_not_recorded(monkeypatch):
 def test_what_cannot_be_measured_is_refused(change, message):
     with pytest.raises(ValueError, match=message):
         searches.Config(**change)
+
+
+SAID = {0.05: (1.31, 1.33), 0.2: (1.05, 1.08), 0.4: (1.0, 1.03)}  # in details/gas.md
+
+
+@pytest.mark.parametrize(("run", "timed"), [("h200", "h200_three_runs"), ("h100", "h100")])
+@pytest.mark.parametrize("filling", [0.05, 0.2, 0.4])
+def test_kept_times_of_lists_of_0_3_d_are_longer_as_the_model_of_widths_says(run, timed, filling):
+    case = "search == 'verlet' and filling_fraction == @filling and n == 2**21"
+    narrow = pd.read_parquet(REFERENCE / "searches" / run / "table.parquet").query(case)
+    own = pd.read_parquet(REFERENCE / "timing" / timed / "table.parquet").query(case)
+    own = own.query("phase == 'step' and ordering == 'row'")
+    measured = narrow["time_ms"].mean() / own["time_ms"].mean()
+    costs = StepCosts(2**21, filling / sphere_volume(3), 1.0, 3)
+    ratios = []
+    for temperature in (own["temperature_start"].max(), own["temperature_end"].min()):
+        stride = 6 * temperature**0.5 * md.scenes.BENCHMARK_DT  # of the fastest of two million particles
+        times = [
+            costs.time(*map(np.array, costs.fastest(stride, skin, None, 20.0)), stride)
+            for skin in (0.3, None)
+        ]
+        ratios.append(float(times[0] / times[1]))
+    assert min(ratios) / 1.1 < measured < max(ratios)  # the model is within 10 %
+    low, high = SAID[filling]
+    assert (round(min(ratios), 2), round(max(ratios), 2)) == (low, high)
+    text = " ".join((REFERENCE.parent / "details" / "gas.md").read_text(encoding="utf-8").split())
+    assert f"{measured:.2f}" in text
