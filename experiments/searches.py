@@ -76,8 +76,9 @@ class Config(TimedSettings):
     cell_order: tuple[str, ...] = ("row",)
     """Orders of the cells: coherent, tiles, verlet and the trees sort the particles by it, others once before
     the run."""
-    skin: float = 0.3
-    """Skin of verlet and verlet_tree, in d."""
+    skin: float | None = None
+    """Skin of verlet and verlet_tree, in d; None for the widths that the search chooses, as in
+    `experiments.timing`."""
     precision: Axis[str] = ("float64",)
     """Precision of positions, velocities and forces."""
     steps: int = 20
@@ -92,7 +93,7 @@ class Config(TimedSettings):
         super().__post_init__()
         known = {"search": md.search.SEARCHES, "cell_order": sfc.orderings(3), "precision": PRECISIONS}
         self.check_known(known | {"peers": PEERS})
-        self.check_least({"n": 2, "steps": 1, "warmup": 1, "skin": 0})
+        self.check_least({"n": 2, "steps": 1, "warmup": 1} | ({} if self.skin is None else {"skin": 0}))
         self.check_above_zero({"filling_fraction": 0.5})
         self.check_particles(len(self.search) * len(self.cell_order) + 1)
         for name in self.search:
@@ -149,17 +150,13 @@ def _entry(case: Config, place: Backend, name: str, cell_order: str) -> Entry:
     touching = check_pairs(sim, search, "coherent" if search == "linked" else "linked", case.precision)
     columns = {"search": name, "cell_order": cell_order, "touching_pairs": touching}
     columns["partners_read"] = partners = sim.access_count() / case.n
-    steps, builds = sim.step, sim.builds
 
     def sample() -> Iterator[dict]:
         ms = sample_of_steps(sim, case.steps)["sample_ms"]
         aged = {} if sim.search.capabilities.moves_particles else {"age_steps": sim.step}
         yield aged | _timed(case, ms, _row_bytes(place.layout, case.precision), partners)
 
-    def at_end() -> dict:
-        return {"steps_per_build": (sim.step - steps) / max(sim.builds - builds, 1)}
-
-    return entry_of(sim, columns, sample, at_end)
+    return entry_of(sim, columns, sample)
 
 
 def _timed(case: Config, time_ms: float, row: int = 0, partners: float = 0) -> dict:

@@ -8,6 +8,7 @@ from typing import Any
 import md
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry
+from md.search.lists.list_search import ListSearch
 from sfc import checks
 
 STEPS_AHEAD = 25  # steps that the host launches before the device starts
@@ -97,7 +98,9 @@ def entry_of(
         at_end: of `Entry`.
 
     Returns:
-        The case; its columns are also `temperature_start`, `temperature_end` and those of `working_set`.
+        The case; its columns are also `temperature_start`, `temperature_end`, those of `working_set`,
+        `steps_per_build` of the search since now, and of one with lists `skin_d` and `inner_skin_d`, the
+        widths in d.
 
     Raises:
         TypeError: no simulation.
@@ -106,9 +109,14 @@ def entry_of(
     state, precision = simulation.state, simulation.config.precision
     held = working_set(len(state), state.box.dim, precision, simulation.backend)
     start = {"temperature_start": md.observe.temperature(state)}
+    first, built = simulation.step, simulation.builds
 
     def ends() -> dict[str, Any]:
-        return {"temperature_end": md.observe.temperature(simulation.state)} | at_end()
+        found = {"temperature_end": md.observe.temperature(simulation.state)}
+        found["steps_per_build"] = (simulation.step - first) / max(simulation.builds - built, 1)
+        if isinstance(search := simulation.search, ListSearch):
+            found |= {"skin_d": search.skin.width, "inner_skin_d": search.skin.inner}
+        return found | at_end()
 
     return Entry({**columns, **start, **held}, sample, ends)
 
