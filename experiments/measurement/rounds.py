@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.measurement.gpu_clock import GpuClock
-from experiments.measurement.host_load import HostLoad
+from experiments.measurement.machine_state.gpu_clock import GpuClock
+from experiments.measurement.machine_state.host_load import HostLoad
 from md.backend import Backend
 from sfc import checks
 from sfc.compile import kernel_cache, thread_count
