@@ -38,12 +38,13 @@ import numpy as np
 import pandas as pd
 
 import md
-from experiments.core import Axis, TimedSettings, main
+from experiments.core import Axis, main
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces_over_largest, check_states
+from experiments.measurement.energy import EnergySettings
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import phase_columns, sample_of_steps
+from experiments.measurement.step_times import phase_columns, sample_of_steps, steps_taken
 from experiments.results import gains
 from experiments.results.answers import Comparison, largest_gain, pair_in_words, quoted
 from experiments.results.baselines import again, original
@@ -118,7 +119,7 @@ _NAMES = (*_WING, *_GAS)
 
 
 @dataclass(frozen=True)
-class Config(TimedSettings):
+class Config(EnergySettings):
     """Sweep of rungs and sizes. All rungs of a case are in memory at once."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("rung",)
@@ -159,7 +160,7 @@ class Config(TimedSettings):
 
 
 QUICK = {"n": (2**11,), "rung": (*list(_WING)[:2], "ropes", "grid", *_GAS), "runs": 1}
-QUICK |= {"steps": 5, "warmup": 5}
+QUICK |= {"steps": 5, "warmup": 5, "energy_seconds": 0.0}
 MINUTES = 9  # CPU time of two rounds of the smaller size, extrapolated
 
 
@@ -172,7 +173,9 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
         return
     expected = _after(CHECK_STEPS, _simulation(case, place, _GAS[FIRST])) if case.scene == "gas" else None
     entries = [_entry(case, place, name, expected) for name in (names[0], again(names[0]), *names[1:])]
-    yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
+    yield from take_rounds(
+        entries, case.rounds, place, seed=case.seed, begin=begin, energy_seconds=case.energy_seconds
+    )
 
 
 def _after(count: int, sim: md.Simulation) -> md.State:
@@ -214,7 +217,7 @@ def _entry(case: Config, place: Backend, name: str, expected: md.State | None) -
         is_listed = getattr(search.config, "contacts", "") == "listed"
         return phases | ({"crowded_share": search.crowded / case.n} if is_listed else {}) | builds
 
-    return Entry(columns, sample, at_end)
+    return Entry(columns, sample, at_end, work=partial(steps_taken, sim, case.steps))
 
 
 def _simulation(case: Config, place: Backend, rung: Rung, state: md.State | None = None) -> md.Simulation:

@@ -27,12 +27,13 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, main
+from experiments.core import Axis, main
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_pairs, check_states
+from experiments.measurement.energy import EnergySettings
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import benchmark_simulation, entry_of, sample_of_steps
+from experiments.measurement.step_times import benchmark_simulation, entry_of, sample_of_steps, steps_taken
 from experiments.peers import PEERS, Peer, Sample
 from experiments.processes.lifetime import temporary_folder
 from experiments.results.answers import Comparison, quoted, ranked, rounded
@@ -62,7 +63,7 @@ OWN_ORDER = "its own"  # order of a peer's cells
 
 
 @dataclass(frozen=True)
-class Config(TimedSettings):
+class Config(EnergySettings):
     """Sweep of the searches. All searches of a case, in all orders of cells, are in memory at once."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("search", "cell_order")
@@ -113,7 +114,7 @@ class Config(TimedSettings):
                 )
 
 
-QUICK = {"n": (2**12, 2**15), "filling_fraction": (0.2,), "runs": 1}
+QUICK = {"n": (2**12, 2**15), "filling_fraction": (0.2,), "runs": 1, "energy_seconds": 0.0}
 MINUTES = 13  # CPU time of one run of the smallest size, extrapolated
 
 
@@ -131,7 +132,9 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
                 folder = stack.enter_context(temporary_folder("peer-"))
                 start = _start(case), md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT
                 entries.append(_peer_entry(case, place, kind(*start, place.workers, folder)))
-        yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
+        yield from take_rounds(
+            entries, case.rounds, place, seed=case.seed, begin=begin, energy_seconds=case.energy_seconds
+        )
 
 
 def _orders(search: str, given: Sequence[str]) -> list[str]:
@@ -159,7 +162,7 @@ def _entry(case: Config, place: Backend, name: str, cell_order: str) -> Entry:
     def at_end() -> dict:
         return {"steps_per_build": (sim.step - steps) / max(sim.builds - builds, 1)}
 
-    return entry_of(sim, columns, sample, at_end)
+    return entry_of(sim, columns, sample, at_end, partial(steps_taken, sim, case.steps))
 
 
 def _timed(case: Config, time_ms: float, row: int = 0, partners: float = 0) -> dict:

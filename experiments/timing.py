@@ -32,16 +32,23 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, main, values
+from experiments.core import Axis, main, values
 from experiments.core.plan import BASIS
 from experiments.core.settings import Scene, UsageError, cases
 from experiments.core.terminal import FITS_CACHE, duration
 from experiments.measurement import shaken_box
 from experiments.measurement.correctness import TOLERANCE, check_forces, check_temperature
+from experiments.measurement.energy import EnergySettings
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.shaken_box import TOTAL
-from experiments.measurement.step_times import benchmark_simulation, entry_of, phases_of, whole_steps
+from experiments.measurement.step_times import (
+    KeptYoung,
+    benchmark_simulation,
+    entry_of,
+    phases_of,
+    whole_steps,
+)
 from experiments.prediction import main_job
 from experiments.results.answers import Answer, Comparison, listed, percent
 from experiments.results.baselines import (
@@ -92,12 +99,12 @@ MINUTES_OF_BOX = 2000  # CPU time of 7 of 12 cases of one run in a smaller box, 
 
 
 @dataclass(frozen=True)
-class Config(TimedSettings):
+class Config(EnergySettings):
     """Sweep of gases, searches and memory orders."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("ordering", "reorder_every")
     SCENES: ClassVar[dict[str, Scene]] = {name: Scene(_OF_BOX) for name in SCENES} | {
-        BOX: Scene(("n", "cache"), _BOX, _SMALL_BOX)
+        BOX: Scene(("n", "cache", "energy_seconds"), _BOX, _SMALL_BOX)
     }
 
     n: Axis[int] = (2**19,)
@@ -169,7 +176,7 @@ class Config(TimedSettings):
             )
 
 
-QUICK = {"n": (2**15,), "filling_fraction": (0.05, 0.2), "rounds": 7, "runs": 1}
+QUICK = {"n": (2**15,), "filling_fraction": (0.05, 0.2), "rounds": 7, "runs": 1, "energy_seconds": 0.0}
 
 
 def plan(config: Config) -> str:
@@ -204,7 +211,9 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     names = (*orderings, again(orderings[0]))
     entries = [_entry(case, name, *reference, predictions) for name in names]
     backend = md.backend.get(case.backend)
-    yield from take_rounds(entries, case.rounds, backend, seed=case.seed, begin=begin)
+    yield from take_rounds(
+        entries, case.rounds, backend, seed=case.seed, begin=begin, energy_seconds=case.energy_seconds
+    )
 
 
 def _entry(
@@ -231,7 +240,9 @@ def _entry(
     del stream  # of as many bytes as the particles, or more
     columns = {"ordering": name, "particles": len(sim), **predictions[ordering]}
     columns |= {"first_reorder_ms": first[0]} if first else {}
-    return entry_of(sim, columns, partial(_sample, case, sim, ordering, bool(first)))
+    sample = partial(_sample, case, sim, ordering, bool(first))
+    every = case.reorder_every[0] if first else 0
+    return entry_of(sim, columns, sample, work=KeptYoung(sim, case.steps, every))
 
 
 def _sample(case: Config, sim: md.Simulation, ordering: str, reorders: bool) -> Iterator[dict]:

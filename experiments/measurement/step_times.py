@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import md
+from experiments.measurement.energy import Work
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry
 from sfc import checks
@@ -82,11 +83,48 @@ def sample_of_steps(simulation: md.Simulation, steps: int) -> dict[str, float]:
     return {"time_ms": ms / steps, "sample_ms": ms}
 
 
+def steps_taken(simulation: md.Simulation, steps: int) -> int:
+    """Take steps, wait for their end, and return their number: the `work` of an `Entry`.
+
+    Raises:
+        TypeError: a number of steps that is no integer.
+        ValueError: a negative number.
+    """
+    simulation.timings.clear()
+    simulation.run(steps, phases=False)
+    return steps
+
+
+class KeptYoung:
+    """The `work` of an `Entry` with reorders at an interval; the first call begins with one.
+
+    Args:
+        simulation: takes the steps.
+        steps: of a call.
+        every: steps between two reorders; 0 for no reorders.
+    """
+
+    def __init__(self, simulation: md.Simulation, steps: int, every: int):
+        self._simulation, self._steps, self._every, self._left = simulation, steps, every, 0
+
+    def __call__(self) -> int:
+        """Take the steps of a call, or those up to the next reorder, and return their number."""
+        steps = self._steps
+        if self._every:
+            if not self._left:
+                self._simulation.reorder()
+                self._left = self._every
+            steps = min(steps, self._left)
+            self._left -= steps
+        return steps_taken(self._simulation, steps)
+
+
 def entry_of(
     simulation: md.Simulation,
     columns: Mapping[str, Any],
     sample: Callable[[], Iterable[dict]],
     at_end: Callable[[], dict[str, Any]] = dict,
+    work: Work | None = None,
 ) -> Entry:
     """Return a simulation as a case of rounds, with columns that all simulations of particles have.
 
@@ -95,6 +133,7 @@ def entry_of(
         columns: that identify the case.
         sample: of `Entry`.
         at_end: of `Entry`.
+        work: of `Entry`.
 
     Returns:
         The case; its columns are also `temperature_start`, `temperature_end` and those of `working_set`.
@@ -110,7 +149,7 @@ def entry_of(
     def ends() -> dict[str, Any]:
         return {"temperature_end": md.observe.temperature(simulation.state)} | at_end()
 
-    return Entry({**columns, **start, **held}, sample, ends)
+    return Entry({**columns, **start, **held}, sample, ends, work=work)
 
 
 def phase_columns(simulation: md.Simulation, steps: int, whole_ms: float) -> dict[str, float]:
