@@ -33,6 +33,7 @@ from experiments.core import Axis, figures, main, style
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces
 from experiments.measurement.energy import EnergySettings, Work
+from experiments.measurement.energy_gains import by_resource, summary_of_energy
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import entry_of, sample_of_steps, steps_taken
 from experiments.prediction import wear
@@ -358,6 +359,12 @@ def _with_models(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
+def _of_schedules(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `by_resource`, with shuffled memory as a schedule of its own."""
+    names = table["schedule"].mask(table["what"] == SHUFFLED, SHUFFLED)
+    return by_resource(table.assign(schedule=names))
+
+
 def _draw_foreseen(table: pd.DataFrame, out: Path) -> None:
     """Draw predicted over measured optima, if there are a few."""
     best = optima(table)
@@ -402,6 +409,7 @@ VIEWS = (
     ),
     _draw_foreseen,
     Table("summary", optima),
+    summary_of_energy(_CASE, "schedule", (SHUFFLED,), prepare=_of_schedules),
 )  # fmt: skip
 
 

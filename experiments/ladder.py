@@ -42,6 +42,7 @@ from experiments.core import Axis, main
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces_over_largest, check_states
 from experiments.measurement.energy import EnergySettings
+from experiments.measurement.energy_gains import summary_of_energy
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phase_columns, sample_of_steps, steps_taken
@@ -298,6 +299,7 @@ VIEWS = (
         ("n",), "rung", _first, pairs=compared_with,
         more={"crowded_share": "median", "steps_per_build": "median"},
     ),
+    summary_of_energy(("n",), "rung", _first, pairs=compared_with),
 )  # fmt: skip
 
 

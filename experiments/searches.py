@@ -31,6 +31,7 @@ from experiments.core import Axis, main
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_pairs, check_states
 from experiments.measurement.energy import EnergySettings
+from experiments.measurement.energy_gains import by_resource, summary_of_energy
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import benchmark_simulation, entry_of, sample_of_steps, steps_taken
@@ -315,6 +316,10 @@ VIEWS = (
         more={"giga_particle_steps_per_s": "1e-6 * n / value", "floor_ms": "median",
               "share_of_floor": "median", "steps_per_build": "median", "partners_read": "median",
               "age_steps": "max"},
+    ),
+    summary_of_energy(
+        ("n", "filling_fraction", "precision"), "name", _over, beside=("search", "cell_order"),
+        prepare=lambda table: by_resource(_named(table)),
     ),
 )  # fmt: skip
 

@@ -15,6 +15,9 @@ the phases hold only the device's work: the host launches 25 steps before the de
 search that sorts the particles itself (all but `linked` and `scattered`) applies an ordering to its
 cells, and has no baselines; an ordering that it does not support gives no row. Before a case is timed, its
 forces after one step and its temperature before the first round are compared with those of another search.
+After the last round each case repeats its steps, with a reorder every `reorder_every`, while their energy is
+read (`experiments/measurement/energy.py`). `energy.csv` and a chart have the gains in energy and in time of
+these steps. Those in lattice memory are older than the timed ones.
 
 `--scene box` is the shaken box of [thesis], with defaults of its own and the baselines `shuffled` and `aged`;
 `experiments/measurement/shaken_box.py` says what it is and how it is timed. There a gain is mean time over
@@ -36,7 +39,7 @@ from experiments.core import Axis, main, values
 from experiments.core.plan import BASIS
 from experiments.core.settings import Scene, UsageError, cases
 from experiments.core.terminal import FITS_CACHE, duration
-from experiments.measurement import shaken_box
+from experiments.measurement import energy_gains, shaken_box
 from experiments.measurement.correctness import TOLERANCE, check_forces, check_temperature
 from experiments.measurement.energy import EnergySettings
 from experiments.measurement.hardware_caches import working_set
@@ -331,6 +334,11 @@ def _of_answer(table: pd.DataFrame) -> pd.DataFrame:
     return rows[in_thesis] if in_thesis.any() else rows
 
 
+def _of_whole_steps(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `energy_gains.by_resource` of one phase: all phases of a case have its energy."""
+    return energy_gains.by_resource(table[table["phase"] == "step with reorder"])
+
+
 _CASE, _WHOLE = "{n} particles, {search}, {precision}, {fused}", "phase == 'step with reorder'"
 _ORDERED = f"{_WHOLE} and ordering not in {BASELINES}"
 FORESEEN = "1 / (predicted_hit_ratio / 100 + 1 - predicted_hit_ratio)"  # a hit takes a hundredth of a miss
@@ -369,7 +377,18 @@ GAS_VIEWS = (
         title_of_series="memory order", heading="{search}, {filling_fraction} filled", lines="search",
         varying=("n",), note="{precision}, {fused}",
     ),
+    _GAS(
+        "energy_n{n}_{search}_{precision}{fused}",
+        "At {filling_fraction} filled, a step along {best} takes {value} times less energy than in {over} "
+        "memory",
+        DOTS, Points("used", _WHOLE, over=BASELINES, compared="ordering"),
+        values=Scale("gain of a step over\n{over}", log=10, line=1), series="resource",
+        order=tuple(energy_gains.RESOURCES), prepare=energy_gains.by_resource, needs="energy_J",
+        otherwise=Points("energy_J", f"{_WHOLE} and resource == '{energy_gains.ENERGY}'",
+                         values=Scale("energy of a step (J)")),
+    ),
     Summary((*_GROUP, "phase"), "ordering", BASELINES, ages=True, needs="phase"),
+    energy_gains.summary_of_energy(_GROUP, "ordering", BASELINES, prepare=_of_whole_steps),
 )  # fmt: skip
 _PLACE = "shaken box of {length_d} x {length_d} x {height_d} d, {search}, {precision}, {fused}"
 _IN_PARTS, _WHOLE_BOX = f"part in {PARTS}", f"part == '{TOTAL}'"
@@ -435,6 +454,7 @@ VIEWS = (*GAS_VIEWS, *BOX_VIEWS)
 _of_gas = Comparison(
     "ordering", BASELINES, "filling_fraction", "At {filling_fraction} filled ({n} particles, {search})",
     _WHOLE, ("n", "search", "precision", "fused"), percent, "hilbert", " memory",
+    more=partial(energy_gains.in_words, label="ordering", baselines=BASELINES, kind=" memory"),
 )  # fmt: skip
 _of_box = Comparison(
     "ordering", shaken_box.BASELINES, "filling_fraction",

@@ -1,9 +1,9 @@
 """Read the energy that a GPU or the processors have used, in joules since a time in the past.
 
 Of a GPU it is NVML's counter of the whole board, since the generation Volta (NVIDIA, NVML API reference,
-nvmlDeviceGetTotalEnergyConsumption). Of processors it is RAPL (Linux, Documentation/power/powercap): packages,
-and memory where it has a counter of its own. It counts the work of all processes, and its files can often be
-read by root alone.
+nvmlDeviceGetTotalEnergyConsumption). Of processors it is RAPL (Linux, Documentation/power/powercap): all
+packages, and memory where it has a counter of its own. It counts the work of all processes, and its files can
+often be read by root alone.
 """
 
 from __future__ import annotations
