@@ -32,7 +32,7 @@ import sfc
 from experiments.core import Axis, figures, main, style
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces
-from experiments.measurement.energy import EnergySettings, Work
+from experiments.measurement.energy import EnergySettings, Taken, Work
 from experiments.measurement.energy_gains import by_resource, summary_of_energy
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import entry_of, sample_of_steps, steps_taken
@@ -182,7 +182,7 @@ def _at_interval(case: Config, sim: md.Simulation, interval: int) -> Iterator[di
     yield {"interval": interval, "steps": steps} | _after_reorder(sim, interval, steps)
 
 
-def _steps_at_interval(sim: md.Simulation, interval: int, steps: int) -> int:
+def _steps_at_interval(sim: md.Simulation, interval: int, steps: int) -> Taken:
     """Take steps with a reorder at an interval, without times; the next call goes on in it."""
     reordering: Any = sim.reordering
     chosen = reordering.config.schedule

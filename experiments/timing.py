@@ -17,7 +17,7 @@ cells, and has no baselines; an ordering that it does not support gives no row. 
 forces after one step and its temperature before the first round are compared with those of another search.
 After the last round each case repeats its steps, with a reorder every `reorder_every`, while their energy is
 read (`experiments/measurement/energy.py`). `energy.csv` and a chart have the gains in energy and in time of
-these steps. Those in lattice memory are older than the timed ones.
+these steps. Lattice memory is older there than in the timed steps.
 
 `--scene box` is the shaken box of [thesis], with defaults of its own and the baselines `shuffled` and `aged`;
 `experiments/measurement/shaken_box.py` says what it is and how it is timed. There a gain is mean time over
@@ -245,7 +245,7 @@ def _entry(
     columns |= {"first_reorder_ms": first[0]} if first else {}
     sample = partial(_sample, case, sim, ordering, bool(first))
     every = case.reorder_every[0] if first else 0
-    return entry_of(sim, columns, sample, work=KeptYoung(sim, case.steps, every))
+    return entry_of(sim, columns, sample, work=KeptYoung(sim, case.steps, every, ordering == LATTICE))
 
 
 def _sample(case: Config, sim: md.Simulation, ordering: str, reorders: bool) -> Iterator[dict]:
@@ -383,7 +383,8 @@ GAS_VIEWS = (
         "memory",
         DOTS, Points("used", _WHOLE, over=BASELINES, compared="ordering"),
         values=Scale("gain of a step over\n{over}", log=10, line=1), series="resource",
-        order=tuple(energy_gains.RESOURCES), prepare=energy_gains.by_resource, needs="energy_J",
+        order=tuple(energy_gains.RESOURCES), words=energy_gains.WITHOUT_UNITS,
+        prepare=energy_gains.by_resource, needs="energy_J",
         otherwise=Points("energy_J", f"{_WHOLE} and resource == '{energy_gains.ENERGY}'",
                          values=Scale("energy of a step (J)")),
     ),

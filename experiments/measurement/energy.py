@@ -33,7 +33,21 @@ SETTLE_S, IDLE_S = 1.0, 1.0  # without work: left out, counted
 POLL_S = 2e-3  # between two readings of the counter
 LONGEST_TICK_S = 1.0  # a counter that stands still for longer has no energy
 LEAST_S = 0.5
-Work = Callable[[], int]
+
+
+class Taken(NamedTuple):
+    """Part of the work of a case.
+
+    Attributes:
+        steps: that it took.
+        age_steps: age of the memory order at its end; None if it has none, or its age is not known.
+    """
+
+    steps: int
+    age_steps: int | None = None
+
+
+Work = Callable[[], Taken]
 
 
 @dataclass(frozen=True)
@@ -79,10 +93,12 @@ class Mark(NamedTuple):
     Attributes:
         at: `time.perf_counter`.
         steps: taken so far.
+        age_steps: of the memory order, see `Taken`.
     """
 
     at: float
     steps: int
+    age_steps: int | None = None
 
 
 class Use(NamedTuple):
@@ -92,11 +108,13 @@ class Use(NamedTuple):
         joules: used.
         seconds: between the two.
         steps: taken meanwhile.
+        age_steps: largest age of the memory order; None if it has none.
     """
 
     joules: float
     seconds: float
     steps: float
+    age_steps: int | None
 
     @property
     def watts(self) -> float:
@@ -154,16 +172,17 @@ def used(ticks: Sequence[Tick], marks: Sequence[Mark], lead: float) -> Use | Non
     if len(inside) < 2:
         return None
     first, last = inside[0], inside[-1]
-    at, steps = zip(*marks, strict=True)
+    at, steps, ages = zip(*marks, strict=True)
     begin, end = np.interp([first.at, last.at], at, steps)
-    return Use(last.joules - first.joules, last.at - first.at, float(end - begin))
+    age = max((age for age in ages if age is not None), default=None)
+    return Use(last.joules - first.joules, last.at - first.at, float(end - begin), age)
 
 
 def repeated(work: Work, counter: EnergyCounter, seconds: float, lead: float = LEAD_S) -> Use | None:
     """Repeat work until a time has passed, and return the energy of that time.
 
     Args:
-        work: takes some steps, waits for their end, and returns their number.
+        work: takes some steps, and waits for their end.
         counter: of energy.
         seconds: least time between the changes of the counter that count.
         lead: time in s before, left out.
@@ -175,15 +194,15 @@ def repeated(work: Work, counter: EnergyCounter, seconds: float, lead: float = L
         TypeError: no function, or no number.
         ValueError: a time that is not above 0, or a lead below 0.
     """
-    checks.function("work", work, "a function that takes steps and returns their number")
+    checks.function("work", work, "a function that takes steps and returns `Taken`")
     seconds = checks.number("seconds", seconds, above=0, unit="s")
     lead = checks.number("lead", lead, 0, unit="s")
     marks = [Mark(time.perf_counter(), 0)]
     latest = marks[0].at + lead + seconds + 2 * LONGEST_TICK_S
     with CounterWatch(counter) as watch:
         while True:
-            steps = work()
-            marks.append(Mark(time.perf_counter(), marks[-1].steps + steps))
+            taken = work()
+            marks.append(Mark(time.perf_counter(), marks[-1].steps + taken.steps, taken.age_steps))
             use = used(watch.ticks, marks, lead)
             if (use is not None and use.seconds >= seconds) or marks[-1].at > latest:
                 return use
@@ -203,7 +222,8 @@ def energies(
     Returns:
         Number of a case -> columns: `energy_J`, of a step; `energy_above_idle_J`, less that of an idle device
         in as long; `idle_W`; `mean_power_W`; `energy_step_ms`, time of a step while its energy was read;
-        `energy_s`, for how long it was. No case without a counter, or of one that stands still.
+        `energy_s`, for how long it was; `energy_age_steps`, the largest age of the memory order, if it has
+        one. No case without a counter, or of one that stands still.
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -224,12 +244,17 @@ def energies(
     return found
 
 
-def _rest() -> int:
+def _rest() -> Taken:
     time.sleep(0.02)
-    return 0
+    return Taken(0)
 
 
 def _columns(use: Use, idle: float) -> dict[str, Any]:
     energy, second = use.joules / use.steps, use.seconds / use.steps
-    above = {"energy_J": energy, "energy_above_idle_J": energy - idle * second, "idle_W": idle}
-    return above | {"mean_power_W": use.watts, "energy_step_ms": 1e3 * second, "energy_s": use.seconds}
+    above: dict[str, Any] = {
+        "energy_J": energy,
+        "energy_above_idle_J": energy - idle * second,
+        "idle_W": idle,
+    }
+    above |= {"mean_power_W": use.watts, "energy_step_ms": 1e3 * second, "energy_s": use.seconds}
+    return above if use.age_steps is None else above | {"energy_age_steps": use.age_steps}

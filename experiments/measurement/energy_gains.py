@@ -17,6 +17,7 @@ from experiments.results.tables import table_of
 
 ENERGY, ABOVE_IDLE, TIME = "energy (J)", "energy above idle (J)", "time (ms)"
 RESOURCES = {ENERGY: "energy_J", ABOVE_IDLE: "energy_above_idle_J", TIME: "energy_step_ms"}
+WITHOUT_UNITS = {name: name.partition(" (")[0] for name in RESOURCES}
 _OTHERS = ("mean_power_W", "idle_W", "energy_s")
 
 
@@ -27,20 +28,23 @@ def by_resource(table: pd.DataFrame) -> pd.DataFrame:
         table: of a run, with the columns of `energies`.
 
     Returns:
-        The rows with two columns more: `resource`, and `used`, its number of a step.
+        The rows with two columns more: `resource`, and `used`, its number of a step. No energy above that of
+        an idle device where it is not above 0. `age_steps` is that of these steps.
 
     Raises:
         TypeError: no table.
         ValueError: a column that is missing.
     """
     rows = table_of("table", table, [*RESOURCES.values()]).dropna(subset="energy_J")
-    return pd.concat([rows.assign(resource=name, used=rows[of]) for name, of in RESOURCES.items()])
+    rows = rows.assign(age_steps=rows.get("energy_age_steps"))
+    found = pd.concat([rows.assign(resource=name, used=rows[of]) for name, of in RESOURCES.items()])
+    return found[found["used"] > 0]
 
 
 def summary_of_energy(by: Sequence[str], label: str, baselines: Any, **others: Any) -> Summary:
     """Return the view that writes `energy.csv`: quantities of a step over runs, with gains over baselines.
 
-    A gain in time is of the same steps as that in energy: those taken while the energy was read.
+    The words of a verdict are those of times: an order that takes less energy is called faster.
 
     Args:
         by: columns that cases which are compared have in common.

@@ -37,8 +37,8 @@ class Entry(NamedTuple):
             device.
         on_device: whether the steps run on a device with a clock to be read; None for all steps on a backend
             with a device.
-        work: takes some steps without times of its own, waits for their end, and returns their number; it is
-            repeated after the last round, while the energy is read. None for no energy.
+        work: takes some steps without times of its own, and waits for their end; it is repeated after the
+            last round, while the energy is read. None for no energy.
     """
 
     columns: dict[str, Any]

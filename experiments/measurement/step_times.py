@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import md
-from experiments.measurement.energy import Work
+from experiments.measurement.energy import Taken, Work
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry
 from sfc import checks
@@ -83,8 +83,8 @@ def sample_of_steps(simulation: md.Simulation, steps: int) -> dict[str, float]:
     return {"time_ms": ms / steps, "sample_ms": ms}
 
 
-def steps_taken(simulation: md.Simulation, steps: int) -> int:
-    """Take steps, wait for their end, and return their number: the `work` of an `Entry`.
+def steps_taken(simulation: md.Simulation, steps: int) -> Taken:
+    """Take steps, and wait for their end: the `work` of an `Entry`.
 
     Raises:
         TypeError: a number of steps that is no integer.
@@ -92,7 +92,7 @@ def steps_taken(simulation: md.Simulation, steps: int) -> int:
     """
     simulation.timings.clear()
     simulation.run(steps, phases=False)
-    return steps
+    return Taken(steps)
 
 
 class KeptYoung:
@@ -102,21 +102,24 @@ class KeptYoung:
         simulation: takes the steps.
         steps: of a call.
         every: steps between two reorders; 0 for no reorders.
+        is_ordered: whether memory without reorders was in an order at the first step.
     """
 
-    def __init__(self, simulation: md.Simulation, steps: int, every: int):
-        self._simulation, self._steps, self._every, self._left = simulation, steps, every, 0
+    def __init__(self, simulation: md.Simulation, steps: int, every: int, is_ordered: bool):
+        self._simulation, self._steps, self._every = simulation, steps, every
+        self._left, self._is_ordered = 0, is_ordered
 
-    def __call__(self) -> int:
-        """Take the steps of a call, or those up to the next reorder, and return their number."""
-        steps = self._steps
-        if self._every:
-            if not self._left:
-                self._simulation.reorder()
-                self._left = self._every
-            steps = min(steps, self._left)
-            self._left -= steps
-        return steps_taken(self._simulation, steps)
+    def __call__(self) -> Taken:
+        """Take the steps of a call, or those up to the next reorder."""
+        if not self._every:
+            taken = steps_taken(self._simulation, self._steps)
+            return taken._replace(age_steps=self._simulation.step if self._is_ordered else None)
+        if not self._left:
+            self._simulation.reorder()
+            self._left = self._every
+        taken = steps_taken(self._simulation, min(self._steps, self._left))
+        self._left -= taken.steps
+        return taken._replace(age_steps=self._every - self._left)
 
 
 def entry_of(
