@@ -60,7 +60,8 @@ class EnergySettings(TimedSettings):
 
     def __post_init__(self):
         super().__post_init__()
-        self.check("energy_seconds", low=LEAST_S if self.energy_seconds else 0, unit="s")
+        least = LEAST_S if self.energy_seconds else 0.0
+        self.check("energy_seconds", low=least, unit="s", remedy="0 measures no energy")
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -178,7 +179,7 @@ def used(ticks: Sequence[Tick], marks: Sequence[Mark], lead: float) -> Use | Non
     return Use(last.joules - first.joules, last.at - first.at, float(end - begin), age)
 
 
-def repeated(work: Work, counter: EnergyCounter, seconds: float, lead: float = LEAD_S) -> Use | None:
+def repeated(work: Work, counter: EnergyCounter, seconds: float, lead: float) -> Use | None:
     """Repeat work until a time has passed, and return the energy of that time.
 
     Args:
@@ -237,7 +238,7 @@ def energies(
         with counter_of(backend) as counter:
             idle = repeated(_rest, counter, IDLE_S, SETTLE_S)
             for k in np.random.default_rng(seed).permutation(sorted(works)).tolist():
-                if idle and (use := repeated(works[k], counter, seconds)):
+                if idle and (use := repeated(works[k], counter, seconds, LEAD_S)):
                     found[k] = _columns(use, idle.watts)
     except NoCounterError:
         pass  # `EnergySettings.notes` has said so
