@@ -35,10 +35,10 @@ def by_resource(table: pd.DataFrame) -> pd.DataFrame:
         TypeError: no table.
         ValueError: a column that is missing.
     """
-    rows = table_of("table", table, [*RESOURCES.values()]).dropna(subset="energy_J")
+    rows = table_of("table", table, [*RESOURCES.values()])
     rows = rows.assign(age_steps=rows.get("energy_age_steps"))
     found = pd.concat([rows.assign(resource=name, used=rows[of]) for name, of in RESOURCES.items()])
-    return found[found["used"] > 0]
+    return found[found["used"] > 0]  # other rounds have none
 
 
 def summary_of_energy(by: Sequence[str], label: str, baselines: Any, **others: Any) -> Summary:
