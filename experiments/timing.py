@@ -15,7 +15,7 @@ the phases hold only the device's work: the host launches 25 steps before the de
 search that sorts the particles itself (all but `linked` and `scattered`) applies an ordering to its
 cells, and has no baselines; an ordering that it does not support gives no row. Before a case is timed, its
 forces after one step and its temperature before the first round are compared with those of another search.
-After the last round each case repeats its steps, with a reorder every `reorder_every`, while their energy is
+After the last round each case takes more steps, with a reorder every `reorder_every`, while their energy is
 read (`experiments/measurement/energy.py`). `energy.csv` and a chart have the gains in energy and in time of
 these steps. Lattice memory is older there than in the timed steps.
 

@@ -55,8 +55,8 @@ class EnergySettings(TimedSettings):
     """Base of the Config of an experiment that measures the energy of steps beside their time."""
 
     energy_seconds: float = 1.5
-    """Time in seconds for which each compared case repeats its steps after the last round, while its energy
-    is read: by NVML on a GPU, by RAPL on a CPU where it can be read. 0 for no energy, else 0.5 or more."""
+    """Time in seconds for which each compared case takes steps after the last round, while its energy is
+    read: by NVML on a GPU, by RAPL on a CPU where it can be read. 0 for no energy, else 0.5 or more."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -71,7 +71,7 @@ class EnergySettings(TimedSettings):
         try:
             with counter_of(md.backend.get(self.backend)) as counter:
                 lasts = f"{self.energy_seconds:g} s, while its energy is read ({counter.name})"
-                return (f"after the last round each compared case repeats its steps for {lasts}",)
+                return (f"after the last round each compared case takes more steps for {lasts}",)
         except NoCounterError as error:
             return (f"the energy of a step is not measured: {error}",)
 

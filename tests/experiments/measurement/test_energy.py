@@ -188,7 +188,7 @@ def test_no_energy_is_measured_unless_asked_for_or_without_a_counter(counter):
 def test_a_run_says_once_how_energy_is_measured_or_why_it_is_not(counter):
     counter(Steps())
     config = timing.Config(backend="cpu")
-    begin, end = "after the last round each compared case repeats its steps for 1.5 s", "(steps)"
+    begin, end = "after the last round each compared case takes more steps for 1.5 s", "(steps)"
     assert config.notes == (f"{begin}, while its energy is read {end}",)
     counter(NoCounterError("none here"))
     assert config.notes == ("the energy of a step is not measured: none here",)
@@ -236,7 +236,7 @@ def test_the_main_job_has_the_energy_of_every_order_and_its_gain(counter):
 
 
 def energy_table(power):
-    """Three orders in three runs: Hilbert's takes half the time of shuffled memory at `power` times the power."""
+    """Three orders in three runs; Hilbert's takes half the time of shuffled memory, at `power` its power."""
     rows = [
         {"run": run, "round": last, "case": run, "ordering": name, "time_ms": 1.0,
          "energy_step_ms": (1 + 0.01 * run) * ms if last else np.nan,
