@@ -295,11 +295,11 @@ VIEWS = (
         values=Scale("gain of a step", log=10, line=1),
         words=lambda rows: {name: f"{name} / {over}" for name, over in compared_with(rows).items()},
     ),
+    summary_of_energy(("n",), "rung", _first, pairs=compared_with),
     Summary(
         ("n",), "rung", _first, pairs=compared_with,
         more={"crowded_share": "median", "steps_per_build": "median"},
     ),
-    summary_of_energy(("n",), "rung", _first, pairs=compared_with),
 )  # fmt: skip
 
 
