@@ -175,9 +175,8 @@ class Reordered:
 
     def run(self, steps, phases):
         assert not phases
-        for self.step in range(self.step + 1, self.step + steps + 1):
-            if self.chosen(self.step - 1):
-                self.at.append(self.step - 1)
+        self.at += [step for step in range(self.step, self.step + steps) if self.chosen(step)]
+        self.step += steps
 
 
 def test_steps_for_an_energy_go_on_in_their_interval():
