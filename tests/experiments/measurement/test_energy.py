@@ -274,31 +274,30 @@ def test_rows_by_resource_are_those_with_energies_and_numbers_above_0():
 
 
 @pytest.mark.gpu
-def test_a_copy_on_the_device_takes_between_idle_and_full_power():
-    place = md.backend.get("cuda")
+def test_a_copy_on_the_device_takes_between_idle_and_full_power(device):
     try:
-        with counter_of(place):
+        with counter_of(device):
             pass
     except NoCounterError as error:
         pytest.skip(str(error))
-    source = place.zeros(2**27, np.float64)  # 1 GiB, more than any cache
-    target = place.zeros(2**27, np.float64)
+    source = device.zeros(2**27, np.float64)  # 1 GiB, more than any cache
+    target = device.zeros(2**27, np.float64)
 
     def work():
-        with place.stopwatch():
+        with device.stopwatch():
             for _ in range(20):
                 target[...] = source
         return Taken(20)
 
-    with GpuClock(place.bus) as clock:
+    with GpuClock(device.bus) as clock:
         begin = time.perf_counter()
-        row = energies({0: work}, place, 3.0, [0])[0]
+        row = energies({0: work}, device, 3.0, [0])[0]
         end = time.perf_counter()
         # the last second of a repetition of more than three: the power that is read is a mean over a second
         powers = [reading.power_W for reading in clock._read_between(end - 1.0, end)]
     assert end - begin > 3
     assert 20 < row["idle_W"] < row["mean_power_W"] < 1000
-    assert row["mean_power_W"] < 1.05 * power_limit(place.bus)
+    assert row["mean_power_W"] < 1.05 * power_limit(device.bus)
     assert row["energy_J"] == pytest.approx(1e-3 * row["mean_power_W"] * row["energy_step_ms"])
     assert row["mean_power_W"] == pytest.approx(np.mean(powers), rel=0.15)
 
