@@ -27,12 +27,14 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, main
+from experiments.core import Axis, main
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_pairs, check_states
+from experiments.measurement.energy import EnergySettings
+from experiments.measurement.energy_gains import by_resource, summary_of_energy
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import benchmark_simulation, entry_of, sample_of_steps
+from experiments.measurement.step_times import benchmark_simulation, entry_of, sample_of_steps, steps_taken
 from experiments.peers import PEERS, Peer, Sample
 from experiments.processes.lifetime import temporary_folder
 from experiments.results.answers import Comparison, quoted, ranked, rounded
@@ -62,7 +64,7 @@ OWN_ORDER = "its own"  # order of a peer's cells
 
 
 @dataclass(frozen=True)
-class Config(TimedSettings):
+class Config(EnergySettings):
     """Sweep of the searches. All searches of a case, in all orders of cells, are in memory at once."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("search", "cell_order")
@@ -114,7 +116,7 @@ class Config(TimedSettings):
                 )
 
 
-QUICK = {"n": (2**12, 2**15), "filling_fraction": (0.2,), "runs": 1}
+QUICK = {"n": (2**12, 2**15), "filling_fraction": (0.2,), "runs": 1, "energy_seconds": 0.0}
 MINUTES = 13  # CPU time of one run of the smallest size, extrapolated
 
 
@@ -132,7 +134,9 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
                 folder = stack.enter_context(temporary_folder("peer-"))
                 start = _start(case), md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT
                 entries.append(_peer_entry(case, place, kind(*start, place.workers, folder)))
-        yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
+        yield from take_rounds(
+            entries, case.rounds, place, seed=case.seed, begin=begin, energy_seconds=case.energy_seconds
+        )
 
 
 def _orders(search: str, given: Sequence[str]) -> list[str]:
@@ -156,7 +160,7 @@ def _entry(case: Config, place: Backend, name: str, cell_order: str) -> Entry:
         aged = {} if sim.search.capabilities.moves_particles else {"age_steps": sim.step}
         yield aged | _timed(case, ms, _row_bytes(place.layout, case.precision), partners)
 
-    return entry_of(sim, columns, sample)
+    return entry_of(sim, columns, sample, work=partial(steps_taken, sim, case.steps))
 
 
 def _timed(case: Config, time_ms: float, row: int = 0, partners: float = 0) -> dict:
@@ -309,6 +313,10 @@ VIEWS = (
         more={"giga_particle_steps_per_s": "1e-6 * n / value", "floor_ms": "median",
               "share_of_floor": "median", "steps_per_build": "median", "partners_read": "median",
               "age_steps": "max"},
+    ),
+    summary_of_energy(
+        ("n", "filling_fraction", "precision"), "name", _over, beside=("search", "cell_order"),
+        prepare=lambda table: by_resource(_named(table)),
     ),
 )  # fmt: skip
 

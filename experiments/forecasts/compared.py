@@ -300,9 +300,8 @@ def right_signs(gains: pd.DataFrame, floor: float) -> tuple[int, int]:
 
 def _of_cpus() -> None:
     """Print the marks of the kept runs of CPUs; draw their gains into results/details."""
-    predictions = {
-        name: run for run in sorted(ROOT.glob("cpu_predicted*")) for name in set(read_table_now(run)["machine"])
-    }
+    runs = sorted(ROOT.glob("cpu_predicted*"))
+    predictions = {name: run for run in runs for name in read_table_now(run)["machine"].unique()}
     for chip in CPUS:
         runs = sorted(ROOT.glob(f"{chip}_timed*"))
         if not runs:
