@@ -14,9 +14,13 @@ addition is one of a vector, of two numbers.
 - `least`: one addition for each partner of a warp, whenever its lanes visit it. No aggregation within a warp
   makes fewer.
 
-Each disc also adds its own sum once, in any case (`own`). `requests` is the number of plain additions by
-instructions of a warp instead of lanes. Lists of contacts hold `room` partners; the discs of `overflow_share`
-have more, and traverse the tree a second time.
+On a device the additions that the kernels of these two rungs make are counted too, `made_plain` and
+`made_aggregated`: kernels that add one instead of each force (`md.search.bvh.reflexive`), from a copy in the
+order of the leaves as in the rungs.
+
+Each disc also adds its own sum once, in any case (`own`), which is no part of the others. `requests` is the
+number of plain additions by instructions of a warp instead of lanes. Lists of contacts hold `room` partners;
+the discs of `overflow_share` have more, and traverse the tree a second time.
 
 boxes: The boxes of a tree are merged from the leaves up (`md/search/bvh/tree.cu`). Two threads arrive at a
 node, and the second one merges the boxes of its children. An atomic flag tells a thread whether it is the
@@ -31,7 +35,15 @@ above its parts in one thread, so that it has no race to find. A row is a trial:
 the wrong boxes with two right children after the build. If no tree is wrong, the summary gives the largest
 share of wrong trees in agreement with that at 95 %.
 
-cells: [lift] gives five restrictions of a grid. Three of them are counted in a gas at rest in a periodic cube
+nodes: [lift] states that some structures without locks fail on a GPU. Three are tried: `lists`, linked cells,
+which a step of the search `linked` links by atomic exchanges; `pool`, a free list of nodes from which 4096
+threads take a node and return it, 16 times each, by compare-and-swap; `counted pool`, the same with a count
+of the changes beside the head (`experiments.measurement.kernels.free_list`). A row is a trial, which has a
+step or a pool of its own: `wrong_nodes`, of particles or nodes that are in no list, or in lists more than
+once, and `taken_twice`, how often a thread took a node that another one held. A CPU uses a pool by one
+thread, and its parts link lists of their own: it has no race to find.
+
+cells: [lift] gives five restrictions of a grid. Four of them are counted in a gas at rest in a periodic cube
 with a fixed number of particles.
 
 - Memory at low density: `cells` and the share of them that is empty; `grid_bytes`, a start of 4 bytes a
@@ -43,8 +55,7 @@ with a fixed number of particles.
 - Near cells far apart in memory: by how many particles the partners that are read are apart in memory, the
   median and the 90th percentile, with the particles in the order of their cells.
 
-The other two, coordinates without bounds and lock-free structures on a device, need times: the axis `room` of
-`experiments.mixture`, and the searches `linked` and `coherent` of `experiments.searches`.
+What empty cells cost in time is measured by the axis `room` of `experiments.mixture`.
 """
 
 import math
@@ -61,11 +72,11 @@ import md
 from experiments.core import Axis, Settings, main, values
 from experiments.core.settings import UsageError
 from experiments.core.terminal import FEW_COUNTS
+from experiments.measurement.kernels.free_list import FreeList, not_once
+from experiments.measurement.kernels.tree_boxes import STARTS, Boxes
 from experiments.prediction.flocks import cells
 from experiments.results.answers import Answer, headline, listed, percent, rounded, rows_of
 from experiments.results.charts import DOTS, LINES, Chart, Points, Scale, Table
-from md.backend import Backend
-from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
 from md.search import Coherent, Reflexive
 from md.search.bvh.curve_keys import halving
@@ -78,19 +89,31 @@ KINDS = {
     "aggregated": "lanes at the same visit",
     "least": "one a partner of a warp",
 }
-FENCES, STARTS = ("with", "without"), ("leaves", "blocks")
-KERNELS = "md.search.bvh.tree"
-FAR = 1e30  # d: corners of the boxes before a build
+FENCES = ("with", "without")
+STRUCTURES = ("lists", "pool", "counted pool")
+SHARED = 0.2  # filling fraction of the particles in lists
 START_BYTES = 4  # of a cell in the table of a grid: an int32
 CELL_BYTES = 12  # of the table of ranks while it is made
 CASES = {  # the columns that identify a row of the summary
     "contacts": ["n", "curve", "step"],
     "boxes": ["n", "dim", "start", "fence"],
+    "nodes": ["n", "structure"],
     "cells": ["n", "filling_fraction", "order"],
 }
-_LEAST = {"contacts": 100, "boxes": 2, "cells": 64}
-_PER_DISC = [*KINDS, "requests", "contacts", "own"]
-_NEEDS = {"contacts": "plain", "boxes": "wrong_boxes", "cells": "grid_bytes"}  # a column of its rows
+TRIALS = {  # of an array: names of all trials, of the wrong ones, and the counts of a trial
+    "boxes": ("trees", "wrong_trees", "boxes", "wrong_boxes", "races"),
+    "nodes": ("trials", "wrong_trials", "wrong_nodes", "taken_twice"),
+}
+FAULTS = {"boxes": ["wrong_boxes"], "nodes": ["wrong_nodes", "taken_twice"]}  # of a wrong trial
+_LEAST = {"contacts": 100, "boxes": 2, "nodes": 64, "cells": 64}
+MADE = ("plain", "aggregated")  # kinds of additions that a device makes
+_PER_DISC = [*KINDS, "requests", "contacts", "own", *(f"made_{kind}" for kind in MADE)]
+_NEEDS = {
+    "contacts": "plain",
+    "boxes": "wrong_boxes",
+    "nodes": "wrong_nodes",
+    "cells": "grid_bytes",
+}  # a column of its rows
 
 
 @dataclass(frozen=True)
@@ -118,10 +141,13 @@ class Config(Settings):
     above blocks of 256 leaves, as in the search)."""
     fence: Axis[str] = FENCES
     """Of boxes: builds with the fence, or without it, which needs a CUDA device."""
+    structure: Axis[str] = STRUCTURES
+    """Of nodes: lists (cells linked by exchanges), pool (nodes taken and returned by compare-and-swap),
+    counted pool (the same with a count of the changes)."""
     scenes: int = 10
-    """Of boxes: number of random scenes, each with a tree of its own."""
+    """Of boxes and nodes: number of random scenes, each with a tree or particles of its own."""
     builds: int = 1000
-    """Of boxes: number of builds of all boxes of each tree."""
+    """Of boxes and nodes: number of trials of each scene. Take 20 for nodes."""
     filling_fraction: Axis[float] = (0.003, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
     """Of cells: volume of the spheres over that of the box, up to 0.5."""
     order: Axis[str] = ("row", "morton", "hilbert")
@@ -132,7 +158,7 @@ class Config(Settings):
         object.__setattr__(self, "TOGETHER", (*self.TOGETHER, *others))  # swept for their own array alone
         super().__post_init__()
         orders = {"curve": halving(2), "order": Coherent.cell_orders(3)}
-        self.check_known({"array": CASES, "start": STARTS, "fence": FENCES} | orders)
+        self.check_known({"array": CASES, "start": STARTS, "fence": FENCES, "structure": STRUCTURES} | orders)
         self.check_least({"n": _LEAST[self.array], "step": 0, "room": 1, "scenes": 1, "builds": 1})
         self.check("dim", low=2, high=3)
         self.check_above_zero({"filling_fraction": 0.5})
@@ -157,7 +183,8 @@ MINUTES = 1.5  # CPU time of the smaller size, extrapolated
 
 def measure(case: Config) -> Iterator[dict]:
     """Yield the rows of a case, of its array."""
-    yield from {"contacts": _contacts, "boxes": _boxes, "cells": _cells}[case.array](case)
+    rows = {"contacts": _contacts, "boxes": _boxes, "nodes": _nodes, "cells": _cells}
+    yield from rows[case.array](case)
 
 
 def _contacts(case: Config) -> Iterator[dict]:
@@ -173,8 +200,36 @@ def _contacts(case: Config) -> Iterator[dict]:
             partners = np.diff(stream.offsets)
             counts = {"contacts": len(stream.reads), "own": case.n, "most_partners": int(partners.max())}
             common = {"curve": curve, "step": step} | counts | additions(stream)
+            common |= made(sim.state, lift.law, curve, options)
             for room in case.room:
                 yield common | {"room": room, "overflow_share": float((partners > room).mean())}
+
+
+def made(state: md.State, law: md.laws.PairLaw, curve: str, options: dict[str, Any]) -> dict[str, int]:
+    """Count the atomic additions to partners that a device makes in one computation of the forces.
+
+    Args:
+        state: the discs.
+        law: between them.
+        curve: along which the leaves are ordered.
+        options: of the simulation.
+
+    Returns:
+        `made_<kind>` for each of `MADE`; nothing on the CPU, which adds without atomics.
+    """
+    found = {}
+    for kind in MADE if is_device(options["backend"]) else ():
+        search = Reflexive(curve, atomics=kind, data="shadow")
+        sim = md.Simulation(state, law, search=search, **options)
+        sim.forces()  # builds the tree
+        bound: Any = sim.search
+        found[f"made_{kind}"] = bound.additions(law) - len(state)
+    return found
+
+
+def is_device(backend: str) -> bool:
+    """Return whether simulations on a backend of this name run on a device."""
+    return md.backend.get(backend).runs_ahead
 
 
 def contacts_of(sim: md.Simulation) -> AccessStream:
@@ -231,92 +286,33 @@ def _boxes(case: Config) -> Iterator[dict]:
             yield {"scene": scene, "trial": trial} | counts
 
 
-class Boxes:
-    """Boxes of a tree over random spheres, which are built again and again.
-
-    Args:
-        n: number of spheres, at least 2.
-        dim: 2 or 3.
-        seed: of their positions and radii.
-        backend: of the tree.
-
-    Attributes:
-        tree: with the right boxes, before the first `build`.
-        right: (2 (n - 1), dim) lower and upper corner of each inner node, computed on the host.
-    """
-
-    def __init__(self, n: int, dim: int, seed: list[int], backend: Backend):
-        generator, precision = np.random.default_rng(seed), np.dtype(np.float32)
-        box = md.Box((n ** (1 / dim) + 4.0,) * dim)
-        pos = generator.random((n, dim)) * box.lengths
-        particles = ParticleArrays(md.State(pos, np.zeros_like(pos), box), precision, backend)
-        self._n, self._dim, self._backend, self._pos = n, dim, backend, particles.pos
-        self._radius = backend.upload(generator.uniform(0.1, 0.5, n).astype(precision))
-        self._grid = CellGrid(box, 1.0, precision, backend)
-        self.tree = Tree(n, self._grid, backend)
-        self.tree.build(self._pos)
-        self.tree.fit(self._pos, self.tree.keys.order, self._radius)
-        self._visits, self._stopped = backend.empty(n - 1, np.int32), backend.empty(n, np.int32)
-        self._leaves = backend.upload(np.arange(n - 1, 2 * n - 1, dtype=np.int32))
-        host = backend.download(self.tree.nodes)[2 * (n - 1) :, :dim]
-        first = np.arange(n - 1)
-        end = backend.download(self.tree.other_end)
-        self.right = bounds_of_ranges(host[::2], host[1::2], np.minimum(first, end), np.maximum(first, end))
-        self._right = backend.upload(self.right)
-        self._ropes = backend.download(self.tree.ropes)
-
-    def build(self, start: str, fence: bool) -> None:
-        """Compute the boxes of all inner nodes.
-
-        Args:
-            start: one of `STARTS`.
-            fence: whether the kernel has its fences.
-        """
-        tree, inner = self.tree, 2 * (self._n - 1)
-        tree.nodes[:inner:2], tree.nodes[1:inner:2] = -FAR, FAR
-        self._backend.fill(self._visits, 0)
-        if start == "blocks":
-            spheres = self._pos, self._radius, np.float32(1), tree.keys.order
-            links = tree.ropes, tree.other_end, tree.parent, self._visits
-            out = self._grid.record, tree.nodes, self._stopped
-            self._backend.kernels(KERNELS).fit_parts(
-                self._n, self._backend.workers, 1, *spheres, *links, *out
-            )
-        stopped = self._stopped if start == "blocks" else self._leaves
-        kernels = self._backend.kernels(KERNELS, constants=None if fence else {"NO_FENCE": 1})
-        kernels.fit_spanning(self._n, self._pos, stopped, tree.ropes, tree.parent, self._visits, tree.nodes)
-
-    def wrong(self) -> np.ndarray:
-        """Return the inner nodes with a wrong box, in ascending order."""
-        differ = self.tree.nodes[: 2 * (self._n - 1), : self._dim] != self._right
-        of_node = differ.reshape(self._n - 1, -1).any(axis=1)
-        return np.flatnonzero(self._backend.download(of_node)) if bool(of_node.any()) else np.empty(0, int)
-
-    def races(self, wrong: np.ndarray) -> int:
-        """Count the wrong nodes with two right children."""
-        left = self._ropes[2 * wrong]
-        right = self._ropes[2 * left + 1]
-        return int((~np.isin(left, wrong) & ~np.isin(right, wrong)).sum())
+def _nodes(case: Config) -> Iterator[dict]:
+    """Yield a row for each trial."""
+    trials = _of_lists if case.structure == "lists" else _of_pools
+    for scene in range(case.scenes):
+        for trial, counts in enumerate(trials(case, scene)):
+            yield {"scene": scene, "trial": trial} | counts
 
 
-def bounds_of_ranges(low: np.ndarray, high: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
-    """Compute the bounds of the leaves first .. last of each inner node.
+def _of_lists(case: Config, scene: int) -> Iterator[dict]:
+    """Count the particles of a scene that are not once in the lists of their cells, after each step."""
+    gas = md.scenes.benchmark_gas(case.n, SHARED, seed=case.seed + scene, backend=case.backend)
+    law, dt = md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT
+    sim = md.Simulation(gas, law, search="linked", dt=dt, backend=case.backend)
+    search: Any = sim.search
+    for _ in range(case.builds):
+        sim.run(1, phases=False)
+        head, following = map(sim.backend.download, search.structure())
+        yield {"wrong_nodes": not_once(head, following), "taken_twice": 0}
 
-    Args:
-        low: (n, dim) lower corners of the leaves' boxes.
-        high: (n, dim) upper corners.
-        first: (n - 1,) first leaf of each inner node.
-        last: (n - 1,) last leaf, included.
 
-    Returns:
-        (2 (n - 1), dim) lower and upper corner of each.
-    """
-    found = np.empty((2 * len(first), low.shape[1]), low.dtype)
-    ends = np.column_stack([first, last + 1]).ravel()
-    for rows, corners, bound in ((found[::2], low, np.minimum), (found[1::2], high, np.maximum)):
-        padded = np.vstack([corners, corners[-1:]])  # an end may be n, which `reduceat` does not take
-        rows[:] = bound.reduceat(padded, ends)[::2]
-    return found
+def _of_pools(case: Config, scene: int) -> Iterator[dict]:
+    """Count the nodes that are not once in a pool after its use, and those taken twice."""
+    backend = md.backend.get(case.backend)
+    for _ in range(case.builds):
+        pool = FreeList(case.n, backend)
+        twice = pool.use(counted=case.structure == "counted pool")
+        yield {"wrong_nodes": pool.lost(), "taken_twice": twice}
 
 
 def _cells(case: Config) -> Iterator[dict]:
@@ -339,9 +335,42 @@ def _cells(case: Config) -> Iterator[dict]:
         "tree_bytes": sum(array.nbytes for array in of_tree) / case.n,  # of a traversal or a build
         "most_in_a_cell": int(held.max()),
         "reads_per_particle": len(stream.reads) / case.n,
+        **on_torus(state.pos, float(grid.box.lengths[0] / grid.shape[0])),
         "slots_apart_median": median,
         "slots_apart_90": most,
     }
+
+
+def on_torus(pos: np.ndarray, width: float) -> dict[str, float]:
+    """Count memory and reads of a grid with about as many cells as particles, which is wrapped onto a torus.
+
+    Args:
+        pos: (n, dim) positions of any size, in d; the space is open.
+        width: of a cell, in d; partners are in the same cell and in those around it.
+
+    Returns:
+        torus_bytes: of the table. torus_reads_per_particle: partners read.
+    """
+    n, dim = pos.shape
+    side = max(3, math.ceil(n ** (1 / dim)))  # of fewer cells, two around a cell have one number
+    held = np.zeros((side,) * dim, np.int64)
+    np.add.at(held, tuple(cells_on_torus(pos, width, side).T), 1)
+    near = held
+    for axis in range(dim):
+        near = near + np.roll(near, 1, axis) + np.roll(near, -1, axis)
+    reads = float((held * near).sum()) / n - 1  # itself is not read
+    return {"torus_bytes": START_BYTES * (side**dim + 1) / n, "torus_reads_per_particle": reads}
+
+
+def cells_on_torus(pos: np.ndarray, width: float, side: int) -> np.ndarray:
+    """Number the cells of a grid modulo the sides of a table: (n, dim) int64.
+
+    Args:
+        pos: (n, dim) positions of any size, in d.
+        width: of a cell, in d.
+        side: cells of the table along each axis.
+    """
+    return np.floor(pos / width).astype(np.int64) % side
 
 
 @lru_cache(maxsize=1)
@@ -404,24 +433,26 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     """Summarise the rows of each case of an array.
 
     Returns:
-        Of contacts, medians over repeats: additions per disc, and the partners in the longest list. Of boxes:
-        trees, those with a wrong box and the 95 % interval of their share, boxes, wrong boxes and races. Of
-        cells: the median over repeats of each count.
+        Of contacts, medians over repeats: additions per disc, and the partners in the longest list. Of boxes
+        and nodes: trees or trials, the wrong ones and the 95 % interval of their share, and sums of the
+        counts. Of cells: the median over repeats of each count.
     """
     array = _array_of(table)
     case = CASES[array]
     if array == "cells":
         of_cells = [*table.loc[:, "cells_per_particle":"slots_apart_90"]]
         return table.groupby(case, sort=False)[of_cells].median().reset_index()
-    if array == "boxes":
-        counts = ["trees", "wrong_trees", "boxes", "wrong_boxes", "races"]
-        trials = table.assign(trees=1, wrong_trees=table["wrong_boxes"] > 0)
-        found = trials.groupby(case, sort=False)[counts].sum().reset_index()
-        ends = np.array([*map(interval, found["wrong_trees"], found["trees"])]).T
+    if array in TRIALS:
+        every, wrong, *sums = TRIALS[array]
+        trials = table.copy()
+        trials[every], trials[wrong] = 1, (table[FAULTS[array]] > 0).any(axis=1)
+        found = trials.groupby(case, sort=False)[[every, wrong, *sums]].sum().reset_index()
+        ends = np.array([*map(interval, found[wrong], found[every])]).T
         found = found.assign(share_low=ends[0], share_high=ends[1])
-        return found[[*case, *counts[:2], "share_low", "share_high", *counts[2:]]]
-    counts = [f"{name}_per_disc" for name in _PER_DISC]
-    per_disc = table[_PER_DISC].div(table["n"], axis=0).set_axis(counts, axis=1)
+        return found[[*case, every, wrong, "share_low", "share_high", *sums]]
+    given = [name for name in _PER_DISC if name in table]  # a CPU makes no additions that can be counted
+    counts = [f"{name}_per_disc" for name in given]
+    per_disc = table[given].div(table["n"], axis=0).set_axis(counts, axis=1)
     found = table.join(per_disc).groupby(case, sort=False)[[*counts, "most_partners"]].median().reset_index()
     for kind in ("aggregated", "least"):
         found[f"{kind}_over_plain"] = found[f"{kind}_per_disc"] / found["plain_per_disc"]
@@ -475,7 +506,7 @@ VIEWS = (
 
 def answer(table: pd.DataFrame) -> Answer:
     """Say what limits the array of a table."""
-    answers = {"contacts": _of_contacts, "boxes": _of_boxes, "cells": _of_cells}
+    answers = {"contacts": _of_contacts, "boxes": _of_boxes, "nodes": _of_nodes, "cells": _of_cells}
     return answers[_array_of(table)](headline(summary(table), "n"))
 
 
@@ -514,6 +545,21 @@ def _of_boxes(found: pd.DataFrame) -> Answer:
     n, dim, start = found[["n", "dim", "start"]].iloc[0]
     sentence = f"At {n:,} boxes in {dim}D from {start}, {', '.join(parts)}."
     return Answer(rows_of(every, CASES["boxes"], shown, most=4), sentence)
+
+
+def _of_nodes(found: pd.DataFrame) -> Answer:
+    """Say in which share of the trials a node was lost or taken twice, of each structure."""
+    shown = {
+        "wrong trials": lambda row: f"{row['wrong_trials']:,} of {row['trials']:,}",
+        "95 % interval": lambda row: _agreeing(row["wrong_trials"], row["trials"]),
+        "nodes": lambda row: row["wrong_nodes"],
+    }
+    parts = [
+        f"{row['wrong_trials']:,} of {row['trials']:,} trials of the {row['structure']}"
+        for row in found.to_dict("records")
+    ]
+    sentence = f"With {found['n'].iloc[0]:,} nodes {listed(parts)} lost a node or gave it to two threads."
+    return Answer(rows_of(found, CASES["nodes"], shown), sentence)
 
 
 def _of_cells(found: pd.DataFrame) -> Answer:

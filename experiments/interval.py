@@ -29,11 +29,13 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, figures, main, style
+from experiments.core import Axis, figures, main, style
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces
+from experiments.measurement.energy import EnergySettings, Taken, Work
+from experiments.measurement.energy_gains import by_resource, summary_of_energy
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import entry_of, sample_of_steps
+from experiments.measurement.step_times import entry_of, sample_of_steps, steps_taken
 from experiments.prediction import wear
 from experiments.results import gains
 from experiments.results.answers import Answer, estimate, one_run, percent, rows_of
@@ -55,7 +57,7 @@ _CASE = ["n", "filling_fraction", "speed", "ordering", "search", "precision"]
 
 
 @dataclass(frozen=True)
-class Config(TimedSettings):
+class Config(EnergySettings):
     """Sweep of intervals between reorders."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("interval",)
@@ -87,7 +89,7 @@ class Config(TimedSettings):
 
 
 QUICK = {"n": (2**14,), "filling_fraction": (0.2,), "speed": (0.008,), "interval": (5, 20, 80, 320),
-         "least_steps": 80, "rounds": 3, "runs": 1}  # fmt: skip
+         "least_steps": 80, "rounds": 3, "runs": 1, "energy_seconds": 0.0}  # fmt: skip
 MINUTES = 13_000  # CPU time of one case of few particles, extrapolated
 
 
@@ -105,17 +107,42 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     compared = [(fixed, interval, reordered_every(interval)) for interval in intervals]
     compared.append((second, twice, again(reordered_every(twice))))
     entries = [
-        _entry(sim, "interval", partial(_at_interval, case, sim, interval), name)
+        _entry(
+            sim,
+            "interval",
+            partial(_at_interval, case, sim, interval),
+            name,
+            partial(_steps_at_interval, sim, interval, case.least_steps),
+        )
         for sim, interval, name in compared
     ]
     entries += [
-        _entry(auto, "auto", partial(_self_tuned, auto, longest), DECAYED),
+        _entry(
+            auto,
+            "auto",
+            partial(_self_tuned, auto, longest),
+            DECAYED,
+            partial(steps_taken, auto, case.least_steps),
+        ),
         _entry(fixed, "age", partial(_without_reorders, fixed, intervals[-1])),
-        _entry(unordered, SHUFFLED, partial(_self_tuned, unordered, case.least_steps)),
+        _entry(
+            unordered,
+            SHUFFLED,
+            partial(_self_tuned, unordered, case.least_steps),
+            work=partial(steps_taken, unordered, case.least_steps),
+        ),
     ]
     backend = md.backend.get(case.backend)
     # Decayed needs some reorders to find its interval: at least two rounds that are not timed.
-    yield from take_rounds(entries, case.rounds, backend, seed=case.seed, begin=begin, settle=2)
+    yield from take_rounds(
+        entries,
+        case.rounds,
+        backend,
+        seed=case.seed,
+        begin=begin,
+        settle=2,
+        energy_seconds=case.energy_seconds,
+    )
 
 
 class _Chosen:
@@ -134,9 +161,11 @@ def _checked(case: Config, trigger: Any, right: np.ndarray) -> md.Simulation:
     return sim
 
 
-def _entry(sim: md.Simulation, what: str, sample: Callable, schedule: str | None = None) -> Entry:
+def _entry(
+    sim: md.Simulation, what: str, sample: Callable, schedule: str | None = None, work: Work | None = None
+) -> Entry:
     """Return a gas as a case that is compared, ready to be sampled."""
-    return entry_of(sim, {"particles": len(sim), "what": what, "schedule": schedule}, sample)
+    return entry_of(sim, {"particles": len(sim), "what": what, "schedule": schedule}, sample, work=work)
 
 
 def _after_reorder(sim: md.Simulation, interval: int, steps: int) -> dict[str, float]:
@@ -151,6 +180,15 @@ def _at_interval(case: Config, sim: md.Simulation, interval: int) -> Iterator[di
     """Time whole intervals."""
     steps = interval * -(-case.least_steps // interval)
     yield {"interval": interval, "steps": steps} | _after_reorder(sim, interval, steps)
+
+
+def _steps_at_interval(sim: md.Simulation, interval: int, steps: int) -> Taken:
+    """Take steps with a reorder at an interval, without times; the next call goes on in it."""
+    reordering: Any = sim.reordering
+    chosen = reordering.config.schedule
+    if chosen.every != interval:  # else this case has had its first call
+        chosen.begin, chosen.every = sim.step, interval
+    return steps_taken(sim, steps)
 
 
 def _self_tuned(sim: md.Simulation, steps: int) -> Iterator[dict]:
@@ -321,6 +359,12 @@ def _with_models(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
+def _of_schedules(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `by_resource`, with shuffled memory as a schedule of its own."""
+    names = table["schedule"].mask(table["what"] == SHUFFLED, SHUFFLED)
+    return by_resource(table.assign(schedule=names))
+
+
 def _draw_foreseen(table: pd.DataFrame, out: Path) -> None:
     """Draw predicted over measured optima, if there are a few."""
     best = optima(table)
@@ -365,6 +409,7 @@ VIEWS = (
     ),
     _draw_foreseen,
     Table("summary", optima),
+    summary_of_energy(_CASE, "schedule", (SHUFFLED,), prepare=_of_schedules),
 )  # fmt: skip
 
 

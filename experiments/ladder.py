@@ -38,12 +38,14 @@ import numpy as np
 import pandas as pd
 
 import md
-from experiments.core import Axis, TimedSettings, main
+from experiments.core import Axis, main
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_forces_over_largest, check_states
+from experiments.measurement.energy import EnergySettings
+from experiments.measurement.energy_gains import summary_of_energy
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import phase_columns, sample_of_steps
+from experiments.measurement.step_times import phase_columns, sample_of_steps, steps_taken
 from experiments.results import gains
 from experiments.results.answers import Comparison, largest_gain, pair_in_words, quoted
 from experiments.results.baselines import again, original
@@ -118,7 +120,7 @@ _NAMES = (*_WING, *_GAS)
 
 
 @dataclass(frozen=True)
-class Config(TimedSettings):
+class Config(EnergySettings):
     """Sweep of rungs and sizes. All rungs of a case are in memory at once."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("rung",)
@@ -157,9 +159,14 @@ class Config(TimedSettings):
             )
         self.check_particles(len(names) + 1)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Say how the energy of the gas is measured; of the wing none is."""
+        return super().notes if self.scene == "gas" else ()
+
 
 QUICK = {"n": (2**11,), "rung": (*list(_WING)[:2], "ropes", "grid", *_GAS), "runs": 1}
-QUICK |= {"steps": 5, "warmup": 5}
+QUICK |= {"steps": 5, "warmup": 5, "energy_seconds": 0.0}
 MINUTES = 9  # CPU time of two rounds of the smaller size, extrapolated
 
 
@@ -172,7 +179,9 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
         return
     expected = _after(CHECK_STEPS, _simulation(case, place, _GAS[FIRST])) if case.scene == "gas" else None
     entries = [_entry(case, place, name, expected) for name in (names[0], again(names[0]), *names[1:])]
-    yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
+    yield from take_rounds(
+        entries, case.rounds, place, seed=case.seed, begin=begin, energy_seconds=case.energy_seconds
+    )
 
 
 def _after(count: int, sim: md.Simulation) -> md.State:
@@ -214,7 +223,9 @@ def _entry(case: Config, place: Backend, name: str, expected: md.State | None) -
         is_listed = getattr(search.config, "contacts", "") == "listed"
         return phases | ({"crowded_share": search.crowded / case.n} if is_listed else {}) | builds
 
-    return Entry(columns, sample, at_end)
+    # The flow at the wing changes within the seconds of an energy.
+    work = None if expected is None else partial(steps_taken, sim, case.steps)
+    return Entry(columns, sample, at_end, work=work)
 
 
 def _simulation(case: Config, place: Backend, rung: Rung, state: md.State | None = None) -> md.Simulation:
@@ -291,6 +302,7 @@ VIEWS = (
         values=Scale("gain of a step", log=10, line=1),
         words=lambda rows: {name: f"{name} / {over}" for name, over in compared_with(rows).items()},
     ),
+    summary_of_energy(("n",), "rung", _first, pairs=compared_with),
     Summary(
         ("n",), "rung", _first, pairs=compared_with,
         more={"crowded_share": "median", "steps_per_build": "median"},

@@ -27,12 +27,14 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, main
+from experiments.core import Axis, main
 from experiments.core.terminal import FITS_CACHE
 from experiments.measurement.correctness import check_pairs, check_states
+from experiments.measurement.energy import EnergySettings
+from experiments.measurement.energy_gains import by_resource, summary_of_energy
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
-from experiments.measurement.step_times import benchmark_simulation, entry_of, sample_of_steps
+from experiments.measurement.step_times import benchmark_simulation, entry_of, sample_of_steps, steps_taken
 from experiments.peers import PEERS, Peer, Sample
 from experiments.processes.lifetime import temporary_folder
 from experiments.results.answers import Comparison, quoted, ranked, rounded
@@ -62,7 +64,7 @@ OWN_ORDER = "its own"  # order of a peer's cells
 
 
 @dataclass(frozen=True)
-class Config(TimedSettings):
+class Config(EnergySettings):
     """Sweep of the searches. All searches of a case, in all orders of cells, are in memory at once."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("search", "cell_order")
@@ -76,8 +78,9 @@ class Config(TimedSettings):
     cell_order: tuple[str, ...] = ("row",)
     """Orders of the cells: coherent, tiles, verlet and the trees sort the particles by it, others once before
     the run."""
-    skin: float = 0.3
-    """Skin of verlet and verlet_tree, in d."""
+    skin: float | None = None
+    """Skin of verlet and verlet_tree, in d; None for the widths that the search chooses, as in
+    `experiments.timing`."""
     precision: Axis[str] = ("float64",)
     """Precision of positions, velocities and forces."""
     steps: int = 20
@@ -92,7 +95,7 @@ class Config(TimedSettings):
         super().__post_init__()
         known = {"search": md.search.SEARCHES, "cell_order": sfc.orderings(3), "precision": PRECISIONS}
         self.check_known(known | {"peers": PEERS})
-        self.check_least({"n": 2, "steps": 1, "warmup": 1, "skin": 0})
+        self.check_least({"n": 2, "steps": 1, "warmup": 1} | ({} if self.skin is None else {"skin": 0}))
         self.check_above_zero({"filling_fraction": 0.5})
         self.check_particles(len(self.search) * len(self.cell_order) + 1)
         for name in self.search:
@@ -113,7 +116,7 @@ class Config(TimedSettings):
                 )
 
 
-QUICK = {"n": (2**12, 2**15), "filling_fraction": (0.2,), "runs": 1}
+QUICK = {"n": (2**12, 2**15), "filling_fraction": (0.2,), "runs": 1, "energy_seconds": 0.0}
 MINUTES = 13  # CPU time of one run of the smallest size, extrapolated
 
 
@@ -131,7 +134,9 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
                 folder = stack.enter_context(temporary_folder("peer-"))
                 start = _start(case), md.scenes.BENCHMARK_LAW, md.scenes.BENCHMARK_DT
                 entries.append(_peer_entry(case, place, kind(*start, place.workers, folder)))
-        yield from take_rounds(entries, case.rounds, place, seed=case.seed, begin=begin)
+        yield from take_rounds(
+            entries, case.rounds, place, seed=case.seed, begin=begin, energy_seconds=case.energy_seconds
+        )
 
 
 def _orders(search: str, given: Sequence[str]) -> list[str]:
@@ -149,17 +154,13 @@ def _entry(case: Config, place: Backend, name: str, cell_order: str) -> Entry:
     touching = check_pairs(sim, search, "coherent" if search == "linked" else "linked", case.precision)
     columns = {"search": name, "cell_order": cell_order, "touching_pairs": touching}
     columns["partners_read"] = partners = sim.access_count() / case.n
-    steps, builds = sim.step, sim.builds
 
     def sample() -> Iterator[dict]:
         ms = sample_of_steps(sim, case.steps)["sample_ms"]
         aged = {} if sim.search.capabilities.moves_particles else {"age_steps": sim.step}
         yield aged | _timed(case, ms, _row_bytes(place.layout, case.precision), partners)
 
-    def at_end() -> dict:
-        return {"steps_per_build": (sim.step - steps) / max(sim.builds - builds, 1)}
-
-    return entry_of(sim, columns, sample, at_end)
+    return entry_of(sim, columns, sample, work=partial(steps_taken, sim, case.steps))
 
 
 def _timed(case: Config, time_ms: float, row: int = 0, partners: float = 0) -> dict:
@@ -312,6 +313,10 @@ VIEWS = (
         more={"giga_particle_steps_per_s": "1e-6 * n / value", "floor_ms": "median",
               "share_of_floor": "median", "steps_per_build": "median", "partners_read": "median",
               "age_steps": "max"},
+    ),
+    summary_of_energy(
+        ("n", "filling_fraction", "precision"), "name", _over, beside=("search", "cell_order"),
+        prepare=lambda table: by_resource(_named(table)),
     ),
 )  # fmt: skip
 

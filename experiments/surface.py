@@ -135,8 +135,9 @@ def _predicted(case: Config) -> Iterator[dict]:
             held = ROW * n * np.dtype(case.precision).itemsize / 4
             yield row | {
                 "round": 0, "machine": name, "occupied_MB": occupied, "particles": n, "path_d": path,
-                "flown_d": gas.path, "steps_taken": gas.steps, "part": FORCE, "time_ms": own, "shuffled_ms": base,
-                "gain": base / own, "working_set_MB": held / 1e6, "w": held / Machine.read(name).l2_bytes,
+                "flown_d": gas.path, "steps_taken": gas.steps, "part": FORCE, "time_ms": own,
+                "shuffled_ms": base, "gain": base / own, "working_set_MB": held / 1e6,
+                "w": held / Machine.read(name).l2_bytes,
             }  # fmt: skip
 
 

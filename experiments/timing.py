@@ -15,6 +15,9 @@ the phases hold only the device's work: the host launches 25 steps before the de
 search that sorts the particles itself (all but `linked` and `scattered`) applies an ordering to its
 cells, and has no baselines; an ordering that it does not support gives no row. Before a case is timed, its
 forces after one step and its temperature before the first round are compared with those of another search.
+After the last round each case takes more steps, with a reorder every `reorder_every`, while their energy is
+read (`experiments/measurement/energy.py`). `energy.csv` and a chart have the gains in energy and in time of
+these steps. Lattice memory is older there than in the timed steps.
 
 `--scene box` is the shaken box of [thesis], with defaults of its own and the baselines `shuffled` and `aged`;
 `experiments/measurement/shaken_box.py` says what it is and how it is timed. There a gain is mean time over
@@ -32,16 +35,23 @@ import pandas as pd
 
 import md
 import sfc
-from experiments.core import Axis, TimedSettings, main, values
+from experiments.core import Axis, main, values
 from experiments.core.plan import BASIS
 from experiments.core.settings import Scene, UsageError, cases
 from experiments.core.terminal import FITS_CACHE, duration
-from experiments.measurement import shaken_box
+from experiments.measurement import energy_gains, shaken_box
 from experiments.measurement.correctness import TOLERANCE, check_forces, check_temperature
+from experiments.measurement.energy import EnergySettings
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.shaken_box import TOTAL
-from experiments.measurement.step_times import benchmark_simulation, entry_of, phases_of, whole_steps
+from experiments.measurement.step_times import (
+    KeptYoung,
+    benchmark_simulation,
+    entry_of,
+    phases_of,
+    whole_steps,
+)
 from experiments.prediction import main_job
 from experiments.results.answers import Answer, Comparison, listed, percent
 from experiments.results.baselines import (
@@ -92,12 +102,12 @@ MINUTES_OF_BOX = 2000  # CPU time of 7 of 12 cases of one run in a smaller box, 
 
 
 @dataclass(frozen=True)
-class Config(TimedSettings):
+class Config(EnergySettings):
     """Sweep of gases, searches and memory orders."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("ordering", "reorder_every")
     SCENES: ClassVar[dict[str, Scene]] = {name: Scene(_OF_BOX) for name in SCENES} | {
-        BOX: Scene(("n", "cache"), _BOX, _SMALL_BOX)
+        BOX: Scene(("n", "cache", "energy_seconds"), _BOX, _SMALL_BOX)
     }
 
     n: Axis[int] = (2**19,)
@@ -169,7 +179,7 @@ class Config(TimedSettings):
             )
 
 
-QUICK = {"n": (2**15,), "filling_fraction": (0.05, 0.2), "rounds": 7, "runs": 1}
+QUICK = {"n": (2**15,), "filling_fraction": (0.05, 0.2), "rounds": 7, "runs": 1, "energy_seconds": 0.0}
 
 
 def plan(config: Config) -> str:
@@ -204,7 +214,9 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     names = (*orderings, again(orderings[0]))
     entries = [_entry(case, name, *reference, predictions) for name in names]
     backend = md.backend.get(case.backend)
-    yield from take_rounds(entries, case.rounds, backend, seed=case.seed, begin=begin)
+    yield from take_rounds(
+        entries, case.rounds, backend, seed=case.seed, begin=begin, energy_seconds=case.energy_seconds
+    )
 
 
 def _entry(
@@ -231,7 +243,9 @@ def _entry(
     del stream  # of as many bytes as the particles, or more
     columns = {"ordering": name, "particles": len(sim), **predictions[ordering]}
     columns |= {"first_reorder_ms": first[0]} if first else {}
-    return entry_of(sim, columns, partial(_sample, case, sim, ordering, bool(first)))
+    sample = partial(_sample, case, sim, ordering, bool(first))
+    every = case.reorder_every[0] if first else 0
+    return entry_of(sim, columns, sample, work=KeptYoung(sim, case.steps, every, ordering == LATTICE))
 
 
 def _sample(case: Config, sim: md.Simulation, ordering: str, reorders: bool) -> Iterator[dict]:
@@ -320,6 +334,11 @@ def _of_answer(table: pd.DataFrame) -> pd.DataFrame:
     return rows[in_thesis] if in_thesis.any() else rows
 
 
+def _of_whole_steps(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `energy_gains.by_resource` of one phase: all phases of a case have its energy."""
+    return energy_gains.by_resource(table[table["phase"] == "step with reorder"])
+
+
 _CASE, _WHOLE = "{n} particles, {search}, {precision}, {fused}", "phase == 'step with reorder'"
 _ORDERED = f"{_WHOLE} and ordering not in {BASELINES}"
 FORESEEN = "1 / (predicted_hit_ratio / 100 + 1 - predicted_hit_ratio)"  # a hit takes a hundredth of a miss
@@ -358,7 +377,19 @@ GAS_VIEWS = (
         title_of_series="memory order", heading="{search}, {filling_fraction} filled", lines="search",
         varying=("n",), note="{precision}, {fused}",
     ),
+    _GAS(
+        "energy_n{n}_{search}_{precision}{fused}",
+        "At {filling_fraction} filled, a step along {best} takes {value} times less energy than in {over} "
+        "memory",
+        DOTS, Points("used", _WHOLE, over=BASELINES, compared="ordering"),
+        values=Scale("gain of a step over\n{over}", log=10, line=1), series="resource",
+        order=tuple(energy_gains.RESOURCES), words=energy_gains.WITHOUT_UNITS,
+        prepare=energy_gains.by_resource, needs="energy_J",
+        otherwise=Points("energy_J", f"{_WHOLE} and resource == '{energy_gains.ENERGY}'",
+                         values=Scale("energy of a step (J)")),
+    ),
     Summary((*_GROUP, "phase"), "ordering", BASELINES, ages=True, needs="phase"),
+    energy_gains.summary_of_energy(_GROUP, "ordering", BASELINES, prepare=_of_whole_steps),
 )  # fmt: skip
 _PLACE = "shaken box of {length_d} x {length_d} x {height_d} d, {search}, {precision}, {fused}"
 _IN_PARTS, _WHOLE_BOX = f"part in {PARTS}", f"part == '{TOTAL}'"
@@ -424,6 +455,7 @@ VIEWS = (*GAS_VIEWS, *BOX_VIEWS)
 _of_gas = Comparison(
     "ordering", BASELINES, "filling_fraction", "At {filling_fraction} filled ({n} particles, {search})",
     _WHOLE, ("n", "search", "precision", "fused"), percent, "hilbert", " memory",
+    more=partial(energy_gains.in_words, label="ordering", baselines=BASELINES, kind=" memory"),
 )  # fmt: skip
 _of_box = Comparison(
     "ordering", shaken_box.BASELINES, "filling_fraction",

@@ -224,7 +224,8 @@ class _Run:
         else:
             record = Record.reopen(options.resume)
             origin = resumed_provenance(options.resume, origin, spreads)
-        _announce(*announced, *(f"note: {one.message}" for one in caught))
+        said = (*(one.message for one in caught), *config.notes)
+        _announce(*announced, *(f"note: {text}" for text in said))
         return config, executor, record, origin
 
     def _replot(self, run: Path, out: Path | None, experiment: str) -> None:

@@ -107,6 +107,11 @@ class Settings:
         """What the word of the field `scene` changes; nothing without such a field."""
         return self.SCENES.get(vars(self).get("scene", ""), Scene())
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is said before a run besides its length, such as what cannot be measured here."""
+        return ()
+
     def check(self, name: str, **bounds: Any) -> None:
         """Check that a field, or all values of an axis, are numbers in a range.
 

@@ -300,12 +300,14 @@ def right_signs(gains: pd.DataFrame, floor: float) -> tuple[int, int]:
 
 def _of_cpus() -> None:
     """Print the marks of the kept runs of CPUs; draw their gains into results/details."""
-    predicted = ROOT / "cpu_predicted"
+    runs = sorted(ROOT.glob("cpu_predicted*"))
+    predictions = {name: run for run in runs for name in read_table_now(run)["machine"].unique()}
     for chip in CPUS:
         runs = sorted(ROOT.glob(f"{chip}_timed*"))
         if not runs:
             print(f"cpu, {chip}: not run")
             continue
+        predicted = predictions[chip]
         for run in runs:
             require_earlier(predicted, run)
         timed, threads = of_runs(runs), Processor.read(chip).threads

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.measurement.gpu_clock import GpuClock
-from experiments.measurement.host_load import HostLoad
+from experiments.measurement.energy import Work, energies
+from experiments.measurement.machine_state.gpu_clock import GpuClock
+from experiments.measurement.machine_state.host_load import HostLoad
 from md.backend import Backend
 from sfc import checks
 from sfc.compile import kernel_cache, thread_count
@@ -36,6 +37,8 @@ class Entry(NamedTuple):
             device.
         on_device: whether the steps run on a device with a clock to be read; None for all steps on a backend
             with a device.
+        work: takes some steps without times of its own, and waits for their end; it is repeated after the
+            last round, while the energy is read. None for no energy.
     """
 
     columns: dict[str, Any]
@@ -43,6 +46,7 @@ class Entry(NamedTuple):
     at_end: Callable[[], dict[str, Any]] = dict
     threads: int | None = None
     on_device: bool | None = None
+    work: Work | None = None
 
     def is_on_device(self, backend: Backend) -> bool:
         """Return whether the steps run on a device.
@@ -64,7 +68,14 @@ class Entry(NamedTuple):
 
 
 def take_rounds(
-    entries: Sequence[Entry], rounds: int, backend: Backend, *, seed: int, begin: int = 0, settle: int = 1
+    entries: Sequence[Entry],
+    rounds: int,
+    backend: Backend,
+    *,
+    seed: int,
+    begin: int = 0,
+    settle: int = 1,
+    energy_seconds: float = 0.0,
 ) -> Iterator[list[dict]]:
     """Yield the rows of each round, in which all entries are sampled in random order.
 
@@ -75,12 +86,14 @@ def take_rounds(
         seed: of the order within rounds.
         begin: first round that is missing: the rounds before it are already recorded.
         settle: smallest number of untimed rounds before the first.
+        energy_seconds: for which each entry with `work` repeats it after the last round; 0 for no energies.
 
     Returns:
         For each round the rows of the entries in turn, with their columns, and: `round`; `turn`, the position
         of the sample in the round; `other_load_cores`, `spare_cores` (cores that the steps do not use),
         `waited_share`, `involuntary_switches` of the host; of steps on a GPU `clock_MHz`, `power_W`,
-        `chip_celsius`, `throttle`; `recorded`, whether the sample compiled or recorded after all tries.
+        `chip_celsius`, `throttle`; `recorded`, whether the sample compiled or recorded after all tries;
+        in the last round the columns of `energy.energies`.
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -94,11 +107,18 @@ def take_rounds(
     checks.instance("backend", backend, Backend, "an md.backend.Backend", "md.backend.get makes one")
     rounds = checks.integer("rounds", rounds, 1)
     begin, settle = checks.integer("begin", begin, 0), checks.integer("settle", settle, 0, SETTLE_AT_MOST)
-    return _rounds(every, rounds, backend, checks.integer("seed", seed, 0), begin, settle)
+    energy_seconds = checks.number("energy_seconds", energy_seconds, 0, unit="s")
+    return _rounds(every, rounds, backend, checks.integer("seed", seed, 0), begin, settle, energy_seconds)
 
 
 def _rounds(
-    every: Sequence[Entry], rounds: int, backend: Backend, seed: int, begin: int, settle: int
+    every: Sequence[Entry],
+    rounds: int,
+    backend: Backend,
+    seed: int,
+    begin: int,
+    settle: int,
+    energy_seconds: float,
 ) -> Iterator[list[dict]]:
     host = HostLoad()
     if begin >= rounds:
@@ -133,6 +153,10 @@ def _rounds(
                 if number == rounds - 1:
                     common |= entry.at_end()
                 found[k] = [entry.columns | row | common for row in rows]
+            if number == rounds - 1:
+                works = {k: entry.work for k, entry in enumerate(every) if entry.work is not None}
+                for k, columns in energies(works, backend, energy_seconds, [seed, rounds]).items():
+                    found[k] = [row | columns for row in found[k]]
             yield [row for rows in found for row in rows]
 
 

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import md
+from experiments.measurement.energy import Taken, Work
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry
+from md.search.lists.list_search import ListSearch
 from sfc import checks
 
 STEPS_AHEAD = 25  # steps that the host launches before the device starts
@@ -82,11 +84,51 @@ def sample_of_steps(simulation: md.Simulation, steps: int) -> dict[str, float]:
     return {"time_ms": ms / steps, "sample_ms": ms}
 
 
+def steps_taken(simulation: md.Simulation, steps: int) -> Taken:
+    """Take steps, and wait for their end: the `work` of an `Entry`.
+
+    Raises:
+        TypeError: a number of steps that is no integer.
+        ValueError: a negative number.
+    """
+    simulation.timings.clear()
+    simulation.run(steps, phases=False)
+    return Taken(steps)
+
+
+class KeptYoung:
+    """The `work` of an `Entry` with reorders at an interval; the first call begins with one.
+
+    Args:
+        simulation: takes the steps.
+        steps: of a call.
+        every: steps between two reorders; 0 for no reorders.
+        is_ordered: whether memory without reorders was in an order at the first step.
+    """
+
+    def __init__(self, simulation: md.Simulation, steps: int, every: int, is_ordered: bool):
+        self._simulation, self._steps, self._every = simulation, steps, every
+        self._left, self._is_ordered = 0, is_ordered
+
+    def __call__(self) -> Taken:
+        """Take the steps of a call, or those up to the next reorder."""
+        if not self._every:
+            taken = steps_taken(self._simulation, self._steps)
+            return taken._replace(age_steps=self._simulation.step if self._is_ordered else None)
+        if not self._left:
+            self._simulation.reorder()
+            self._left = self._every
+        taken = steps_taken(self._simulation, min(self._steps, self._left))
+        self._left -= taken.steps
+        return taken._replace(age_steps=self._every - self._left)
+
+
 def entry_of(
     simulation: md.Simulation,
     columns: Mapping[str, Any],
     sample: Callable[[], Iterable[dict]],
     at_end: Callable[[], dict[str, Any]] = dict,
+    work: Work | None = None,
 ) -> Entry:
     """Return a simulation as a case of rounds, with columns that all simulations of particles have.
 
@@ -95,9 +137,12 @@ def entry_of(
         columns: that identify the case.
         sample: of `Entry`.
         at_end: of `Entry`.
+        work: of `Entry`.
 
     Returns:
-        The case; its columns are also `temperature_start`, `temperature_end` and those of `working_set`.
+        The case; its columns are also `temperature_start`, `temperature_end`, those of `working_set`,
+        `steps_per_build` of the search since now, and of one with lists `skin_d` and `inner_skin_d`, the
+        widths in d.
 
     Raises:
         TypeError: no simulation.
@@ -106,11 +151,16 @@ def entry_of(
     state, precision = simulation.state, simulation.config.precision
     held = working_set(len(state), state.box.dim, precision, simulation.backend)
     start = {"temperature_start": md.observe.temperature(state)}
+    first, built = simulation.step, simulation.builds
 
     def ends() -> dict[str, Any]:
-        return {"temperature_end": md.observe.temperature(simulation.state)} | at_end()
+        found = {"temperature_end": md.observe.temperature(simulation.state)}
+        found["steps_per_build"] = (simulation.step - first) / max(simulation.builds - built, 1)
+        if isinstance(search := simulation.search, ListSearch):
+            found |= {"skin_d": search.skin.width, "inner_skin_d": search.skin.inner}
+        return found | at_end()
 
-    return Entry({**columns, **start, **held}, sample, ends)
+    return Entry({**columns, **start, **held}, sample, ends, work=work)
 
 
 def phase_columns(simulation: md.Simulation, steps: int, whole_ms: float) -> dict[str, float]:

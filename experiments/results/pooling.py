@@ -19,7 +19,14 @@ from experiments.results.estimate import Spread
 from experiments.results.selection import Selection, parts_of
 from experiments.results.tables import SIZES
 
-PARTS = ("phase", "part", "what", "memory", "bytes_per_point")  # columns that tell rows of a case apart
+PARTS = (
+    "phase",
+    "part",
+    "what",
+    "memory",
+    "bytes_per_point",
+    "quantity",
+)  # columns that tell rows of a case apart
 OUTLYING = 0.01  # level of Cochran's test
 FIXED = (*SIZES, "size", "length", *PARTS)  # columns that have one value in a pool
 

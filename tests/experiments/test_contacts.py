@@ -13,12 +13,10 @@ from experiments.core.command_line import parsed
 from experiments.core.old_names import arguments_now
 from experiments.drawing import style
 from experiments.drawing.charts import draw
-from md.backend.kernels.source import assemble
 from md.search import Reflexive
+from md.search.bvh.reflexive import ReflexiveSearch
 from sfc.cache import AccessStream
 from tests.experiments.runs import one, run
-from tests.nvrtc import compile_cubin
-from tests.tiers import full
 
 
 def additions_by_hand(partners: list[list[int]]) -> dict[str, int]:
@@ -54,6 +52,31 @@ def test_the_summary_counts_additions_per_disc():
 def test_lanes_that_share_a_partner_make_one_addition():
     stream = AccessStream(np.arange(65), [7] * 32 + list(range(32)))
     assert contacts.additions(stream) == {"plain": 64, "aggregated": 33, "least": 33, "requests": 2}
+
+
+def test_additions_of_a_device_are_counted_if_there_is_one(monkeypatch):
+    case = one(contacts, n=(200,), curve=("morton",), step=(1,), room=(4,))
+    (row,) = contacts.measure(case)
+    assert not [name for name in row if name.startswith("made")]
+    found = []
+    monkeypatch.setattr(ReflexiveSearch, "additions", lambda search, law: found.append(search) or 250)
+    monkeypatch.setattr(contacts, "is_device", lambda backend: True)
+    (row,) = contacts.measure(case)
+    assert (row["made_plain"], row["made_aggregated"]) == (50, 50)
+    assert [(one.config.atomics, one.config.data) for one in found] == [
+        ("plain", "shadow"),
+        ("aggregated", "shadow"),
+    ]
+    summary = contacts.summary(pd.DataFrame([row]).assign(n=200))
+    assert summary["made_aggregated_per_disc"].tolist() == [0.25]
+
+
+@pytest.mark.gpu
+def test_a_device_makes_the_additions_that_are_counted_from_contacts(device):
+    case = one(contacts, n=(2**14,), curve=("morton",), step=(10,), room=(32,), backend="cuda")
+    (row,) = contacts.measure(case)
+    assert row["made_plain"] == pytest.approx(row["plain"], rel=1e-3)
+    assert row["least"] < row["made_aggregated"] < row["made_plain"]
 
 
 def test_no_contact_makes_no_addition():
@@ -99,49 +122,6 @@ def test_the_lists_that_overflow_are_those_that_the_search_counts():
         assert rows.loc[room, "overflow_share"] == listed.search.crowded / 1000 > 0
 
 
-def boxes_of(n: int, dim: int) -> contacts.Boxes:
-    return contacts.Boxes(n, dim, [0, 3], md.backend.get("cpu"))
-
-
-class TestBoxes:
-    @pytest.mark.parametrize("start", contacts.STARTS)
-    @pytest.mark.parametrize(("n", "dim"), [(2, 3), full(300, 2), (600, 3), full(5000, 3)])
-    def test_a_build_gives_the_bounds_of_ranges(self, n, dim, start):
-        boxes = boxes_of(n, dim)
-        kept = boxes.tree.nodes.copy()
-        boxes.build(start, fence=True)
-        assert len(boxes.wrong()) == 0
-        assert np.array_equal(boxes.tree.nodes[:, :dim], kept[:, :dim])
-
-    def test_the_bounds_are_those_of_the_leaves_one_by_one(self):
-        generator = np.random.default_rng(0)
-        low = generator.random((9, 2))
-        high = low + generator.random((9, 2))
-        first, last = np.array([0, 3, 8, 0]), np.array([8, 5, 8, 1])
-        found = contacts.bounds_of_ranges(low, high, first, last)
-        for k, (a, b) in enumerate(zip(first, last, strict=True)):
-            assert np.array_equal(found[2 * k], low[a : b + 1].min(axis=0))
-            assert np.array_equal(found[2 * k + 1], high[a : b + 1].max(axis=0))
-
-    def test_a_wrong_box_is_found_and_a_race_is_the_lowest_of_a_path(self):
-        boxes = boxes_of(300, 3)
-        boxes.build("leaves", fence=True)
-        path = [int(np.argmax(boxes.tree.parent[: 300 - 1]))]  # an inner node, and all above it
-        while boxes.tree.parent[path[-1]] >= 0:
-            path.append(int(boxes.tree.parent[path[-1]]))
-        for node in path:
-            boxes.tree.nodes[2 * node, 1] = -contacts.FAR
-        wrong = boxes.wrong()
-        assert wrong.tolist() == sorted(path)
-        assert boxes.races(wrong) == 1
-
-    def test_boxes_of_no_build_are_all_wrong(self, monkeypatch):
-        boxes = boxes_of(300, 3)
-        monkeypatch.setattr(md.search.bvh.tree, "fit_spanning", lambda *arguments: None)
-        boxes.build("leaves", fence=True)
-        assert len(boxes.wrong()) == 299
-
-
 def test_without_a_device_the_build_without_the_fence_is_refused():
     case = one(contacts, array="boxes", fence=("without",), n=(10,))
     with pytest.raises(ValueError, match="--fence without on cpu; allowed: with"):
@@ -159,19 +139,6 @@ def test_no_wrong_tree_leaves_a_largest_share():
     assert none["share_high"] == pytest.approx(1 - 0.025 ** (1 / 1000))
     assert (half["wrong_trees"], half["wrong_boxes"], half["races"]) == (500, 2000, 1000)
     assert half["share_low"] < 0.5 < half["share_high"]
-
-
-@pytest.mark.parametrize("dim", [full(2), 3])
-def test_the_kernel_without_the_fence_compiles_to_other_code(dim):
-    arguments = contacts.KERNELS, "fit_spanning", dim, np.dtype(np.float32), "aos4", {}
-    whole, without = assemble(*arguments), assemble(*arguments, constants={"NO_FENCE": 1})
-    assert whole.count("VISIT_FENCE();") == 2  # one on each side of the visit
-    defined = whole.replace("#define LAYOUT_AOS4\n", "#define LAYOUT_AOS4\n#define NO_FENCE 1\n", 1)
-    assert without == defined
-    assert compile_cubin(whole) != compile_cubin(without)
-    fenceless = whole.replace("VISIT_FENCE() __threadfence()", "VISIT_FENCE()")
-    assert fenceless != whole
-    assert len(compile_cubin(fenceless)) == len(compile_cubin(without))
 
 
 def row_of(**fields) -> dict:
@@ -200,10 +167,78 @@ def test_cells_and_reads_are_those_of_a_count_by_hand():
     assert row["grid_bytes"] == pytest.approx(4 * (cells**3 + 1) / 1000)
 
 
+def nodes_of(structure: str, **fields) -> pd.DataFrame:
+    fields = {"n": (100,), "scenes": 2, "builds": 3} | fields
+    return pd.DataFrame(contacts.measure(one(contacts, array="nodes", structure=(structure,), **fields)))
+
+
+@pytest.mark.parametrize("structure", contacts.STRUCTURES)
+def test_structures_without_locks_keep_their_nodes_on_a_cpu(structure):
+    rows = nodes_of(structure)
+    assert rows[["scene", "trial"]].to_numpy().tolist() == [[s, t] for s in range(2) for t in range(3)]
+    assert not rows[["wrong_nodes", "taken_twice"]].any(axis=None)
+
+
+def test_a_particle_that_is_in_no_list_is_counted(monkeypatch):
+    structure = md.search.grid.linked.LinkedSearch.structure
+
+    def broken(search):
+        head, following = structure(search)
+        head = head.copy()
+        head[int(np.argmax(head >= 0))] = -1
+        return head, following
+
+    monkeypatch.setattr(md.search.grid.linked.LinkedSearch, "structure", broken)
+    assert (nodes_of("lists")["wrong_nodes"] > 0).all()
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_a_pool_is_used_as_its_name_says(counted, monkeypatch):
+    used = []
+    monkeypatch.setattr(contacts.FreeList, "use", lambda pool, counted: used.append(counted) or 2)
+    assert nodes_of("counted pool" if counted else "pool")["taken_twice"].eq(2).all()
+    assert used == 6 * [counted]
+
+
+def test_a_trial_is_wrong_if_a_node_is_lost_or_taken_twice():
+    rows = pd.DataFrame({"n": 8, "structure": "pool", "wrong_nodes": [0, 3, 0], "taken_twice": [0, 0, 2]})
+    (found,) = contacts.summary(rows).to_dict("records")
+    assert (found["trials"], found["wrong_trials"]) == (3, 2)
+    assert (found["wrong_nodes"], found["taken_twice"]) == (3, 2)
+    assert 0 < found["share_low"] < 2 / 3 < found["share_high"] < 1
+    assert "2 of 3 trials of the pool lost a node" in contacts.answer(rows.assign(repeat=0)).sentence
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("n", [5, 150, 151])
+def test_a_grid_on_a_torus_has_all_partners_wherever_they_are(dim, n):
+    generator = np.random.default_rng(n)
+    pos = generator.random((n, dim)) * 6 + generator.integers(-1, 2, (n, 1)) * 1e6
+    apart = np.abs(pos[:, None] - pos)
+    touching = (apart**2).sum(axis=2) < 1
+    side = max(3, int(np.ceil(n ** (1 / dim))))
+    number = contacts.cells_on_torus(pos, 1.0, side)
+    assert 0 <= number.min() <= number.max() < side
+    steps = (number[:, None] - number) % side
+    near = np.isin(steps, (0, 1, side - 1)).all(axis=2)
+    assert near[touching].all()
+    found = contacts.on_torus(pos, 1.0)
+    assert found["torus_reads_per_particle"] == pytest.approx(near.sum() / n - 1)
+    assert found["torus_bytes"] == pytest.approx(4 * (side**dim + 1) / n)
+
+
+def test_a_table_on_a_torus_has_the_size_of_the_particles_not_of_the_box():
+    dilute, dense = (row_of(filling_fraction=(phi,), order=("row",)) for phi in (0.01, 0.4))
+    assert dilute["torus_bytes"] == dense["torus_bytes"] < 5
+    assert dilute["torus_reads_per_particle"] > 10 * dilute["reads_per_particle"]
+    assert dense["torus_reads_per_particle"] == pytest.approx(dense["reads_per_particle"], rel=0.2)
+
+
 @pytest.mark.parametrize(
     ("arguments", "figures", "columns"),
     [
         ("--n 100 --curve morton --step 1 3", {"contacts", "lists"}, ["repeat", "n"]),
+        ("--array nodes --n 100", set(), ["repeat", "n", "structure"]),
         ("--array boxes --n 100", {"fence"}, ["repeat", "n", "dim", "start", "fence"]),
         (
             "--array cells --n 300 --order row hilbert",
@@ -228,7 +263,7 @@ def test_a_former_command_has_its_former_sizes():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"array": "lists"}, "unknown array 'lists'; allowed: one of contacts, boxes, cells"),
+        ({"array": "lists"}, "unknown array 'lists'; allowed: one of contacts, boxes, nodes, cells"),
         ({"curve": ("peano",)}, "unknown curve 'peano'"),
         ({"room": (0,)}, "--room = 0"),
         ({"step": (-1,)}, "--step = -1"),

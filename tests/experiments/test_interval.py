@@ -1,6 +1,7 @@
 """experiments.interval: the interval between reorders, measured and predicted."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -161,3 +162,26 @@ class TestInterval:
     def test_what_cannot_be_run_is_refused(self, fields, message):
         with pytest.raises(ValueError, match=message):
             interval.Config(**fields)
+
+
+class Reordered:
+    """Stands for a simulation with a trigger at an interval; notes the steps at which it would reorder."""
+
+    def __init__(self):
+        self.step, self.at = 0, []
+        self.chosen = interval._Chosen()
+        self.reordering = SimpleNamespace(config=SimpleNamespace(schedule=self.chosen))
+        self.timings = SimpleNamespace(clear=lambda: None)
+
+    def run(self, steps, phases):
+        assert not phases
+        self.at += [step for step in range(self.step, self.step + steps) if self.chosen(step)]
+        self.step += steps
+
+
+def test_steps_for_an_energy_go_on_in_their_interval():
+    sim = Reordered()
+    for every, calls in ((5, 4), (9, 6)):
+        for _ in range(calls):
+            assert interval._steps_at_interval(sim, every, 3).steps == 3
+    assert sim.at == [0, 5, 10, 12, 21]

@@ -126,6 +126,19 @@ def test_each_round_of_the_gas_has_each_rung_that_runs_here_after_the_same_steps
     assert found["position_off"].lt(1e-9).all()
 
 
+@pytest.mark.parametrize(("scene", "rung", "has"), [("wing", "grid", False), ("gas", FIRST, True)])
+def test_the_gas_alone_has_an_energy_because_the_flow_at_the_wing_changes(monkeypatch, scene, rung, has):
+    found = []
+    monkeypatch.setattr(ladder, "take_rounds", lambda entries, *_, **__: found.extend(entries) or ())
+    config = ladder.Config(
+        backend="cpu", n=500, scene=scene, rung=(rung,), warmup=1, steps=3, precision="float64"
+    )
+    list(ladder.measure(config))
+    assert [entry.work is not None for entry in found] == [has, has]
+    assert bool(config.notes) is has
+    assert not has or found[0].work().steps == 3
+
+
 def test_only_rungs_that_need_a_device_give_no_rows():
     assert list(ladder.measure(gas("packed rows"))) == []
 

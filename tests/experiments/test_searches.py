@@ -7,10 +7,13 @@ import pandas as pd
 import pytest
 
 import md
-from experiments import searches
+from experiments import searches, timing
 from experiments.core import main
 from experiments.drawing.charts import draw
 from experiments.processes.separate_run import all_rows
+from experiments.results.kept.queries import REFERENCE
+from md.particles.state import sphere_volume
+from md.search.lists.step_costs import StepCosts
 
 AXES = [
     "--backend",
@@ -125,6 +128,19 @@ def test_without_linked_the_first_search_is_measured_twice():
     assert names == {"coherent", "verlet", "coherent again"}
 
 
+def test_lists_have_the_widths_that_they_have_in_timing_unless_one_is_given():
+    fixed = {"backend": "cpu", "n": 400, "filling_fraction": 0.2, "precision": "float32"}
+    place = md.backend.get("cpu")
+
+    def lists(**fields):
+        case = searches.Config(**fixed, search=("verlet",), **fields)
+        return searches._simulation(case, place, "verlet", "row").config.search
+
+    case = timing.Config(**fixed, scene="shared", search="verlet", ordering=("row",), fused=True)
+    assert lists() == timing._simulation(case, "verlet", "row").config.search
+    assert lists(skin=0.3) == md.search.Verlet("row", 0.3)
+
+
 def test_a_search_compared_with_itself_alone_is_drawn(tmp_path):
     case = searches.Config(
         backend="cpu", n=400, filling_fraction=0.2, search=("linked",), cell_order=("row",),
@@ -170,3 +186,30 @@ def test_a_search_that_misses_a_pair_is_not_recorded(monkeypatch):
 def test_what_cannot_be_measured_is_refused(change, message):
     with pytest.raises(ValueError, match=message):
         searches.Config(**change)
+
+
+SAID = {0.05: (1.31, 1.33), 0.2: (1.05, 1.08), 0.4: (1.0, 1.03)}  # in details/gas.md
+
+
+@pytest.mark.parametrize(("run", "timed"), [("h200", "h200_three_runs"), ("h100", "h100")])
+@pytest.mark.parametrize("filling", [0.05, 0.2, 0.4])
+def test_kept_times_of_lists_of_0_3_d_are_longer_as_the_model_of_widths_says(run, timed, filling):
+    case = "search == 'verlet' and filling_fraction == @filling and n == 2**21"
+    narrow = pd.read_parquet(REFERENCE / "searches" / run / "table.parquet").query(case)
+    own = pd.read_parquet(REFERENCE / "timing" / timed / "table.parquet").query(case)
+    own = own.query("phase == 'step' and ordering == 'row'")
+    measured = narrow["time_ms"].mean() / own["time_ms"].mean()
+    costs = StepCosts(2**21, filling / sphere_volume(3), 1.0, 3)
+    ratios = []
+    for temperature in (own["temperature_start"].max(), own["temperature_end"].min()):
+        stride = 6 * temperature**0.5 * md.scenes.BENCHMARK_DT  # of the fastest of two million particles
+        times = [
+            costs.time(*map(np.array, costs.fastest(stride, skin, None, 20.0)), stride)
+            for skin in (0.3, None)
+        ]
+        ratios.append(float(times[0] / times[1]))
+    assert min(ratios) / 1.1 < measured < max(ratios)  # the model is within 10 %
+    low, high = SAID[filling]
+    assert (round(min(ratios), 2), round(max(ratios), 2)) == (low, high)
+    text = " ".join((REFERENCE.parent / "details" / "gas.md").read_text(encoding="utf-8").split())
+    assert f"{measured:.2f}" in text

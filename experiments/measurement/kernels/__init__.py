@@ -1,1 +1,1 @@
-"""Kernels of workloads other than ours, with what they were compiled to; their loads are in `prediction`."""
+"""Kernels that are measured beside those of steps: of other workloads, and of structures that race."""

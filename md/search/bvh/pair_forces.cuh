@@ -7,16 +7,23 @@
 __device__ __forceinline__ QueryReach reach_of(const Reach& reach) { return {reach.reach, reach.reach2, reach.leaf2}; }
 #endif
 
+// COUNT_ADDITIONS: each addition to a row adds one instead, to the first number of the row.
+#if defined(COUNT_ADDITIONS)
+#define ADDED(v, axis) real((axis) == 0)
+#else
+#define ADDED(v, axis) (v).x[axis]
+#endif
+
 // Adds to row k of an (n, DIM) array atomically.
 __device__ __forceinline__ void add_to_row(real* data, int n, int k, const Vec& v) {
 #pragma unroll
     for (int axis = 0; axis < DIM; ++axis) {
 #if defined(LAYOUT_SOA)
-        atomicAdd(&data[k + (size_t)n * axis], v.x[axis]);
+        atomicAdd(&data[k + (size_t)n * axis], ADDED(v, axis));
 #elif defined(LAYOUT_AOS)
-        atomicAdd(&data[(size_t)k * DIM + axis], v.x[axis]);
+        atomicAdd(&data[(size_t)k * DIM + axis], ADDED(v, axis));
 #else
-        atomicAdd(&data[(size_t)k * 4 + axis], v.x[axis]);
+        atomicAdd(&data[(size_t)k * 4 + axis], ADDED(v, axis));
 #endif
     }
 }

@@ -7,6 +7,7 @@ the leaves. Sources: [lift], and part II of [karras2012blog].
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -239,9 +240,33 @@ class ReflexiveSearch(BinaryTreeSearch):
         gather = getattr(self.backend.kernels(__name__, law), f"gather_{self.stack}")
         gather(self.particles.n, 4 * self.backend.workers, self._entries, later_only, *read, parameters, out)
 
-    def _push(self, law: PairLaw, parameters: Any, out: Array) -> None:
+    def additions(self, law: PairLaw) -> int:
+        """Count the atomic additions to rows that a device makes in one computation of the forces.
+
+        Args:
+            law: that is reciprocal.
+
+        Returns:
+            Additions to partners, as many as the lanes of each warp make after they summed what `atomics`
+            lets them sum, and one of each particle's own sum.
+
+        Raises:
+            ValueError: a CPU, which adds without atomics, or pairs that are visited twice.
+        """
+        if not self.backend.runs_ahead or self.met == "twice":
+            found = f"met={self.met!r} on {self.backend.name}"
+            raise checks.refuse_value("search", found, "met='once' on a device, which adds atomically")
+        counts = self.backend.rows(self.particles.n, self.grid.box.dim, self.grid.precision)
+        law = scaled_to_radii(law, self._radius)
+        self._push(law, kernel_law(law, self.grid.precision), counts, {"COUNT_ADDITIONS": 1})
+        return int(self.backend.download(counts)[:, 0].sum(dtype=np.float64))
+
+    def _push(
+        self, law: PairLaw, parameters: Any, out: Array, constants: Mapping[str, int] | None = None
+    ) -> None:
         """Fit the boxes, and add the force of each pair to both particles, directly or from lists."""
-        read, kernels, n = self._fit(), self.backend.kernels(__name__, law), self.particles.n
+        read, n = self._fit(), self.particles.n
+        kernels = self.backend.kernels(__name__, law, constants)
         self.backend.kernels(__name__).clear(n, out)
         if self.contacts == "listed":
             self._gather(self._contact_list, 1, read, self._contact_list, self._contact_counts)

@@ -50,6 +50,12 @@ def test_a_run_begins_with_its_length(tmp_path, capsys):
     assert second.startswith("test_cli on ")
 
 
+def test_a_run_says_once_what_its_settings_note(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(Config, "notes", ("no counter here",))
+    main(Config, measure, draw, {}, ["--backend", "cpu", "--results", str(tmp_path)], minutes=12.0)
+    assert capsys.readouterr().err.splitlines().count("note: no counter here") == 1
+
+
 class InThisProcess(Executor):
     """Measures the runs of a timed toy one after the other."""
 

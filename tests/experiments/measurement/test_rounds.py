@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 import md
-from experiments.measurement import gpu_clock
 from experiments.measurement.hardware_caches import working_set
-from experiments.measurement.host_load import HostLoad
+from experiments.measurement.machine_state import gpu_clock
+from experiments.measurement.machine_state.host_load import HostLoad
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import whole_steps
 from experiments.processes.separate_run import all_rows
@@ -257,7 +257,8 @@ class Idle(tuple):
 @pytest.mark.parametrize("missing", ["_THREADS", "resource"])
 def test_what_the_system_does_not_tell_is_none(monkeypatch, tmp_path, missing):
     monkeypatch.setattr(
-        f"experiments.measurement.host_load.{missing}", tmp_path / "no" if missing == "_THREADS" else None
+        f"experiments.measurement.machine_state.host_load.{missing}",
+        tmp_path / "no" if missing == "_THREADS" else None,
     )
     load = HostLoad().stop()
     assert (load.waited_share if missing == "_THREADS" else load.involuntary_switches) is None

@@ -53,8 +53,20 @@ def test_a_simulation_is_a_case_with_its_working_set_and_its_temperature_at_both
     assert entry.columns["working_set_MB"] == 2 * 9 * 4 / 1e6
     simulation.run(20)
     end = md.observe.temperature(simulation.state)
-    assert entry.at_end() == {"temperature_end": end, "builds": 2}
+    assert entry.at_end() == {"temperature_end": end, "steps_per_build": 1, "builds": 2}
     assert end < 1.4
+
+
+def test_a_case_with_lists_tells_their_widths_and_how_long_they_last():
+    gas = md.scenes.benchmark_gas(200, 0.1, backend="cpu")
+    case = SimpleNamespace(backend="cpu", precision="float64")
+    simulation = benchmark_simulation(gas, case, md.search.Verlet("row", 0.5, 0.2), fused=True)
+    simulation.run(30, phases=False)
+    entry, built = entry_of(simulation, {}, list), simulation.builds
+    simulation.run(100, phases=False)
+    found = entry.at_end()
+    assert (found["skin_d"], found["inner_skin_d"]) == (0.5, 0.2)
+    assert found["steps_per_build"] == 100 / (simulation.builds - built) > 5
 
 
 def test_simulations_of_a_case_may_share_a_backend_that_counts_all_their_graphs():

@@ -13,6 +13,7 @@ from experiments.results.baselines import is_again, original
 from experiments.results.claims.claim import CONFIRMED, REFUTED, WORDS
 from experiments.results.claims.numbers import CPU, NUMBERS, STEP
 from experiments.results.claims.queries import gain, lowest, number
+from experiments.results.claims.subjects.physics import DECADES, DENSE, cooling_time
 from experiments.results.kept.queries import REFERENCE, evaluate
 from experiments.results.page.numbers import of_claims, of_page
 from experiments.results.page.sections import SECTIONS
@@ -159,6 +160,20 @@ def text_of(page: str) -> str:
 @pytest.mark.parametrize(("page", "template"), [(page, one) for page, said in SAYS.items() for one in said])
 def test_a_page_says_what_the_tables_do(page, template):
     assert template.format(**numbers()) in text_of(page)
+
+
+@pytest.mark.parametrize(
+    ("run", "n", "shown"),
+    [
+        *((run, n, shown) for run in ("h200_10_percent", "cpu_decades")
+          for n, shown in ((16384, "16,384"), (4096, "4096"))),
+        ("cpu_decades", 1024, "1024"),
+    ],
+)  # fmt: skip
+def test_a_page_has_the_cooling_times_of_the_verdict(run, n, shown):
+    asked = (cooling_time(f"cooling/{run}", f"n == {n} and {DENSE}", decade) for decade in DECADES)
+    times = " | ".join(f"{one.value:.3f} ({one.low:.3f} to {one.high:.3f})" for one in map(evaluate, asked))
+    assert f"| `{run}` | {shown} | {times} |" in text_of("results/details/physics.md")
 
 
 def test_a_verdict_that_a_page_names_is_that_of_the_rules():

@@ -345,3 +345,28 @@ def test_room_for_which_there_is_no_memory_is_refused_before_it_is_asked_for(n):
         message = rf"room = {room} for {n} particles: [\d,]+ bytes .*needed; allowed: up to .*take less room"
         with pytest.raises(ValueError, match=message):
             md.Simulation(state, md.scenes.BENCHMARK_LAW, search=search, backend="cpu")
+
+
+@pytest.mark.parametrize(
+    ("search", "found"),
+    [(Reflexive(), "met='once' on cpu"), (Reflexive(met="twice", atomics="none"), "met='twice' on cpu")],
+)
+def test_additions_are_counted_on_a_device_alone(search, found):
+    run = simulated(dense_cloud(3), search, "cpu")
+    with pytest.raises(ValueError, match=rf"search = .*{found}.*; allowed: met='once' on a device"):
+        run.search.additions(LAW)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("data", CHOICES["data"])
+@pytest.mark.parametrize("stack", CHOICES["stack"])
+def test_a_device_makes_an_addition_a_pair_or_fewer(device, stack, data):
+    state = dense_cloud(2, n=5000)
+    made = {}
+    for atomics in ("plain", "aggregated"):
+        run = simulated(state, Reflexive(stack=stack, atomics=atomics, data=data), device)
+        before = run.forces()
+        made[atomics] = run.search.additions(LAW) - len(state)
+        assert np.abs(run.forces() - before).max() <= 1e-9 * np.abs(before).max()
+    assert made["plain"] == len(run.pairs())
+    assert 0 < made["aggregated"] < made["plain"]

@@ -81,8 +81,10 @@ def as_struct(law: md.laws.PairLaw, real) -> np.ndarray:
     return np.array([tuple(numbers)], [(name, real) for name in numbers._fields])
 
 
-def forces(tmp_path, kernel: str, dim: int, real, layout: str, data: str, state: md.State) -> np.ndarray:
-    """Of a state, in the order of ids, by a kernel on the tree that the CPU makes."""
+def forces(
+    tmp_path, kernel: str, dim: int, real, layout: str, data: str, state: md.State, before: str = ""
+) -> np.ndarray:
+    """Of a state, in the order of ids, by a kernel on the tree that the CPU makes; some lines before it."""
     listed = {"contacts": "listed", "room": 2} if data != "unsorted" else {}
     search = Reflexive(data=data, **listed)
     run = simulated(state, search, md.backend.Cpu(layout), np.dtype(real).name, allow_overlap=True)
@@ -101,7 +103,9 @@ def forces(tmp_path, kernel: str, dim: int, real, layout: str, data: str, state:
     lists = (bound._contact_counts, bound._contact_list.partners) if listed else (np.zeros(3 * n, np.int32),)
     parts = (*rows, bound.tree.keys.order, nodes, bound.tree.ropes, *records, *lists)
     (folder / "case.bin").write_bytes(b"".join(part.tobytes() for part in parts))
-    source = source_of("md.search.bvh.reflexive", kernel, dim, real, layout, "spring_dashpot", "store")
+    source = before + source_of(
+        "md.search.bvh.reflexive", kernel, dim, real, layout, "spring_dashpot", "store"
+    )
     program = WALK.replace("CALL", {"gather": GATHER, "resolve": RESOLVE}.get(kernel.split("_")[0], PUSH))
     values = {"KERNEL": kernel, "PER_ROW": str(rows[0].size // n)}
     values |= {"ORDER": "order.data()" if data == "unsorted" else "nullptr", "COUNT": str(n)}
@@ -134,6 +138,24 @@ def test_a_kernel_of_a_device_finds_the_forces_of_naive(kernel, dim, real, layou
     found = forces(tmp_path, kernel, dim, real, layout, data, state)
     assert np.abs(expected).max() > 100
     assert np.abs(found - expected).max() <= 4 * largest_difference(state, np.dtype(real).name)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "dim", "real", "layout", "data"),
+    [
+        ("push_none", 3, np.float64, "aos4", "sorted"),
+        tiers.full("resolve", 2, np.float32, "aos", "sorted"),
+        tiers.full("push_local", 2, np.float32, "soa", "unsorted"),
+    ],
+)
+def test_additions_are_counted_where_forces_would_be_added(kernel, dim, real, layout, data, tmp_path):
+    state = dense_cloud(dim)
+    pairs = simulated(state, "naive", "cpu").pairs()
+    found = forces(tmp_path, kernel, dim, real, layout, data, state, "#define COUNT_ADDITIONS 1\n")
+    own, others = found[:, 0], found[:, 1:]
+    assert own.min() >= 1
+    assert own.sum() == len(pairs) + len(state) > 3 * len(state)
+    assert not others.any()
 
 
 def test_lanes_of_a_warp_with_the_same_row_sum_up_and_one_of_them_has_it():

@@ -6,7 +6,7 @@ import time
 import pandas as pd
 import pytest
 
-from experiments.measurement.gpu_clock import GpuClock, Reading, read_line, summed
+from experiments.measurement.machine_state.gpu_clock import GpuClock, Reading, read_line, summed
 from experiments.results import reliability
 
 LINE = "1980, 412.33, 45, 0x0000000000000004"

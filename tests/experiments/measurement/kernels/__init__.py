@@ -1,0 +1,1 @@
+"""Structures that race: boxes of a tree, nodes of a free list."""
