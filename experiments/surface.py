@@ -26,7 +26,9 @@ import md
 import sfc
 from experiments.core import Axis, TimedSettings, main
 from experiments.core.terminal import FITS_CACHE
-from experiments.forecasts.flown import BOX, SCENES, aged_gases, fly, flying, gas_of, in_order, sphere_count
+from experiments.forecasts.flown import (
+    BOX, DT, SCENES, aged_gases, fly, flying, gas_of, in_order, speed, sphere_count,
+)  # fmt: skip
 from experiments.forecasts.predicted import forecasts
 from experiments.loads import step_loads
 from experiments.measurement.correctness import check_forces
@@ -154,7 +156,8 @@ def _timed(case: Config, begin: int) -> Iterator[list[dict]]:
     make = partial(flying, case.scene, precision=case.precision, backend=case.backend)
     other = make(start, "coherent")
     other.run(TOUCHING, phases=False)
-    state, right = other.state.by_id(), other.forces()
+    state = other.state.by_id()
+    right = make(state, "coherent").forces()
     del other
     mixed = md.scenes.in_memory_order(state, SHUFFLED, case.seed)
     in_order, shuffled = make(mixed, case.search, ordering=case.ordering), make(mixed, case.search)
@@ -174,22 +177,24 @@ def _sample(
 ) -> Iterator[dict]:
     """Sort a gas and let it fly; yield rows at each age."""
     in_order.reorder()
-    flown, taken, began = 0.0, 0, in_order.step
+    together = [in_order, shuffled] if case.scene == BOX else [in_order]
+    flown, began = 0.0, in_order.step
     for path in case.path:
-        together = [in_order, shuffled] if case.scene == BOX else [in_order]
         if path > flown:
-            more, _ = fly(case.scene, together, path - flown)
-            flown += more
+            flown += fly(case.scene, together, path - flown)[0]
+        before = in_order.step
         times: dict[bool, dict[str, float]] = {}
-        for sorted_one in generator.permutation([True, False]):
-            times[bool(sorted_one)] = _times(in_order if sorted_one else shuffled, case.steps)
-        taken = in_order.step - began
+        for is_in_order in map(bool, generator.permutation([True, False])):
+            times[is_in_order] = _times(in_order if is_in_order else shuffled, case.steps)
+        sampled = (in_order.step - before) * speed(in_order) * DT[case.scene]
         for part in (FORCE, STEP):
             own, base = times[True][part], times[False][part]
             yield {
-                "path_d": path, "flown_d": flown, "steps_taken": taken, "occupied_MB": 0.0, "part": part,
-                "time_ms": own, "shuffled_ms": base, "gain": base / own, "sample_ms": own * case.steps,
+                "path_d": path, "flown_d": flown + sampled / 2, "steps_taken": before - began,
+                "occupied_MB": 0.0, "part": part, "time_ms": own, "shuffled_ms": base, "gain": base / own,
+                "sample_ms": own * case.steps,
             }  # fmt: skip
+        flown += sampled
 
 
 def _times(simulation: md.Simulation, steps: int) -> dict[str, float]:

@@ -105,10 +105,11 @@ def flying(
         ordering: by which `reorder` sorts it; None for none.
     """
     options: dict[str, Any] = {"search": search, "fused": True, "precision": precision, "backend": backend}
+    options["allow_overlap"] = True
     options["reorder"] = None if ordering is None else md.Reorder(ordering, Never())
     if scene == BOX:
         return box_simulation(state, CONTACT_TIME, **options)
-    return md.Simulation(state, LAW, dt=DT[CUBE], allow_overlap=True, **options)
+    return md.Simulation(state, LAW, dt=DT[CUBE], **options)
 
 
 def fly(scene: str, simulations: Sequence[md.Simulation], path: float) -> tuple[float, int]:
@@ -153,11 +154,11 @@ def aged_gases(
     _, copies, side = sphere_count(scene, n, filling_fraction)
     small = gas_of(scene, side, filling_fraction, seed, "cpu")
     simulation = flying(scene, small, "verlet", "float32", "cpu")
-    start, flown, taken = repeated(small, copies), 0.0, 0
+    start, flown, taken = repeated(small, copies, small), 0.0, 0
     for path in paths:
         more, steps = fly(scene, [simulation], path - flown)
         flown, taken = flown + more, taken + steps
-        yield Aged(flown, taken, start, repeated(simulation.state.by_id(), copies))
+        yield Aged(flown, taken, start, repeated(simulation.state.by_id(), copies, small))
 
 
 def in_order(scene: str, gas: Aged, ordering: str, search: str, precision: str, seed: int) -> md.Simulation:

@@ -140,19 +140,23 @@ class Aged:
         found = {}
         for count in sorted({0, *steps}):
             simulation.run(count - simulation.step, phases=False)
-            found[count] = repeated(simulation.state.by_id(), (self.copies,) * 3)
+            found[count] = repeated(simulation.state.by_id(), (self.copies,) * 3, start)
         return found
 
 
-def repeated(small: md.State, copies: Sequence[int]) -> md.State:
+def repeated(small: md.State, copies: Sequence[int], start: md.State) -> md.State:
     """Repeat a gas along axes that are periodic; the particles of a copy follow each other.
 
+    A particle that has left its copy is beside it, not at the other side of the copy.
+
     Args:
-        small: the gas.
+        small: the gas, by id.
         copies: number of copies along each axis.
+        start: the gas some time ago, by id; since then particles have moved by less than half a side.
     """
     lengths = np.array(small.box.lengths)
     corners = np.array(list(itertools.product(*map(range, copies)))) * lengths
     box = md.Box(tuple(lengths * copies), small.box.periodic)
-    pos = (corners[:, None] + small.pos).reshape(-1, len(lengths))
-    return md.State(box.wrap(pos), np.tile(small.vel, (len(corners), 1)), box)
+    pos = start.pos + small.box.nearest(small.pos - start.pos)
+    every = (corners[:, None] + pos).reshape(-1, len(lengths))
+    return md.State(box.wrap(every), np.tile(small.vel, (len(corners), 1)), box)

@@ -41,6 +41,7 @@ SMALLER = {
     "roofline": "--n 500 --filling-fraction 0.2 --precision float64 --rounds 2 --steps 5",
     "searches": "--n 1024 --search linked verlet --rounds 2 --steps 5",
     "shaken": "--length 6 --amplitude 1.8 --shakes-before 0 --pictures 2 --search linked",
+    "surface": "--n 1024 --path 0 0.05 --rounds 2 --steps 2 --precision float64",
     "timing": "--n 1024 --ordering hilbert shuffled --rounds 2",
     "writes": "--n 512 1024 --ordering hilbert lattice --rounds 2 --precision float64",
 }

@@ -148,6 +148,7 @@ TOO_MUCH = {
     "roofline": "--n 9999999999999",
     "searches": "--n 9999999999999",
     "shaken": "--length 1e300",
+    "surface": "--n 9999999999999",
     "timing": "--n 9999999999999",
     "writes": "--n 9999999999999",
 }
