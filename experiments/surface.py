@@ -27,7 +27,16 @@ import sfc
 from experiments.core import Axis, TimedSettings, main
 from experiments.core.terminal import FITS_CACHE
 from experiments.forecasts.flown import (
-    BOX, DT, SCENES, aged_gases, fly, flying, gas_of, in_order, speed, sphere_count,
+    BOX,
+    DT,
+    SCENES,
+    aged_gases,
+    fly,
+    flying,
+    gas_of,
+    in_order,
+    speed,
+    sphere_count,
 )  # fmt: skip
 from experiments.forecasts.predicted import forecasts
 from experiments.loads import step_loads
