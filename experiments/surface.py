@@ -2,7 +2,7 @@
 
 Sizes are numbers of particles; `w` is the working set of a step (positions, velocities, forces) over the last
 cache of the chip. The age of an order is the mean path that spheres have flown since they were sorted. `cube`
-is an elastic gas in a periodic cube, `box` the shaken box of [thesis] with contacts of 8e-4 s.
+is an elastic gas in a periodic cube, `box` the shaken box of [thesis].
 
 `--what predicted` runs the model of memory of `sfc.cache` on a CPU, for `--machine`, with copies of a small
 gas that has flown. `--what timed` measures: in each round the gas is sorted and flies, and at each age some

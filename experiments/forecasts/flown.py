@@ -1,7 +1,7 @@
 """Gases in a memory order that ages: its age is the path that spheres have flown since they were sorted.
 
 - cube: elastic spheres in a periodic cube, at one temperature.
-- box: the shaken box of [thesis], 10 d high, with contacts of 8e-4 s (`experiments.measurement.shaken_box`).
+- box: the shaken box of [thesis], 10 d high, with contacts of 2e-4 s (`experiments.measurement.shaken_box`).
 
 On a CPU a small gas flies, and is repeated; on a device the whole gas does.
 """
@@ -24,7 +24,7 @@ from md.reorder import Never
 CUBE, BOX = "cube", "box"
 SCENES = (CUBE, BOX)
 HEIGHT, SIDE = 10.0, 64.0  # of the box, in d; and the least side of a copy
-CONTACT_TIME = 8e-4  # in the box
+CONTACT_TIME = 2e-4  # in the box, in s
 SHAKES = 2  # of the box before it is sorted
 LAW = SpringDashpot(md.scenes.BENCHMARK_LAW.stiffness, 0.0)  # of the cube
 DT = {CUBE: md.scenes.BENCHMARK_DT, BOX: CONTACT_TIME / STEPS_A_CONTACT}  # of a step

@@ -205,32 +205,37 @@ def timed_on_cpu(gas: Gas, seed: int, threads: int = 1) -> Iterator[dict[str, An
         A row for each order, copy and round: `ordering`, `copy`, `round`, and `time_us`, the median of some
         runs.
     """
-    before = numba.get_num_threads()
+    prepared = {}
+    for name, copies in works(gas, seed, COPIES):  # on all threads
+        for copy, work in enumerate(copies):
+            work.run()
+            work.check()
+            once = time_of(work.run, 1, threads)
+            repeats = max(3, min(50, int(np.ceil(LEAST / once))))
+            prepared[name, copy] = work.run, repeats
+    generator = np.random.default_rng(seed)
+    for turn in range(ROUNDS):
+        for k in generator.permutation(len(prepared)):
+            name, copy = [*prepared][k]
+            found = time_of(*prepared[name, copy], threads)
+            yield {"ordering": name, "copy": copy, "round": turn, "time_us": 1e6 * found}
+
+
+def time_of(run: Callable[[], Any], repeats: int, threads: int = 1) -> float:
+    """Return the median time of some runs, in s.
+
+    Args:
+        run: that is timed.
+        repeats: number of runs.
+        threads: that Numba takes.
+    """
+    before, times = numba.get_num_threads(), []
     numba.set_num_threads(threads)
     try:
-        prepared = {}
-        for name, copies in works(gas, seed, COPIES):
-            for copy, work in enumerate(copies):
-                work.run()
-                work.check()
-                once = time_of(work.run, 1)
-                repeats = max(3, min(50, int(np.ceil(LEAST / once))))
-                prepared[name, copy] = work.run, repeats
-        generator = np.random.default_rng(seed)
-        for turn in range(ROUNDS):
-            for k in generator.permutation(len(prepared)):
-                name, copy = [*prepared][k]
-                found = time_of(*prepared[name, copy])
-                yield {"ordering": name, "copy": copy, "round": turn, "time_us": 1e6 * found}
+        for _ in range(repeats):
+            began = time.perf_counter()
+            run()
+            times.append(time.perf_counter() - began)
     finally:
         numba.set_num_threads(before)
-
-
-def time_of(run: Callable[[], Any], repeats: int) -> float:
-    """Return the median time of some runs, in s."""
-    times = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - began)
     return float(np.median(times))

@@ -1,11 +1,12 @@
 """Kernels on a CPU that are foreseen and timed: their rows, and results that are wrong."""
 
+import numba
 import numpy as np
 import pytest
 
 import md
 from experiments.forecasts import on_cpu
-from experiments.forecasts.on_cpu import COPIES, LOAD, ROUNDS, foreseen_on_cpu, timed_on_cpu, works
+from experiments.forecasts.on_cpu import COPIES, LOAD, ROUNDS, foreseen_on_cpu, time_of, timed_on_cpu, works
 from experiments.loads.cores import OF_SEARCH
 from experiments.measurement.correctness import WrongResultError
 from experiments.prediction.drawn_gases import ON_CPU, SEEN_ON_CPU, Gas
@@ -84,3 +85,10 @@ def test_no_time_of_work_that_was_not_done_is_kept(kernel, monkeypatch):
 def test_each_kernel_has_its_time_of_a_load():
     assert set(LOAD) == {gas.kernel for gas in SEEN_ON_CPU}
     assert set(OF_SEARCH) | set(KINDS) == set(LOAD)
+
+
+def test_runs_are_timed_on_their_threads_alone():
+    before, seen = numba.get_num_threads(), []
+    assert time_of(lambda: seen.append(numba.get_num_threads()), 3, threads=1) >= 0
+    assert seen == [1] * 3
+    assert numba.get_num_threads() == before
