@@ -10,11 +10,13 @@ steps are timed, in turns with those of the same gas in shuffled memory, which i
 the time of shuffled memory over that of the order, of the force (`part` force: moved particles included) or
 of the whole step. Forces are compared with those of another search before.
 
-`--occupied` MB of the last cache are read again and again by another kernel meanwhile: all else is the same,
-so that what changes is due to capacity. Its sectors go to both halves of a GPU's second cache.
+`--occupied` MB are read again and again by another kernel meanwhile, which takes a part of the last cache of
+a GPU, of each of its halves. With 0 among several sizes it reads a quarter of a MB: all else is the same, so
+that what changes is due to capacity. How much it holds depends on how often others replace what it reads.
 """
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -42,6 +44,7 @@ from experiments.forecasts.predicted import forecasts
 from experiments.loads import step_loads
 from experiments.measurement.correctness import check_forces
 from experiments.measurement.hardware_caches import working_set
+from experiments.measurement.kernels.cache_occupier import Occupier
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phases_of, whole_steps
 from experiments.results.answers import Answer, rounded
@@ -79,7 +82,7 @@ class Config(TimedSettings):
     path: tuple[float, ...] = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
     """Mean paths in d that spheres have flown since they were sorted, in ascending order."""
     occupied: tuple[float, ...] = (0.0,)
-    """MB of the last cache that are not left to the gas."""
+    """MB that another kernel reads meanwhile; predicted with so much less in each half of the cache."""
     what: str = TIMED
     """timed, or predicted for `--machine`."""
     machine: tuple[str, ...] = KNOWN
@@ -177,33 +180,43 @@ def _timed(case: Config, begin: int) -> Iterator[list[dict]]:
     held, cache = about["working_set_MB"], about["cache_MB"]
     columns = {"particles": len(state), "device": in_order.backend.describe()["device"], **about}
     columns["w"] = held / cache if held and cache else None
-    entry = Entry(columns, partial(_sample, case, in_order, shuffled, np.random.default_rng(case.seed)))
+    takers: dict[float, Any] = {0.0: nullcontext()}
+    if max(case.occupied):
+        takers = {size: Occupier(in_order.backend, round(1e6 * size)) for size in case.occupied}
+        for one in (in_order, shuffled):  # what is compiled or allocated waits for all other work
+            _times(one, case.steps)
+    generator = np.random.default_rng(case.seed)
+    entry = Entry(columns, partial(_sample, case, in_order, shuffled, takers, generator))
     yield from take_rounds([entry], case.rounds, in_order.backend, seed=case.seed, begin=begin)
 
 
 def _sample(
-    case: Config, in_order: md.Simulation, shuffled: md.Simulation, generator: np.random.Generator
-) -> Iterator[dict]:
-    """Sort a gas and let it fly; yield rows at each age."""
+    case: Config, in_order: md.Simulation, shuffled: md.Simulation, takers: dict[float, Any],
+    generator: np.random.Generator,
+) -> Iterator[dict]:  # fmt: skip
+    """Sort a gas and let it fly; yield rows at each age, beside each of some other kernels."""
     in_order.reorder()
     together = [in_order, shuffled] if case.scene == BOX else [in_order]
     flown, began = 0.0, in_order.step
     for path in case.path:
         if path > flown:
             flown += fly(case.scene, together, path - flown)[0]
-        before = in_order.step
-        times: dict[bool, dict[str, float]] = {}
-        for is_in_order in map(bool, generator.permutation([True, False])):
-            times[is_in_order] = _times(in_order if is_in_order else shuffled, case.steps)
-        sampled = (in_order.step - before) * speed(in_order) * DT[case.scene]
-        for part in (FORCE, STEP):
-            own, base = times[True][part], times[False][part]
-            yield {
-                "path_d": path, "flown_d": flown + sampled / 2, "steps_taken": before - began,
-                "occupied_MB": 0.0, "part": part, "time_ms": own, "shuffled_ms": base, "gain": base / own,
-                "sample_ms": own * case.steps,
-            }  # fmt: skip
-        flown += sampled
+        for size, taker in takers.items():
+            before = in_order.step
+            times: dict[bool, dict[str, float]] = {}
+            for is_in_order in map(bool, generator.permutation([True, False])):
+                with taker:
+                    times[is_in_order] = _times(in_order if is_in_order else shuffled, case.steps)
+            sampled = (in_order.step - before) * speed(in_order) * DT[case.scene]
+            common = {"path_d": path, "flown_d": flown + sampled / 2, "steps_taken": before - began}
+            common |= {"occupied_MB": size, "lines_read_G_per_s": getattr(taker, "rate", 0.0)}
+            for part in (FORCE, STEP):
+                own, base = times[True][part], times[False][part]
+                yield common | {
+                    "part": part, "time_ms": own, "shuffled_ms": base, "gain": base / own,
+                    "sample_ms": own * case.steps,
+                }  # fmt: skip
+            flown += sampled
 
 
 def _times(simulation: md.Simulation, steps: int) -> dict[str, float]:

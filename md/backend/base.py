@@ -262,6 +262,15 @@ class Backend(ABC):
         yield
 
     @contextmanager
+    def beside(self) -> Iterator[Callable[[], None]]:
+        """Launch the work inside the context beside all other work of a device; a CPU does it at once.
+
+        Returns:
+            A function that waits for the end of this work.
+        """
+        yield lambda: None
+
+    @contextmanager
     def delay_device(self, seconds: float) -> Iterator[None]:
         """Delay the device at the start of each stopwatch, so that the host launches steps meanwhile.
 

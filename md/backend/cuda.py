@@ -327,6 +327,13 @@ class Cuda(Backend):
             runtime.profilerStop()
 
     @contextmanager
+    def beside(self) -> Iterator[Callable[[], None]]:
+        """Launch the work inside the context on a stream of its own; see `Backend.beside`."""
+        stream = self._cupy.cuda.Stream(non_blocking=True)
+        with stream:
+            yield stream.synchronize
+
+    @contextmanager
     def delay_device(self, seconds: float) -> Iterator[None]:
         """Delay the device by a host function that sleeps in the stream, while the host launches steps."""
         before, self._delay = self._delay, seconds
@@ -337,8 +344,11 @@ class Cuda(Backend):
 
     @contextmanager
     def stopwatch(self) -> Iterator[list[float]]:
-        """Time the work inside the context as device time between two events, starting on an idle device."""
-        self._cupy.cuda.Device().synchronize()
+        """Time the work inside the context as device time between two events, after all earlier work.
+
+        Work that was launched `beside` it goes on.
+        """
+        self._cupy.cuda.get_current_stream().synchronize()
         if self._delay:
             self._cupy.cuda.get_current_stream().launch_host_func(time.sleep, self._delay)
         with super().stopwatch() as elapsed:

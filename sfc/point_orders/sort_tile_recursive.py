@@ -89,8 +89,9 @@ def _numbers(along: Any) -> tuple[Any, int]:
     """Map finite coordinates to (n,) uint64 of the same order, as small as may be, and return their bits."""
     if along.dtype.kind == "f":
         real, word = (np.float64, np.uint64) if along.dtype.itemsize == 8 else (np.float32, np.uint32)
-        words = (along.astype(real) + 0.0).view(word)  # the sum makes 0.0 of -0.0
+        words = along.astype(real).view(word)
         sign = word(1 << (8 * words.itemsize - 1))
+        words[words == sign] = 0  # -0.0; a sum with 0.0 would lose small numbers on a device
         along = np.where(words < sign, words | sign, ~words)
     least, most = int(along.min()), int(along.max())
     return along.astype(np.uint64) - np.uint64(least % 2**KEY_BITS), (most - least).bit_length()

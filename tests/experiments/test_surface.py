@@ -89,6 +89,29 @@ def test_rows_of_each_age_have_force_and_step(scene, monkeypatch):
     assert set(steps) == {2 if scene == "box" else 1}  # shuffled memory flies too in the box
 
 
+def test_each_size_that_another_kernel_reads_is_timed_beside_it(monkeypatch):
+    class Taker:
+        def __init__(self, backend, size):
+            self.size, self.rate = size, size / 1e6
+
+        def __enter__(self):
+            beside.append(self.size)
+
+        def __exit__(self, *error):
+            beside.append(0)
+
+    beside, timed = [], []
+    times = surface._times
+    monkeypatch.setattr(surface, "Occupier", Taker)
+    monkeypatch.setattr(surface, "_times", lambda *given: timed.append(beside[-1:]) or times(*given))
+    case = one(surface, **SMALL | {"path": (0.0,), "rounds": 1, "occupied": (0.5, 8.0)})
+    (rows,) = measure(case)
+    assert [row["occupied_MB"] for row in rows] == [0.5, 0.5, 8.0, 8.0]
+    assert [row["lines_read_G_per_s"] for row in rows] == [0.5, 0.5, 8.0, 8.0]
+    assert timed[:2] == [[], []]  # each once before, alone
+    assert timed[-4:] == [[500_000], [500_000], [8_000_000], [8_000_000]]
+
+
 def test_no_time_of_wrong_forces_is_kept(monkeypatch):
     right = flown.flying
 
