@@ -11,6 +11,7 @@ import md
 from experiments import contacts
 from experiments.core.command_line import parsed
 from experiments.core.old_names import arguments_now
+from experiments.core.settings import cases
 from experiments.drawing import style
 from experiments.drawing.charts import draw
 from md.search import Reflexive
@@ -73,8 +74,8 @@ def test_additions_of_a_device_are_counted_if_there_is_one(monkeypatch):
 
 @pytest.mark.gpu
 def test_a_device_makes_the_additions_that_are_counted_from_contacts(device):
-    case = one(contacts, n=(2**14,), curve=("morton",), step=(10,), room=(32,), backend="cuda")
-    (row,) = contacts.measure(case)
+    config = contacts.Config(n=(2**14,), curve=("morton",), step=(10,), room=(32,), backend="cuda")
+    (row,) = contacts.measure(cases(config)[0].config)
     assert row["made_plain"] == pytest.approx(row["plain"], rel=1e-3)
     assert row["least"] < row["made_aggregated"] < row["made_plain"]
 

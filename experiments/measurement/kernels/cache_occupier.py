@@ -3,6 +3,9 @@
 Blocks read a number of each line of some bytes again and again. What they read stays in the cache, in both of
 its halves, as far as they read it more often than others replace it. Over few bytes they take no room, and
 all else is the same: their loads, and their multiprocessors.
+
+A device loads a kernel at its first launch, and waits for all others then. So what runs beside has run before,
+and the blocks are ended by a memset, which needs no kernel.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ THREADS, BLOCKS = 1024, 16  # of a block, and blocks, each on a multiprocessor
 EACH = 256  # loads of a thread between two looks at the time
 LEAST = 2**18  # bytes that are read at least
 MOST = 2**31 - 1  # bytes
+ENDED = -1  # that a memset writes
 LONGEST = 20.0  # s after which the blocks end by themselves
 
 
@@ -74,7 +78,7 @@ class Occupier:
         Raises:
             WrongResultError: blocks that ended by themselves, or sums that are wrong.
         """
-        self._backend.fill(self._ended, 1)
+        self._backend.fill(self._ended, ENDED)
         self._wait()
         lasted = time.perf_counter() - self._began
         if error is not None:
