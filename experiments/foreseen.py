@@ -24,7 +24,16 @@ from experiments.core.terminal import FEW_CASES
 from experiments.forecasts.measured import counted, timed
 from experiments.forecasts.on_cpu import foreseen_on_cpu, timed_on_cpu
 from experiments.forecasts.predicted import foreseen
-from experiments.prediction.drawn_gases import DRAWS, GASES, SEEN, SEEN_ON_CPU, Gas, cpu_gases, drawn_gases
+from experiments.prediction.drawn_gases import (
+    DRAWS,
+    GASES,
+    LISTS,
+    SEEN,
+    SEEN_ON_CPU,
+    Gas,
+    cpu_gases,
+    drawn_gases,
+)
 from experiments.prediction.model_ladder import model_ladder
 from experiments.results.answers import Answer, rounded
 from experiments.results.charts import DOTS, FIRST, Chart, Points, Scale, Table
@@ -36,6 +45,7 @@ from sfc.compile import thread_count
 
 PREDICTED, TIMED, COUNTED, LADDER = "predicted", "timed", "counted", "ladder"
 ON_CPU = {"cpu": cpu_gases, "cpu_seen": lambda: SEEN_ON_CPU}  # cases -> gases
+GIVEN = {"seen": SEEN, "lists": LISTS}  # cases -> gases of no draw
 
 
 @dataclass(frozen=True)
@@ -47,8 +57,9 @@ class Config(Settings):
     gas: Axis[int] = tuple(range(GASES))
     """Numbers of drawn gases."""
     cases: str = "second"
-    """Which gases: those of the second draw, of the first (drawn), or some that no draw has (seen); for CPUs
-    those of a draw (cpu), or some that it does not have (cpu_seen)."""
+    """Which gases: those of the second draw, of the first (drawn), or some that no draw has: seen, or with
+    neighbour lists over sorted and unsorted memory (lists); for CPUs those of a draw (cpu), or some that it
+    does not have (cpu_seen)."""
     what: str = PREDICTED
     """What is done: predicted on a CPU, or by earlier models (ladder); timed or counted on a device. Cases
     for CPUs are predicted, or timed on a CPU."""
@@ -61,7 +72,7 @@ class Config(Settings):
     def __post_init__(self):
         super().__post_init__()
         self.check_known({
-            "what": (PREDICTED, LADDER, TIMED, COUNTED), "cases": (*DRAWS, "seen", *ON_CPU)
+            "what": (PREDICTED, LADDER, TIMED, COUNTED), "cases": (*DRAWS, *GIVEN, *ON_CPU)
         })  # fmt: skip
         self.check("gas", low=0, high=len(_gases(self.cases)) - 1)
         self.check("threads", low=1, high=thread_count(), remedy="set NUMBA_NUM_THREADS for more")
@@ -82,7 +93,7 @@ def _gases(cases: str) -> tuple[Gas, ...]:
     """Return the gases of a word."""
     if cases in ON_CPU:
         return ON_CPU[cases]()
-    return drawn_gases(seed=DRAWS[cases]) if cases in DRAWS else SEEN
+    return drawn_gases(seed=DRAWS[cases]) if cases in DRAWS else GIVEN[cases]
 
 
 QUICK = {"gas": (24,)}

@@ -11,7 +11,8 @@ compared with those of the grid in the same positions.
 arrays axis by axis, a kick and drift apart from the forces. Two rungs change more than one choice. A search
 that sorts the particles itself takes no reorder, so `cells sorted` replaces the reorder by a sort along the
 same curve at every step. `pruned lists` takes the default skins instead of 0.3 d: lists are built with a wide
-one, and shortened to a narrow one several times between two builds. `linked, fused` is a rung aside: the
+one, and shortened to a narrow one several times between two builds. `lists over unsorted memory` leaves the
+particles in shuffled memory, which the others sort now and then. `linked, fused` is a rung aside: the
 rungs after it are not fused until `lists, fused`. Fused steps with neighbour lists read and write packed rows
 on a device, in the layout aos4 alone. So the lists are measured with rows of three numbers (aos), not fused
 and fused, and then with rows of four, packed. On the CPU rows have three numbers and no rows are packed:
@@ -114,6 +115,9 @@ _GAS = {
     "lists, fused": Rung(_LISTS, "rows of three", "aos", fused=True),
     "packed rows": Rung(_LISTS, "lists, fused", fused=True, needs_device=True),
     "pruned lists": Rung(Verlet("row"), "packed rows", fused=True),
+    "lists over unsorted memory": Rung(
+        Verlet("row", sorts=False), "pruned lists", fused=True, needs_device=True
+    ),
 }
 RUNGS = {"wing": _WING, "gas": _GAS}  # no name is in both
 _NAMES = (*_WING, *_GAS)

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+import md
 from experiments.loads import step_loads
 from experiments.loads.force import StepLoads
 from experiments.loads.index import gather_loads, scatter_loads, spmv_loads
+from experiments.loads.lists import verlet_loads
 from experiments.prediction.drawn_gases import Gas, reads_of
 from experiments.prediction.foreseen_systems import simulations
 from experiments.prediction.index_cases import KINDS, index_case
+from experiments.results.baselines import SHUFFLED
 from sfc.cache import Fitted, LoadStream, Machine
 from sfc.cache.forecast import foresee_on
 
@@ -64,11 +67,18 @@ def foreseen(gas: Gas, machines: Sequence[str], seed: int) -> Iterator[dict[str,
     streams = (
         index_streams(gas, seed)
         if gas.kernel in KINDS
-        else ((name, step_loads(one)) for name, one in simulations(gas, "cpu", seed))
+        else ((name, loads_of(name, one)) for name, one in simulations(gas, "cpu", seed))
     )
     for name, loads in streams:
         for machine, row in forecasts(loads, gas.kernel, gas.n, chips, seed):
             yield {"ordering": name, "machine": machine} | row
+
+
+def loads_of(ordering: str, simulation: md.Simulation) -> StepLoads:
+    """Make the streams of a simulation in a memory order; over shuffled memory lists come without a sort."""
+    if ordering == SHUFFLED and simulation.config.search.name == "verlet":
+        return verlet_loads(simulation)
+    return step_loads(simulation)
 
 
 def forecasts(

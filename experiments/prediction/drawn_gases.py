@@ -76,6 +76,11 @@ SEEN = tuple(  # the fitted numbers saw these; no drawn one has their size and f
     for n, filling_fraction, precision in ((3 * 2**17, 0.15, "float32"), (3 * 2**16, 0.15, "float64"))
 )  # fmt: skip
 
+LISTS = tuple(  # what an order is worth to a search that sorts by itself, and to lists over unsorted memory
+    Gas("verlet", n, filling_fraction, "float32", (SHUFFLED, "random", "hilbert", "row", "tiled"))
+    for n in (2**17, 2**19, 2**21, 2**22) for filling_fraction in (0.05, 0.2, 0.4)
+)  # fmt: skip
+
 ON_CPU = "linked", "scattered", "coherent", "verlet", "gather", "spmv"  # kernels
 SEEN_ON_CPU = tuple(  # the numbers fitted for CPUs saw these
     Gas(kernel, n, 0.15, precision, orderings)

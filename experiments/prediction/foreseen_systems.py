@@ -51,10 +51,24 @@ def simulations(gas: Gas, backend: str, seed: int) -> Iterator[tuple[str, md.Sim
         search: Any = "linked" if gas.kernel == BOIDS else gas.kernel
         start, now = states[order.steps]
         if sorts:
-            search = CELL_ORDERED[gas.kernel](cell_order=name)
+            search = sorting(gas.kernel, name, backend)
         grid = CellGrid(start.box, law.cutoff, np.dtype(gas.precision), md.backend.get("cpu"))
         state = now.take(slots(order, start.pos, start.id, grid, seed))
         yield name, md.Simulation(state, law, search=search, **common)
+
+
+def sorting(kernel: str, name: str, backend: str) -> Any:
+    """Make the configuration of a search that sorts its particles, or of lists over shuffled memory.
+
+    Args:
+        kernel: name of the search.
+        name: order of its cells; "shuffled" for verlet without a sort, which the CPU does not have: there it
+            is verlet, of which the loads are those of the memory as it is.
+        backend: "cpu" or "cuda".
+    """
+    if name != SHUFFLED:
+        return CELL_ORDERED[kernel](cell_order=name)
+    return Verlet() if backend == "cpu" else Verlet(sorts=False)
 
 
 def moved(state: md.State, law: md.laws.PairLaw, common: Mapping[str, Any], steps: int = TAKEN) -> md.State:

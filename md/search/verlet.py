@@ -9,7 +9,7 @@ from md.particles.system import System
 from md.search.lists.list_search import ListConfig
 from md.search.lists.lister import Lister
 from md.search.lists.listing import CellLister
-from sfc import Curve
+from sfc import Curve, checks
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,12 @@ class Verlet(ListConfig):
         inner_skin: in d, up to `skin`: of the pruned lists that fused steps read, on a device and, in a box
             without an open side, on the CPU. None for the fastest by the same model, on the CPU for 0.1; the
             same as `skin` for no pruned lists. Without effect elsewhere.
+        sorts: whether the particles are sorted in memory. False, on a device alone: they stay where they are,
+            so that lists refer to memory in any order.
 
     Raises:
-        TypeError: an order that is neither a name nor a curve, or a skin that is no number.
+        TypeError: an order that is neither a name nor a curve, a skin that is no number, or `sorts` that is
+            no bool.
         ValueError: a skin that is negative or not finite, or an inner skin wider than the skin.
     """
 
@@ -39,8 +42,22 @@ class Verlet(ListConfig):
     cell_order: str | Curve | None = None
     skin: float | Literal["auto"] | None = None
     inner_skin: float | None = None
+    sorts: bool = True
+
+    def __post_init__(self):
+        super().__post_init__()
+        self._check("sorts", checks.flag)
 
     def lister(self, system: System) -> Lister:
-        """Make the lister of a system, which finds the partners."""
+        """Make the lister of a system, which finds the partners.
+
+        Raises:
+            ValueError: particles that are not sorted, on the CPU.
+        """
+        if not (self.sorts or system.backend.runs_ahead):
+            raise ValueError(
+                "sorts=False of Verlet on the CPU; allowed: on a device, whose lists need no order in "
+                "memory; take sorts=True"
+            )
         order = self.cell_order or ("tiled" if system.backend.runs_ahead else "row")
-        return CellLister(order, system.grid.cutoff, system.particles, system.backend)
+        return CellLister(order, system.grid.cutoff, system.particles, system.backend, self.sorts)

@@ -5,7 +5,7 @@ import pytest
 
 from experiments import foreseen
 from experiments.foreseen import Config, answer
-from experiments.prediction.drawn_gases import DRAWS, SEEN, SEEN_ON_CPU, cpu_gases, drawn_gases
+from experiments.prediction.drawn_gases import DRAWS, LISTS, SEEN, SEEN_ON_CPU, cpu_gases, drawn_gases
 from tests.experiments.runs import one
 
 
@@ -13,7 +13,7 @@ from tests.experiments.runs import one
     ("fields", "message"),
     [
         ({"what": "guessed"}, "unknown what 'guessed'; allowed: .*predicted.*timed.*counted"),
-        ({"cases": "all"}, "unknown cases 'all'; allowed: one of drawn, second, seen, cpu, cpu_seen"),
+        ({"cases": "all"}, "unknown cases 'all'; allowed: one of drawn, second, seen, lists, cpu, cpu_seen"),
         ({"gas": (34,)}, "--gas = 34; allowed: .* 33"),
         ({"gas": (18,), "cases": "seen"}, "--gas = 18; allowed: .* 17"),
         ({"gas": (-1,)}, "--gas = -1"),
@@ -37,7 +37,12 @@ def test_settings_out_of_range_are_refused(fields, message):
 
 @pytest.mark.parametrize(
     ("cases", "gases"),
-    [("drawn", drawn_gases()), ("second", drawn_gases(seed=DRAWS["second"])), ("seen", SEEN)],
+    [
+        ("drawn", drawn_gases()),
+        ("second", drawn_gases(seed=DRAWS["second"])),
+        ("seen", SEEN),
+        ("lists", LISTS),
+    ],
 )
 def test_a_row_has_the_properties_of_its_gas(monkeypatch, cases, gases):
     given = []

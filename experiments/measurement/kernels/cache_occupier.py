@@ -4,8 +4,8 @@ Blocks read a number of each line of some bytes again and again. What they read 
 its halves, as far as they read it more often than others replace it. Over few bytes they take no room, and
 all else is the same: their loads, and their multiprocessors.
 
-A device loads a kernel at its first launch, and waits for all others then. So what runs beside has run before,
-and the blocks are ended by a memset, which needs no kernel.
+A device loads a kernel at its first launch, and waits for all others then. So what runs beside has run
+before, and the blocks are ended by a memset, which needs no kernel.
 """
 
 from __future__ import annotations

@@ -87,7 +87,8 @@ def command_of(run: str) -> str:
             "today; add their present names to NAMES in core/old_names.py"
         )
     words = ["--backend", CPU if is_same_anywhere(folder) else recorded["backend"]["name"]]
-    of_scene = config_type.SCENES.get(settings.get("scene", ""), Scene()).defaults
+    scene = settings.get("scene", "")  # of some experiments an axis, which changes nothing
+    of_scene = config_type.SCENES.get(scene, Scene()).defaults if isinstance(scene, str) else {}
     for field in fields(config_type):
         default = field.default_factory() if field.default_factory is not MISSING else field.default
         value = settings.get(field.name, default)

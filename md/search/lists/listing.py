@@ -64,11 +64,19 @@ class CellLister(Lister):
         cutoff: of the law, in d.
         particles: the particles.
         backend: where they are stored.
+        sorts: whether the particles are sorted in memory, as they have to be on the CPU.
     """
 
-    def __init__(self, order: str | Curve, cutoff: float, particles: ParticleArrays, backend: Backend):
+    def __init__(
+        self,
+        order: str | Curve,
+        cutoff: float,
+        particles: ParticleArrays,
+        backend: Backend,
+        sorts: bool = True,
+    ):
         super().__init__(cutoff, particles, backend)
-        self._order = order
+        self._order, self._sorts = order, sorts
 
     def allocate(self, grid: CellGrid) -> None:
         """Allocate the sort by the cells of a grid.
@@ -81,8 +89,9 @@ class CellLister(Lister):
         self._sort = CellSort(self._order, self._particles.n, grid, self._backend)
 
     def sort(self, keep_roles: bool) -> None:
-        """Sort the particles in memory by the rank of their cell."""
-        self._sort.apply(self._particles, keep_roles)
+        """Sort the particles in memory by the rank of their cell, unless they are to stay where they are."""
+        if self._sorts:
+            self._sort.apply(self._particles, keep_roles)
 
     def list(
         self,

@@ -6,7 +6,7 @@ import pytest
 import md
 from experiments.prediction import foreseen_systems, memory_orders
 from experiments.prediction.drawn_gases import Gas
-from experiments.prediction.foreseen_systems import CELL_ORDERED, FLIGHT_DT, TAKEN, simulations
+from experiments.prediction.foreseen_systems import CELL_ORDERED, FLIGHT_DT, TAKEN, simulations, sorting
 from experiments.prediction.memory_orders import order_of, slots
 from md.particles.cell_grid import CellGrid
 
@@ -44,6 +44,13 @@ def test_each_order_has_the_same_particles_in_another_place(kernel):
         assert one.config.fused is True
     orders = {tuple(one.state.id) for one in found.values()}
     assert len(orders) == (1 if kernel in CELL_ORDERED else len(found))
+
+
+def test_lists_over_shuffled_memory_are_not_sorted():
+    one = made("verlet", ("shuffled", "row"))["shuffled"]
+    assert one.config.search == md.search.Verlet()
+    assert sorting("verlet", "shuffled", "cuda") == md.search.Verlet(sorts=False)
+    assert sorting("verlet", "row", "cuda") == md.search.Verlet(cell_order="row")
 
 
 @pytest.mark.parametrize("kernel", ["linked", "scattered", "boids"])

@@ -35,6 +35,12 @@ def trees(
     return number("fence/h100", where, value, statistic, unit=unit)
 
 
+def nodes(structure: str, run: Runs = "contacts/h100_pools") -> Query:
+    """Ask for the share of trials in which a structure loses a node, or gives it to two threads."""
+    where = f"structure == '{structure}'"
+    return number(run, where, "(wrong_nodes > 0) | (taken_twice > 0)", "mean", unit="scene")
+
+
 # Cells beside the axis, 15 d ahead of the nose, which is at 400 d. Without collisions a nose of radius R,
 # 6.35 d, reflects like a mirror of focal length R / 2: the density at s ahead is 1 + (R / 2) / (s + R / 2) of
 # the stream's, 1.17 there.
@@ -162,13 +168,20 @@ RESTRICTIONS = (
         },
     ),
     Claim(
-        "L8 lock_free", "not measured",
-        "Some lock-free structures fail under the scheduling of GPU threads.",
+        "L8 lock_free", "confirmed", "Some lock-free structures fail under the scheduling of GPU threads.",
         short="Lock-free structures fail on a GPU", there="no number",
         quote="""Due to the hardware features of GPU thread scheduling, some lock-free structures don't work
         correctly""",
-        sentence="""No search here needs such a structure: cells are sorted, or lists are linked by an atomic
-        exchange; failures were not sought.""",
+        sentence="""A free list by compare-and-swap loses nodes; with its changes counted none, so scheduling
+        is not the cause. Lists linked by an exchange lose none.""",
+        here="share of wrong trials: free list {pool.value}, counted {counted.value}, lists {lists.value}",
+        confirmed_if="pool.low > 0",
+        refuted_if="pool.high <= 0 and lists.high <= 0",
+        sentence_if="counted.high <= 0 and lists.high <= 0",
+        queries={
+            "pool": nodes("pool"), "counted": nodes("counted pool"),
+            "lists": nodes("lists", "contacts/h100_lists"),
+        },
     ),
 )
 CLAIMS = (
@@ -240,7 +253,9 @@ CLAIMS = (
         refuted_if="additions.high <= 1",
         sentence_if="additions.low > 1 and h100.below(1) and h200.below(1)",
         queries={
-            "additions": lowest(number("contacts/cpu", "room == 32", "plain / aggregated"), "curve", "step"),
+            "additions": lowest(
+                number("contacts/h100", "room == 32", "made_plain / made_aggregated"), "curve", "step"),
+            "in_warps": lowest(number("contacts/cpu", "room == 32", "plain / aggregated"), "curve", "step"),
             "h100": rung(H100, "aggregated atomics", "shared stack"),
             "h200": rung(H200, "aggregated atomics", "shared stack"),
         },

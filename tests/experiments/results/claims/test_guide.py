@@ -3,11 +3,14 @@
 import re
 from functools import cache
 
+import pandas as pd
 import pytest
 
+from experiments.forecasts.surfaces import beside, fresh_law, reads, wear
 from experiments.results.estimate import Estimate
 from experiments.results.kept.queries import Query, evaluate, runs_of
 from experiments.results.reliability import SMALL
+from sfc.cache import Machine
 from tests.experiments.results.claims.test_sentences import numbers, text_of
 
 ROWS = {
@@ -154,3 +157,38 @@ def test_a_sentence_says_what_the_tables_do(pattern):
     assert says
     for text, value in zip(says.groups(), SENTENCES[pattern](), strict=True):
         assert float(text) == pytest.approx(value, abs=0.5001 * 10.0 ** -len(text.partition(".")[2]))
+
+
+SURFACE = ("surface/cube_predicted", "surface/cube_large_predicted", "surface/fillings_predicted")
+TIMED = {0.05: "surface/h100_fillings", 0.2: "surface/h100", 0.4: None}
+
+
+def of_surface(run, n, filling, path, where="machine == 'h100'") -> float:
+    here = f"{where} and part == 'force' and n == {n} and filling_fraction == {filling} and path_d == {path}"
+    return found(run, here, "median", "gain")
+
+
+@pytest.mark.parametrize("w", [0.12, 0.48, 0.96, 1.92, 3.84])
+def test_a_row_of_what_to_expect_says_what_the_surfaces_do(w):
+    def both(run, where="machine == 'h100'") -> str:
+        return ", ".join(f"{of_surface(run, n, filling, path, where):.1f}" for path in (0, 8))
+
+    n, cells = round(w * Machine.read("h100").l2_bytes / 48), []
+    for filling, timed in TIMED.items():
+        cell = both(SURFACE[0] if filling == 0.2 else SURFACE[2])
+        if timed is not None and n in set(runs_of((timed,)).rows["n"]):
+            cell += f" ({both(timed, 'n > 0')})"
+        cells.append(cell)
+    assert f"|{w:g}|{'|'.join(cells)}|" in text_of("results/GUIDE.md")
+
+
+def test_the_law_of_what_to_expect_is_that_of_the_surfaces():
+    law = fresh_law(pd.concat([runs_of((run,)).rows for run in SURFACE]), "h100")
+    assert f"r = {reads(1):.0f} x filling" in text_of("results/GUIDE.md")
+    assert (
+        f"G0 = {law.factor:.1f} r^{law.of_reads:.2f} w^{law.of_size:.2f} ({law.cases} forecasts: "
+        f"{100 * law.median:.0f} % in the median, {100 * law.worst:.0f} % at worst)"
+    ) in text_of("results/GUIDE.md")
+    cubes = [runs_of((run,)).rows for run in TIMED.values() if run]
+    table = beside(pd.concat([runs_of((run,)).rows for run in SURFACE]), pd.concat(cubes))
+    assert 60 < wear(table, "measured")["length_d"].median() < 80

@@ -60,6 +60,27 @@ def test_steps_with_pruned_lists_are_those_of_linked_lists(device, skin, inner, 
     assert device.noted > 0
 
 
+@pytest.mark.parametrize("sorts", [True, False])
+def test_particles_that_are_not_sorted_stay_where_they_are(device, sorts):
+    start = md.scenes.in_memory_order(md.scenes.benchmark_gas(300, 0.2), "shuffled", 3)
+    search = md.search.Verlet("row", 0.3, 0.1, sorts=sorts)
+    found, expected = both(device, start, search)
+    for steps in (1, 130):
+        found.run(steps, phases=False)
+        expected.run(steps, phases=False)
+        same(found, expected)
+    assert found.builds > 1
+    assert np.array_equal(found.state.id, start.id) == (not sorts)
+
+
+def test_particles_are_sorted_on_the_cpu():
+    with pytest.raises(ValueError, match="sorts=False of Verlet on the CPU; allowed: on a device"):
+        md.Simulation(md.scenes.benchmark_gas(300, 0.2), LAW, search=md.search.Verlet(sorts=False), dt=DT,
+                      backend="cpu")  # fmt: skip
+    with pytest.raises(TypeError, match="sorts of Verlet = 1"):
+        md.search.Verlet(sorts=1)
+
+
 @pytest.mark.parametrize("unmoved", [0, 2, 1000])
 def test_particles_are_moved_in_memory_at_some_builds_of_plans(device, monkeypatch, unmoved):
     monkeypatch.setattr(displacement_bound, "MOST_UNMOVED_OF_FEW", unmoved)

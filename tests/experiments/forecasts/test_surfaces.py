@@ -1,0 +1,96 @@
+"""Foreseen surfaces beside measured ones: cases that are matched, the wear of an order, and the figure."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.forecasts import surfaces
+from experiments.forecasts.surfaces import CASE, beside, main, wear
+from sfc.cache import Machine
+
+GAS = {"scene": "cube", "ordering": "hilbert", "search": "linked", "precision": "float32",
+       "filling_fraction": 0.2, "occupied_MB": 0.0}  # fmt: skip
+PATHS = (0.0, 2.0, 8.0)
+
+
+def foreseen_of(n: int, gain: float, path: float = 0.0, machine: str = "h100") -> dict:
+    return GAS | {"machine": machine, "n": n, "path_d": path, "gain": gain, "w": n / 1e6, "part": "force"}
+
+
+def timed_of(n: int, gains, path: float = 0.0, machine: str = "h100", part: str = "force") -> list[dict]:
+    common = GAS | {"device": Machine.read(machine).name, "n": n, "path_d": path, "part": part}
+    common |= {"w": n / 1e6, "particles": n, "flown_d": path + 0.1}
+    return [common | {"gain": gain} for gain in gains]
+
+
+def test_cases_are_those_of_the_force_on_the_same_chip():
+    predicted = pd.DataFrame([
+        foreseen_of(1000, 2.0), foreseen_of(1000, 3.0, machine="h200"), foreseen_of(2000, 4.0),
+    ])  # fmt: skip
+    timed = pd.DataFrame([
+        *timed_of(1000, (1.0, 2.0, 4.0)), *timed_of(1000, (9.0,), part="step"), *timed_of(3000, (1.0,)),
+        *timed_of(1000, (5.0,), machine="h200"),
+    ])  # fmt: skip
+    table = beside(predicted, timed)
+    found = table[["machine", "n", "foreseen", "measured", "low", "high", "age_d"]].to_numpy().tolist()
+    assert found == [["h100", 1000, 2.0, 2.0, 1.0, 4.0, 0.1], ["h200", 1000, 3.0, 5.0, 5.0, 5.0, 0.1]]
+    assert set(CASE) <= set(table)
+
+
+def worn(n: int, fresh: float, length: float) -> list[tuple[float, float]]:
+    return [(path, 1 / (1 / fresh + (path + 0.1) / length)) for path in PATHS]
+
+
+def test_the_wear_of_an_order_is_a_share_of_the_time_of_shuffled_memory_for_each_length():
+    rows = [timed_of(1000, (gain,), path) for path, gain in worn(1000, 8.0, 60.0)]
+    predicted = pd.DataFrame([foreseen_of(1000, gain, path) for path, gain in worn(1000, 4.0, 30.0)])
+    table = beside(predicted, pd.DataFrame([one for each in rows for one in each]))
+    for column, fresh, length in (("measured", 8.0, 60.0), ("foreseen", 4.0, 30.0)):
+        (row,) = wear(table, column).to_dict("records")
+        assert (row["fresh"], row["length_d"]) == (pytest.approx(fresh), pytest.approx(length))
+        assert (row["n"], row["machine"]) == (1000, "h100")
+    assert wear(table[table["path_d"] < 5], "measured").empty
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """A root with predictions and a measured run, the pairs that were checked, and the folder of figures."""
+    tables = {
+        "predicted": pd.DataFrame(
+            [foreseen_of(n, g, p) for n in (1000, 4000) for p, g in worn(n, 6.0, 50.0)]
+        ),
+        "other": pd.DataFrame([foreseen_of(9000, 2.0)]),
+        "h100": pd.DataFrame([one for p, g in worn(1000, 8.0, 60.0) for one in timed_of(1000, (g, g), p)]),
+    }
+    for name, table in tables.items():
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        table.to_parquet(tmp_path / "runs" / name / "table.parquet")
+    checked = []
+    monkeypatch.setattr(surfaces, "read_table_now", lambda run: tables[run.name])
+    monkeypatch.setattr(surfaces, "require_earlier", lambda *pair: checked.append([one.name for one in pair]))
+    return tmp_path / "runs", checked, tmp_path
+
+
+def test_kept_runs_are_compared_with_earlier_predictions_and_drawn(runs, capsys):
+    root, checked, out = runs
+    main(root, out)
+    assert checked == [["predicted", "h100"]]
+    assert (out / "foreseen_surface_h100.png").exists()
+    printed = capsys.readouterr().out
+    assert "'cases': 3" in printed
+    assert "60.0" in printed
+
+
+def test_lines_are_foreseen_and_points_measured(runs, monkeypatch):
+    root, _, out = runs
+    drawn = []
+    monkeypatch.setattr(surfaces.style, "save", lambda figure, *given: drawn.append(figure))
+    main(root, out)
+    (panel,) = drawn[0].axes
+    lines = [
+        one.get_xydata() for one in panel.lines if len(one.get_xdata()) == 2 and one.get_color() != "grey"
+    ]
+    assert np.allclose(lines[0][:, 0], [0.001, 0.004])
+    points = [one.get_xydata() for one in panel.lines if len(one.get_xdata()) == 1]
+    assert [one[0][1] for one in points] == pytest.approx([gain for _, gain in worn(1000, 8.0, 60.0)])
+    assert [text.get_text() for text in panel.get_legend().get_texts()] == ["0 d", "2 d", "8 d"]
