@@ -107,10 +107,10 @@ SENTENCES = {
         time(H200, "linked", "hilbert"), time(H100, "linked", "row"), time(H100, "linked", "hilbert")],
     r"a step takes \d+ to (\d+) us \(H200; H100 \d+ to (\d+)\)": lambda: [
         1000 * float(getattr(numbers()["n"], f"verlet_searches{chip}").value) for chip in ("", "_h100")],
-    r"rows, ([\d.]+) to ([\d.]+) times as fast as Hilbert's curve at 2\^21, on a CPU at 5 % alone "
-    r"\(([\d.]+)\)":
+    r"rows, ([\d.]+) to ([\d.]+) times as fast as Hilbert's curve at 2\^21, on a CPU "
+    r"\(2\^20\) ([\d.]+) to ([\d.]+\d)":
         lambda: [gain(H200, 2**21, "row", "hilbert", 0.4), gain(H100, 2**21, "row", "hilbert", 0.05),
-                 gain("timing/cpu_three_runs", 2**20, "row", "hilbert", 0.05)],
+                 *(gain("timing/cpu_seven_orders", 2**20, "row", "hilbert", one) for one in (0.4, 0.05))],
     r"rows, ([\d.]+) ms a step at 2\^21; Hilbert ([\d.]+) \(H200, one\)": lambda: [
         scattered("row"), scattered("hilbert")],
     r"in all (\d+) gases of 2\^21 and more, one run each, it is within ([\d.]+) % of the best": lambda: [
