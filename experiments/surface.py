@@ -42,8 +42,9 @@ from experiments.forecasts.flown import (
 )  # fmt: skip
 from experiments.forecasts.predicted import forecasts
 from experiments.loads import step_loads
-from experiments.measurement.correctness import check_forces
-from experiments.measurement.hardware_caches import working_set
+from experiments.measurement.correctness import check_forces, require_forces
+from experiments.measurement.hardware_caches import step_bytes, working_set
+from experiments.measurement.kernels.cache_occupier import MOST as MOST_OCCUPIED
 from experiments.measurement.kernels.cache_occupier import Occupier
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phases_of, whole_steps
@@ -58,7 +59,7 @@ PREDICTED, TIMED = "predicted", "timed"
 FORCE, STEP = "force", "step"
 SIZES = tuple(base * 2**k for k in range(10, 20) for base in (45, 64))  # factors of about sqrt 2
 TOUCHING = 20  # steps after which spheres touch
-ROW = 48  # bytes of a particle in float32: position, velocity and force, of four numbers each
+NUMBERS = 4  # of a position, velocity or force on a GPU
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Config(TimedSettings):
     occupied: tuple[float, ...] = (0.0,)
     """MB that another kernel reads meanwhile; predicted with so much less in each half of the cache."""
     what: str = TIMED
-    """timed, or predicted for `--machine`."""
+    """timed, or predicted for `--machine`, in one run and round."""
     machine: tuple[str, ...] = KNOWN
     """Chips for which times are predicted: names, or files that `experiments.machine` wrote."""
     steps: int = 8
@@ -111,10 +112,27 @@ class Config(TimedSettings):
                 )
         if self.what == TIMED:
             self.check_particles(4)
+            self._check_occupied()
+        else:  # forecasts of all runs and rounds are the same
+            for name in ("runs", "rounds"):
+                object.__setattr__(self, name, 1)
+
+    def _check_occupied(self) -> None:
+        """Check that another kernel can read as much, on this device.
+
+        Raises:
+            ValueError: it cannot.
+        """
+        self.check("occupied", high=MOST_OCCUPIED / 1e6, unit="MB")
+        if max(self.occupied) and self.backend == "cpu":
+            raise ValueError(
+                f"--occupied {max(self.occupied):g} beside --backend cpu; allowed: 0, or a device, on which "
+                "another kernel runs in the same time"
+            )
 
 
 QUICK = {"n": (2**14, 2**16), "path": (0.0, 0.25), "steps": 4, "runs": 1, "rounds": 2}
-MINUTES = 60
+MINUTES = 60  # extrapolated
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
@@ -123,10 +141,10 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     Rows have `particles`, `w`, `path_d`, `flown_d`, `steps_taken`, `part`, `time_ms`, `shuffled_ms`
     and `gain`.
     """
-    if case.what == PREDICTED:
+    if case.what == TIMED:
+        yield from _timed(case, begin)
+    elif not begin:
         yield [*_predicted(case)]
-        return
-    yield from _timed(case, begin)
 
 
 def _predicted(case: Config) -> Iterator[dict]:
@@ -146,7 +164,7 @@ def _predicted(case: Config) -> Iterator[dict]:
             shuffled = {chip: row["time_us"] for chip, row in foresee(step_loads(put(SHUFFLED)))}
         for (name, occupied), row in foresee(step_loads(put(case.ordering))):
             base, own = shuffled[name, occupied] / 1e3, row.pop("time_us") / 1e3
-            held = ROW * n * np.dtype(case.precision).itemsize / 4
+            held = step_bytes(n, NUMBERS, case.precision)
             yield row | {
                 "round": 0, "machine": name, "occupied_MB": occupied, "particles": n, "path_d": path,
                 "flown_d": gas.path, "steps_taken": gas.steps, "part": FORCE, "time_ms": own,
@@ -169,45 +187,45 @@ def _timed(case: Config, begin: int) -> Iterator[list[dict]]:
     other = make(start, "coherent")
     other.run(TOUCHING, phases=False)
     state = other.state.by_id()
-    right = make(state, "coherent").forces()
+    right = require_forces(make(state, "coherent").forces(), "the gas")
     del other
     mixed = md.scenes.in_memory_order(state, SHUFFLED, case.seed)
-    in_order, shuffled = make(mixed, case.search, ordering=case.ordering), make(mixed, case.search)
-    in_order.reorder()
-    for one in (in_order, shuffled):
+    ordered, shuffled = make(mixed, case.search, ordering=case.ordering), make(mixed, case.search)
+    ordered.reorder()
+    for one in (ordered, shuffled):
         check_forces(one, right, case.precision)
-    about = working_set(len(state), 3, case.precision, in_order.backend)
+    about = working_set(len(state), 3, case.precision, ordered.backend)
     held, cache = about["working_set_MB"], about["cache_MB"]
-    columns = {"particles": len(state), "device": in_order.backend.describe()["device"], **about}
+    columns = {"particles": len(state), "device": ordered.backend.describe()["device"], **about}
     columns["w"] = held / cache if held and cache else None
     takers: dict[float, Any] = {0.0: nullcontext()}
     if max(case.occupied):
-        takers = {size: Occupier(in_order.backend, round(1e6 * size)) for size in case.occupied}
-        for one in (in_order, shuffled):  # what is compiled or allocated waits for all other work
+        takers = {size: Occupier(ordered.backend, round(1e6 * size)) for size in case.occupied}
+        for one in (ordered, shuffled):  # what is compiled or allocated waits for all other work
             _times(one, case.steps)
     generator = np.random.default_rng(case.seed)
-    entry = Entry(columns, partial(_sample, case, in_order, shuffled, takers, generator))
-    yield from take_rounds([entry], case.rounds, in_order.backend, seed=case.seed, begin=begin)
+    entry = Entry(columns, partial(_sample, case, ordered, shuffled, takers, generator))
+    yield from take_rounds([entry], case.rounds, ordered.backend, seed=case.seed, begin=begin)
 
 
 def _sample(
-    case: Config, in_order: md.Simulation, shuffled: md.Simulation, takers: dict[float, Any],
+    case: Config, ordered: md.Simulation, shuffled: md.Simulation, takers: dict[float, Any],
     generator: np.random.Generator,
 ) -> Iterator[dict]:  # fmt: skip
     """Sort a gas and let it fly; yield rows at each age, beside each of some other kernels."""
-    in_order.reorder()
-    together = [in_order, shuffled] if case.scene == BOX else [in_order]
-    flown, began = 0.0, in_order.step
+    ordered.reorder()
+    together = [ordered, shuffled] if case.scene == BOX else [ordered]
+    flown, began = 0.0, ordered.step
     for path in case.path:
         if path > flown:
             flown += fly(case.scene, together, path - flown)[0]
         for size, taker in takers.items():
-            before = in_order.step
+            before = ordered.step
             times: dict[bool, dict[str, float]] = {}
-            for is_in_order in map(bool, generator.permutation([True, False])):
+            for is_ordered in map(bool, generator.permutation([True, False])):
                 with taker:
-                    times[is_in_order] = _times(in_order if is_in_order else shuffled, case.steps)
-            sampled = (in_order.step - before) * speed(in_order) * DT[case.scene]
+                    times[is_ordered] = _times(ordered if is_ordered else shuffled, case.steps)
+            sampled = (ordered.step - before) * speed(ordered) * DT[case.scene]
             common = {"path_d": path, "flown_d": flown + sampled / 2, "steps_taken": before - began}
             common |= {"occupied_MB": size, "lines_read_G_per_s": getattr(taker, "rate", 0.0)}
             for part in (FORCE, STEP):
@@ -226,34 +244,53 @@ def _times(simulation: md.Simulation, steps: int) -> dict[str, float]:
     return {FORCE: force, STEP: whole_steps(simulation, steps) / steps}
 
 
-_SHOWN: dict[str, Any] = {"note": "{search}, {precision}, {ordering}, {scene}", "needs": "gain"}
+def _by_chip(table: pd.DataFrame) -> pd.DataFrame:
+    """Add the chip of each row, and whether it has as much of the cache as any."""
+    least = table["occupied_MB"] == table["occupied_MB"].min()
+    return table.assign(chip=table["machine" if "machine" in table else "device"], is_whole=least)
+
+
+_CASE = ("scene", "ordering", "search", "precision", "filling_fraction", "part")
+_GAINS: dict[str, Any] = {
+    "values": Scale("gain over shuffled memory", log=10, line=1), "prepare": _by_chip, "needs": "gain",
+    "note": "{search}, {precision}, {scene}, {chip}",
+}  # fmt: skip
+_SIZE = Scale("working set over the last cache", "w", log=2)
 VIEWS = (
     Chart(
         "gain_{scene}_{ordering}_{search}_{part}",
-        "By {ordering} the {part} is up to {value} times as fast as in shuffled memory", LINES,
-        Points("gain"), Scale("working set over the last cache", "w", log=2),
-        Scale("gain over shuffled memory", log=10, line=1), "path_d", "path flown (d)",
-        panels="filling_fraction", heading=FILLED,
-        files=("scene", "ordering", "search", "precision", "part"), **_SHOWN,
+        "Gains of the {part} along {ordering} over shuffled memory", LINES,
+        Points("gain", "is_whole"), _SIZE, series="path_d", title_of_series="path flown (d)",
+        panels="filling_fraction", heading=FILLED, files=("precision", "chip"), **_GAINS,
+    ),
+    Chart(
+        "capacity_{scene}_{ordering}_{search}_{part}",
+        "Gains of the {part} along {ordering} beside a kernel that reads a part of the cache", LINES,
+        Points("gain"), _SIZE, series="occupied_MB", title_of_series="read by it (MB)", panels="path_d",
+        heading="{path_d} d flown", files=("precision", "filling_fraction", "chip"),
+        varying=("occupied_MB",), **_GAINS,
     ),
 )  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:
     """Say what an order gains at the smallest and the largest size, fresh and old."""
-    rows = table[(table["part"] == FORCE) & (table["filling_fraction"] == table["filling_fraction"].iloc[0])]
-    rows = rows[rows["occupied_MB"] == rows["occupied_MB"].min()]
-    chip = "machine" if "machine" in rows else "device"
-    rows = rows[rows[chip] == rows[chip].iloc[0]]
-    found = rows.groupby(["w", "path_d"])["gain"].median().unstack("path_d")
+    rows = _by_chip(table)
+    rows = rows[rows["is_whole"]]
+    for name in (*_CASE, "chip"):
+        rows = rows[rows[name] == rows[name].iloc[0]]
+    size, words = "w", "of the last cache"
+    if rows["w"].isna().any():
+        size, words = "particles", "particles"
+    found = rows.groupby([size, "path_d"])["gain"].median().unstack("path_d")
     cells = found.iloc[:: max(1, len(found) // 6)].map(rounded)
-    cells.index = pd.Index([f"{w:.2g}" for w in cells.index], name="w")
-    fresh = found.iloc[:, 0]
+    shown = [f"{value:.2g}" if size == "w" else f"{value:,.0f}" for value in found.index]
+    cells.index = pd.Index(shown[:: max(1, len(found) // 6)], name=size)
+    fresh, old, chip = found.iloc[:, 0], found.iloc[:, -1], rows["chip"].iloc[0]
     sentence = (
         f"{rows['ordering'].iloc[0]} makes the force {rounded(fresh.iloc[0])} times as fast as shuffled "
-        f"memory at a working set of {fresh.index[0]:.2g} of the last cache, {rounded(fresh.iloc[-1])} at "
-        f"{fresh.index[-1]:.2g}; after {found.columns[-1]:g} d {rounded(found.iloc[0, -1])} and "
-        f"{rounded(found.iloc[-1, -1])} ({rows[chip].iloc[0]})."
+        f"memory with a working set of {shown[0]} {words}, {rounded(fresh.iloc[-1])} with {shown[-1]}; after "
+        f"{found.columns[-1]:g} d {rounded(old.iloc[0])} and {rounded(old.iloc[-1])} ({chip})."
     )
     return Answer(cells.rename_axis(columns="path (d)"), sentence)
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import md
-from experiments.measurement.correctness import WrongResultError, check_forces, check_temperature
+from experiments.measurement.correctness import check_forces, check_temperature, require_forces
 from experiments.measurement.hardware_counters import NSIGHT, CannotCountError, read_launches, run_under
 from experiments.measurement.kernels.index_kernels import Gather, IndexKernel, Scatter, Spmv
 from experiments.measurement.step_times import phases_of
@@ -118,10 +118,7 @@ def _check(simulation: md.Simulation, gas: Gas, ordering: str) -> None:
         ours, theirs = (md.observe.temperature(one.state) for one in (found, expected))
         check_temperature(ordering, ours, theirs, gas.precision)
         found, expected = _by_both(simulation, expected.state, other)
-    forces = expected.forces()
-    if not forces.any():
-        raise WrongResultError(f"no forces of {gas.kernel} to be compared; not recorded")
-    check_forces(found, forces, gas.precision)
+    check_forces(found, require_forces(expected.forces(), gas.kernel), gas.precision)
 
 
 def _by_both(simulation: md.Simulation, state: md.State, other: str) -> tuple[md.Simulation, md.Simulation]:

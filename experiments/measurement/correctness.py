@@ -69,6 +69,21 @@ def check_forces(simulation: md.Simulation, expected: np.ndarray, precision: str
     return check_force_rows(simulation.forces(), expected, precision)
 
 
+def require_forces(forces: np.ndarray, what: str) -> np.ndarray:
+    """Return forces that others can be compared with: some sphere feels one.
+
+    Args:
+        forces: (n, dim).
+        what: has them, for the message.
+
+    Raises:
+        WrongResultError: all are zero.
+    """
+    if not forces.any():
+        raise WrongResultError(f"no forces of {what} to be compared; not recorded")
+    return forces
+
+
 def check_force_rows(found: np.ndarray, expected: np.ndarray, precision: str) -> float:
     """Compare forces with those of another search, over their root mean square.
 

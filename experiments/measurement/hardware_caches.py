@@ -87,6 +87,11 @@ def system_caches(folder: Path) -> list[Cache]:
     return sorted(found)
 
 
+def step_bytes(n: int, numbers: int, precision: str) -> int:
+    """Return the bytes of positions, velocities and forces of n particles, of so many numbers each."""
+    return 3 * n * numbers * np.dtype(precision).itemsize
+
+
 def working_set(n: int, dim: int, precision: str, backend: Backend) -> dict[str, float | None]:
     """Compute the working set of a step and the size of the last cache, as columns.
 
@@ -108,7 +113,7 @@ def working_set(n: int, dim: int, precision: str, backend: Backend) -> dict[str,
     precision = checks.word("precision", precision, ("float32", "float64"))
     checks.instance("backend", backend, Backend, "an md.backend.Backend")
     width = 4 if backend.layout == "aos4" else dim
-    held = 3 * n * width * np.dtype(precision).itemsize
+    held = step_bytes(n, width, precision)
     try:
         last = caches(backend)[-1].bytes
     except ValueError:

@@ -5,6 +5,7 @@ import pytest
 
 import md
 from experiments import surface
+from experiments.drawing.charts import draw
 from experiments.forecasts import flown
 from experiments.measurement.correctness import WrongResultError
 from experiments.surface import Config, answer, measure
@@ -27,6 +28,11 @@ SMALL = {"n": (1024,), "path": (0.0, 0.05), "steps": 2, "rounds": 2, "precision"
         ({"what": "predicted", "occupied": (27.0,)}, "--occupied 27 MB, in each half, of the 52 MB of h100"),
         ({"what": "predicted", "machine": ("a100",)}, "machine 'a100'"),
         ({"occupied": (-1.0,)}, "--occupied = -1.0"),
+        ({"occupied": (2148.0,)}, "--occupied = 2148.0; allowed: .*2147"),
+        (
+            {"occupied": (0.0, 8.0), "backend": "cpu"},
+            "--occupied 8 beside --backend cpu; allowed: 0, or a device",
+        ),
     ],
 )
 def test_settings_out_of_range_are_refused(fields, message):
@@ -47,6 +53,13 @@ def test_a_gain_is_foreseen_for_each_age_and_share_of_the_cache_that_is_left():
     assert table["w"].tolist() == [3 * 4 * 8 * 4096 / Machine.read("h100").l2_bytes] * 4
     whole, left = table[table["path_d"] == 0]["bytes"]
     assert left > whole  # of a cache of half a MB
+
+
+def test_a_surface_is_foreseen_in_one_run_and_round():
+    config = Config(what="predicted", runs=3, rounds=5)
+    assert (config.runs, config.rounds) == (1, 1)
+    case = one(surface, what="predicted", **SMALL)
+    assert list(measure(case, 1)) == []  # a round that was recorded
 
 
 def test_memory_in_no_order_of_a_box_is_foreseen_at_each_age(monkeypatch):
@@ -89,6 +102,12 @@ def test_rows_of_each_age_have_force_and_step(scene, monkeypatch):
     assert set(steps) == {2 if scene == "box" else 1}  # shuffled memory flies too in the box
 
 
+def test_a_gas_without_forces_is_refused(monkeypatch):
+    monkeypatch.setattr(surface, "TOUCHING", 0)
+    with pytest.raises(WrongResultError, match="no forces of the gas to be compared"):
+        next(measure(one(surface, **SMALL)))
+
+
 def test_each_size_that_another_kernel_reads_is_timed_beside_it(monkeypatch):
     class Taker:
         def __init__(self, backend, size):
@@ -104,6 +123,7 @@ def test_each_size_that_another_kernel_reads_is_timed_beside_it(monkeypatch):
     times = surface._times
     monkeypatch.setattr(surface, "Occupier", Taker)
     monkeypatch.setattr(surface, "_times", lambda *given: timed.append(beside[-1:]) or times(*given))
+    monkeypatch.setattr(Config, "_check_occupied", lambda self: None)
     case = one(surface, **SMALL | {"path": (0.0,), "rounds": 1, "occupied": (0.5, 8.0)})
     (rows,) = measure(case)
     assert [row["occupied_MB"] for row in rows] == [0.5, 0.5, 8.0, 8.0]
@@ -124,14 +144,37 @@ def test_no_time_of_wrong_forces_is_kept(monkeypatch):
         next(measure(one(surface, **SMALL)))
 
 
-def test_the_answer_names_gains_of_small_and_large_gases():
-    rows = [
-        {"part": "force", "filling_fraction": 0.2, "occupied_MB": 0.0, "machine": "h100", "ordering": "row",
-         "w": w, "path_d": path, "gain": 1 + w + path}
+def rows_of(**changes) -> pd.DataFrame:
+    common = {"part": "force", "scene": "cube", "search": "linked", "precision": "float32",
+              "filling_fraction": 0.2, "occupied_MB": 0.0, "machine": "h100", "ordering": "row"}  # fmt: skip
+    return pd.DataFrame([
+        common | {"w": w, "particles": 1e6 * w, "path_d": path, "gain": 1 + w + path} | changes
         for w in (0.05, 2.0) for path in (0.0, 4.0)
-    ]  # fmt: skip
-    found = answer(pd.DataFrame(rows))
-    assert found.sentence == (
-        "row makes the force 1.05 times as fast as shuffled memory at a working set of 0.05 of the last "
-        "cache, 3.00 at 2; after 4 d 5.05 and 7.00 (h100)."
+    ])  # fmt: skip
+
+
+def test_the_answer_names_gains_of_small_and_large_gases_of_one_case():
+    others = [{"ordering": "hilbert"}, {"scene": "box"}, {"machine": "h200"}, {"part": "step"},
+              {"occupied_MB": 8.0}, {"filling_fraction": 0.4}, {"precision": "float64"}]  # fmt: skip
+    table = pd.concat([rows_of(), *(rows_of(**one).assign(gain=99.0) for one in others)])
+    assert answer(table).sentence == (
+        "row makes the force 1.05 times as fast as shuffled memory with a working set of 0.05 of the last "
+        "cache, 3.00 with 2; after 4 d 5.05 and 7.00 (h100)."
     )
+
+
+def test_sizes_of_an_unknown_cache_are_particles():
+    found = answer(rows_of(w=None))
+    assert "with a working set of 50,000 particles, 3.00 with 2,000,000" in found.sentence
+    assert list(found.table.index) == ["50,000", "2,000,000"]
+
+
+def test_figures_have_one_chip_and_as_much_of_the_cache(tmp_path):
+    table = pd.concat([rows_of(), rows_of(machine="h200"), rows_of(occupied_MB=8.0)])
+    draw(surface.VIEWS, table.assign(run=0, round=0), tmp_path)
+    assert sorted(file.name for file in tmp_path.glob("*.png")) == [
+        "capacity_cube_row_linked_force_h100.png", "gain_cube_row_linked_force_h100.png",
+        "gain_cube_row_linked_force_h200.png",
+    ]  # fmt: skip
+    shown = surface._by_chip(table)
+    assert shown[shown["is_whole"]].groupby("chip").size().to_dict() == {"h100": 4, "h200": 4}
