@@ -131,7 +131,7 @@ class Config(TimedSettings):
             )
 
 
-QUICK = {"n": (2**14, 2**16), "path": (0.0, 0.25), "steps": 4, "runs": 1, "rounds": 2}
+QUICK = {"n": (2**14, 2**16), "path": (0.0, 0.25), "steps": 4, "runs": 1, "rounds": 1}
 MINUTES = 60  # extrapolated
 
 

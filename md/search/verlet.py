@@ -30,7 +30,7 @@ class Verlet(ListConfig):
             without an open side, on the CPU. None for the fastest by the same model, on the CPU for 0.1; the
             same as `skin` for no pruned lists. Without effect elsewhere.
         sorts: whether the particles are sorted in memory. False, on a device alone: they stay where they are,
-            so that lists refer to memory in any order.
+            so that lists refer to memory in any order; there is no reorder then.
 
     Raises:
         TypeError: an order that is neither a name nor a curve, a skin that is no number, or `sorts` that is

@@ -306,6 +306,12 @@ INCOMPATIBLE: tuple[tuple[Callable[[SimulationConfig], bool], str], ...] = (  # 
         "into it; take fused=False, or 'reflexive' with met='twice', atomics='none', data='sorted'",
     ),
     (
+        lambda c: c.reorder is not None and not getattr(c.search, "sorts", True),
+        "search {c.search.name!r} with sorts=False leaves the particles where they are, so it takes no "
+        "reorder ({c.reorder.ordering!r}); allowed: a state that is in order, or sorts=True with "
+        "cell_order={c.reorder.ordering!r}",
+    ),
+    (
         _sorts_otherwise,
         "search {c.search.name!r} sorts the data itself, and not along {c.reorder.ordering!r}, so a "
         "separate reorder has no effect; allowed: no reorder, or search 'coherent' with "

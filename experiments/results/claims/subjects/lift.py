@@ -168,16 +168,16 @@ RESTRICTIONS = (
         },
     ),
     Claim(
-        "L8 lock_free", "confirmed", "Some lock-free structures fail under the scheduling of GPU threads.",
+        "L8 lock_free", "depends", "Some lock-free structures fail under the scheduling of GPU threads.",
         short="Lock-free structures fail on a GPU", there="no number",
         quote="""Due to the hardware features of GPU thread scheduling, some lock-free structures don't work
         correctly""",
-        sentence="""A free list by compare-and-swap loses nodes; with its changes counted none, so scheduling
-        is not the cause. Lists linked by an exchange lose none.""",
+        sentence="""The structure: a free list by compare-and-swap fails where its head comes back (ABA), with
+        its changes counted never; lists linked by an exchange never.""",
         here="share of wrong trials: free list {pool.value}, counted {counted.value}, lists {lists.value}",
-        confirmed_if="pool.low > 0",
-        refuted_if="pool.high <= 0 and lists.high <= 0",
-        sentence_if="counted.high <= 0 and lists.high <= 0",
+        confirmed_if="pool.low > 0 and counted.low > 0",
+        refuted_if=both("?.high <= 0", "pool", "counted", "lists"),
+        sentence_if="pool.low > 0 and counted.high <= 0 and lists.high <= 0",
         queries={
             "pool": nodes("pool"), "counted": nodes("counted pool"),
             "lists": nodes("lists", "contacts/h100_lists"),

@@ -74,9 +74,12 @@ def test_particles_that_are_not_sorted_stay_where_they_are(device, sorts):
 
 
 def test_particles_are_sorted_on_the_cpu():
+    unsorted, state = md.search.Verlet(sorts=False), md.scenes.benchmark_gas(300, 0.2)
     with pytest.raises(ValueError, match="sorts=False of Verlet on the CPU; allowed: on a device"):
-        md.Simulation(md.scenes.benchmark_gas(300, 0.2), LAW, search=md.search.Verlet(sorts=False), dt=DT,
-                      backend="cpu")  # fmt: skip
+        md.Simulation(state, LAW, search=unsorted, dt=DT, backend="cpu")
+    reorder = md.Reorder("row", md.Never())
+    with pytest.raises(ValueError, match=r"sorts=False leaves the particles where they are.*cell_order='row'"):
+        md.Simulation(state, LAW, search=unsorted, dt=DT, backend="cpu", reorder=reorder)
     with pytest.raises(TypeError, match="sorts of Verlet = 1"):
         md.search.Verlet(sorts=1)
 
