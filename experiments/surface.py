@@ -245,15 +245,16 @@ def _times(simulation: md.Simulation, steps: int) -> dict[str, float]:
 
 
 def _by_chip(table: pd.DataFrame) -> pd.DataFrame:
-    """Add the chip of each row, and whether it has as much of the cache as any."""
+    """Add the chip of each row, words for its origin, and whether it has as much of the cache as any."""
+    chip, words = ("machine", "foreseen for") if "machine" in table else ("device", "measured on")
     least = table["occupied_MB"] == table["occupied_MB"].min()
-    return table.assign(chip=table["machine" if "machine" in table else "device"], is_whole=least)
+    return table.assign(chip=table[chip], origin=f"{words} " + table[chip], is_whole=least)
 
 
 _CASE = ("scene", "ordering", "search", "precision", "filling_fraction", "part")
 _GAINS: dict[str, Any] = {
     "values": Scale("gain over shuffled memory", log=10, line=1), "prepare": _by_chip, "needs": "gain",
-    "note": "{search}, {precision}, {scene}, {chip}",
+    "note": "{search}, {precision}, {scene}, {origin}",
 }  # fmt: skip
 _SIZE = Scale("working set over the last cache", "w", log=2)
 VIEWS = (

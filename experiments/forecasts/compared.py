@@ -307,6 +307,8 @@ def _of_cpus() -> None:
         if not runs:
             print(f"cpu, {chip}: not run")
             continue
+        if chip not in predictions:
+            raise ValueError(f"{chip} was timed and not foreseen; allowed: {', '.join(predictions)}")
         predicted = predictions[chip]
         for run in runs:
             require_earlier(predicted, run)

@@ -39,10 +39,18 @@ def beside(predicted: pd.DataFrame, timed: pd.DataFrame) -> pd.DataFrame:
         A row for each case that was measured and foreseen for its chip: `machine`, the columns of `CASE`,
         `particles`, `w`, and `foreseen` and `measured`, gains, the latter the median over rounds and runs,
         with `low` and `high`, its range; and `age_d`, the path flown when it was measured.
+
+    Raises:
+        ValueError: a device that no machine is of.
     """
     names = {Machine.read(name).name: name for name in KNOWN}
     force = timed[timed["part"] == "force"]
     force = force.assign(machine=force["device"].map(names))
+    if (unknown := force["machine"].isna()).any():
+        raise ValueError(
+            f"device {force.loc[unknown, 'device'].iloc[0]!r} has no file of a machine; known: "
+            f"{', '.join(names)}; write it with experiments.machine"
+        )
     groups = force.groupby(["machine", *CASE])
     found = groups["gain"].agg(measured="median", low="min", high="max")
     found = found.join(groups[["w", "particles"]].first()).join(groups["flown_d"].median().rename("age_d"))
@@ -106,15 +114,20 @@ def fresh_law(predicted: pd.DataFrame, machine: str) -> Law:
         predicted: rows of predictions.
         machine: name of the chip.
     """
-    rows = predicted[
-        (predicted["machine"] == machine) & (predicted["path_d"] == 0) & (predicted["scene"] == "cube")
-        & (predicted["ordering"] == "hilbert") & (predicted["occupied_MB"] == 0)
-    ].drop_duplicates(CASE)  # fmt: skip
+    rows = _of_linked(predicted, machine).query("path_d == 0 and scene == 'cube'").drop_duplicates(CASE)
     terms = [np.ones(len(rows)), np.log(reads(rows["filling_fraction"])), np.log(rows["w"])]
     fitted = np.linalg.lstsq(np.stack(terms, axis=1), np.log(rows["gain"]), rcond=None)[0]
     found = Law(float(np.exp(fitted[0])), float(fitted[1]), float(fitted[2]), 0.0, 0.0, len(rows))
     off = errors(found.gain(rows["filling_fraction"], rows["w"]), rows["gain"])
     return found._replace(median=off["median"], worst=off["worst"])
+
+
+def _of_linked(rows: pd.DataFrame, machine: str) -> pd.DataFrame:
+    """Return the rows of a chip that figure and law are of: linked cells along Hilbert's curve, float32."""
+    return rows.query(
+        f"machine == '{machine}' and ordering == 'hilbert' and search == 'linked' and precision == 'float32' "
+        "and occupied_MB == 0"
+    )
 
 
 def draw(predicted: pd.DataFrame, table: pd.DataFrame, machine: str, out: Path) -> None:
@@ -126,8 +139,7 @@ def draw(predicted: pd.DataFrame, table: pd.DataFrame, machine: str, out: Path) 
         machine: name of the chip that is drawn.
         out: folder of the figure.
     """
-    lines = predicted[(predicted["machine"] == machine) & (predicted["ordering"] == "hilbert")]
-    points = table[(table["machine"] == machine) & (table["ordering"] == "hilbert")]
+    lines, points = (_of_linked(rows, machine) for rows in (predicted, table))
     panels = sorted(set(zip(lines["scene"], lines["filling_fraction"], strict=True)))
     figure, axes = plt.subplots(
         1, len(panels), figsize=(3.1 * len(panels), 3.6), sharey=True, squeeze=False, layout="constrained"
@@ -139,7 +151,7 @@ def draw(predicted: pd.DataFrame, table: pd.DataFrame, machine: str, out: Path) 
                     for rows in (lines, points)]  # fmt: skip
         for path in paths:
             for rows, is_line in zip(of_panel, (True, False), strict=True):
-                rows = rows[(rows["path_d"] == path) & (rows["occupied_MB"] == 0)].sort_values("w")
+                rows = rows[rows["path_d"] == path].sort_values("w")
                 if is_line:
                     panel.plot(rows["w"], rows["gain"], color=colours[path], label=f"{path:g} d")
                 else:
@@ -178,6 +190,10 @@ def main(root: Path = ROOT, out: Path = DETAILS) -> None:
             if len(rows):
                 require_earlier(earlier, run)
                 found.append(rows.assign(run=run.name))
+    if not found:
+        raise ValueError(
+            f"{root} has no measured case that was foreseen; measure some by experiments.surface"
+        )
     table = pd.concat(found, ignore_index=True).drop_duplicates(["run", *CASE])
     print_errors(table)
     for machine in table["machine"].unique():

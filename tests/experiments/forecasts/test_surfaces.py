@@ -94,3 +94,14 @@ def test_lines_are_foreseen_and_points_measured(runs, monkeypatch):
     points = [one.get_xydata() for one in panel.lines if len(one.get_xdata()) == 1]
     assert [one[0][1] for one in points] == pytest.approx([gain for _, gain in worn(1000, 8.0, 60.0)])
     assert [text.get_text() for text in panel.get_legend().get_texts()] == ["0 d", "2 d", "8 d"]
+
+
+def test_unknown_devices_and_runs_without_forecasts_are_refused(runs, tmp_path):
+    timed = pd.DataFrame(timed_of(1000, (2.0,))).assign(device="GPU of tomorrow")
+    with pytest.raises(ValueError, match="device 'GPU of tomorrow' has no file of a machine; known: NVIDIA"):
+        beside(pd.DataFrame([foreseen_of(1000, 2.0)]), timed)
+    root, *_ = runs
+    for file in (root / "h100").iterdir():
+        file.unlink()
+    with pytest.raises(ValueError, match="no measured case that was foreseen"):
+        main(root, tmp_path)

@@ -78,7 +78,9 @@ def test_particles_are_sorted_on_the_cpu():
     with pytest.raises(ValueError, match="sorts=False of Verlet on the CPU; allowed: on a device"):
         md.Simulation(state, LAW, search=unsorted, dt=DT, backend="cpu")
     reorder = md.Reorder("row", md.Never())
-    with pytest.raises(ValueError, match=r"sorts=False leaves the particles where they are.*cell_order='row'"):
+    with pytest.raises(
+        ValueError, match=r"sorts=False leaves the particles where they are.*cell_order='row'"
+    ):
         md.Simulation(state, LAW, search=unsorted, dt=DT, backend="cpu", reorder=reorder)
     with pytest.raises(TypeError, match="sorts of Verlet = 1"):
         md.search.Verlet(sorts=1)
