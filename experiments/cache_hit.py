@@ -14,6 +14,11 @@ cuboids need a curve in space is therefore judged by the misses per particle on 
 With `--average tiles` the hits of squares are mapped, as in figure 5.13 of [thesis]: each tile of a map shows
 the mean over its particles, so that particles that are cached together have one colour. The figure has
 unordered memory, rows and Hilbert's curve, for a CPU's cache of 33125 particles and a GPU's of 256.
+
+`--machine h200` also follows the warps of the force kernel through both caches of that chip (float32, fused;
+see `experiments.foresee`), for linked and scattered: `machine_misses`, the share of sectors that its first
+cache lacks, `machine_bytes` from and to memory for each particle, and `machine_us`, the time of a launch. That
+model foresees times, which the hit ratios of the other models do not (T4).
 """
 
 import itertools
@@ -33,6 +38,8 @@ from experiments.core import Axis, Settings, figures, main, style, values
 from experiments.core.settings import UsageError
 from experiments.core.terminal import SMALL_SYSTEM
 from experiments.drawing.systems import draw_system
+from experiments.forecasts.predicted import forecasts
+from experiments.loads import step_loads
 from experiments.prediction.cache_models import MODELS, check_models, predicted
 from experiments.prediction.systems import GASES, GEOMETRIES, UNORDERED, check_systems, own_side
 from experiments.results.answers import Answer, grid, headline, listed, percent, rounded, spread
@@ -49,12 +56,14 @@ from experiments.results.charts import (
     View,
     estimates,
 )
+from sfc.cache import Machine
 
 CACHE = 320  # particles: the cache of [thesis], used in figures over other axes
 CURVE = "hilbert"
 NEAR = 1.5  # most misses over those of Hilbert's curve in the figure of that ratio
 LEAST_FILLING = 0.05  # in figures over the filling fraction
 SYSTEM, TILES = "system", "tiles"
+ON_MACHINE = ("linked", "scattered")  # searches that leave the particles in their order
 THESIS = ("squares", "cuboids", "cubes")  # geometries of [thesis]
 _OWN = ["geometry", "search", "nx", "ny", "nz", "filling_fraction", "ordering", "model", "cache_particles"]
 MAP_OF = ["filling_fraction", "ordering", "cache_particles"]
@@ -96,6 +105,9 @@ class Config(Settings):
     """Number of tiles of a map a side, at most as many as boxes."""
     miss_cost: float = 100.0
     """Time of a miss in units of a hit's."""
+    machine: str = ""
+    """Chip on which the force kernel is foreseen too: h100, h200, or a file that experiments.machine wrote;
+    none if empty."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -109,6 +121,7 @@ class Config(Settings):
         check_models(self.model, self.cache)
         self.check_least({"size": 2, "height": 2, "tiles": 1})
         self.check("miss_cost", above=0)
+        self._check_machine()
         check_systems(self, self.height, is_packed=self.gas == "granular")
         if self.average == TILES:
             for name, allowed in {"geometry": "squares", "search": "linked", "model": "block"}.items():
@@ -117,6 +130,22 @@ class Config(Settings):
                     raise UsageError(f"--{name} {given} beside --average tiles; allowed: {allowed}")
             most = min(values(self.size), default=self.tiles)
             self.check("tiles", low=1, high=most, remedy="at most as many as --size")
+
+    def _check_machine(self) -> None:
+        """Check that the machine is known, and that all searches are foreseen there.
+
+        Raises:
+            ValueError: no such machine, or another search.
+        """
+        if not self.machine:
+            return
+        Machine.read(self.machine)
+        if others := {*values(self.search)} - {*ON_MACHINE}:
+            raise UsageError(
+                f"--machine {self.machine} beside --search {min(others)}; allowed: {', '.join(ON_MACHINE)}"
+            )
+        if self.average == TILES:
+            raise UsageError(f"--machine {self.machine} beside --average tiles; allowed: --average system")
 
 
 QUICK = {
@@ -148,8 +177,23 @@ def measure(case: Config) -> Iterator[dict]:
     common: dict[str, Any] = {"nx": nx, "ny": ny, "nz": nz, "particles": len(state)}
     hits = predicted(stream, case.model, case.cache, case.miss_cost)
     of_reads = {"reads_per_particle": len(stream.reads) / len(state)}
+    if case.machine:
+        common |= _on_machine(case, seen)
     for row in _tiles(case, seen, stream) if case.average == TILES else hits:
         yield common | of_reads | row
+
+
+def _on_machine(case: Config, state: md.State) -> dict[str, Any]:
+    """Foresee a launch of the force kernel on a chip, for particles in their memory order."""
+    sim = md.Simulation(
+        state, md.scenes.BENCHMARK_LAW, search=case.search, dt=md.scenes.BENCHMARK_DT, precision="float32",
+        backend="cpu", fused=True, allow_overlap=True,
+    )  # fmt: skip
+    chips = {case.machine: Machine.read(case.machine)}
+    ((name, found),) = forecasts(step_loads(sim), case.search, len(state), chips, case.seed)
+    misses = found["missed"] / found["sectors"] if found["sectors"] else 0.0
+    return {"machine": name, "machine_misses": misses, "machine_bytes": found["bytes"],
+            "machine_us": found["time_us"]}  # fmt: skip
 
 
 def _tiles(case: Config, state: md.State, stream: sfc.cache.AccessStream) -> Iterator[dict]:
@@ -438,6 +482,14 @@ def answer(table: pd.DataFrame) -> Answer:
         gain = rounded(faster[curves[0]] / faster[SHUFFLED])
         sentence += "; by the formula of [thesis], which measured times refute (T4), "
         sentence += f"{curves[0]} would make reads {gain} times as fast"
+    if "machine" in rows and curves and SHUFFLED in named:
+        of_chip = orders[["machine_misses", "machine_us"]].median()
+        misses, times = (of_chip[name][[curves[0], SHUFFLED]] for name in of_chip)
+        sentence += (
+            f"; on {shown['machine']} a launch along {curves[0]} is foreseen to be "
+            f"{rounded(times.iloc[1] / times.iloc[0])} times as fast as in shuffled memory, its first cache "
+            f"to lack {percent(misses.iloc[0])} of the sectors, not {percent(misses.iloc[1])}"
+        )
     found = found.map(lambda ratios: spread(ratios, percent)).reset_index()
     shares = grid(found, "ordering", over, lambda row: row["hit_ratio"], "reads that hit", heading)
     return Answer(shares, f"{sentence}.")

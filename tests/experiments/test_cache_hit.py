@@ -12,8 +12,12 @@ from experiments import cache_hit
 from experiments.core.old_names import arguments_now
 from experiments.drawing import style
 from experiments.drawing.charts import draw
+from experiments.forecasts.predicted import forecasts
+from experiments.loads import step_loads
 from experiments.prediction.systems import GEOMETRIES
+from experiments.results.answers import rounded
 from experiments.results.charts import estimates, prepared
+from sfc.cache import Machine
 from tests.experiments.runs import one, run
 
 MAP = {"average": "tiles", "geometry": ("squares",), "model": ("block",), "tiles": 64}
@@ -57,6 +61,45 @@ class TestCacheHit:
             assert misses[key] == pytest.approx(by_hand[key])
         reads = table["reads_per_particle"]
         assert reads["cuboids", "hilbert"] > reads["cuboids_space", "hilbert"]  # whole columns
+
+    def test_a_machine_says_what_its_warps_are_foreseen_to_lack(self, tmp_path, capsys):
+        folder = run(
+            cache_hit, tmp_path, "--size", "16", "--geometry", "cubes", "--filling-fraction", "0.2",
+            "--cache", "320", "--model", "block", "--ordering", "hilbert", "shuffled", "--machine", "h100",
+        )  # fmt: skip
+        table = pd.read_parquet(folder / "table.parquet").set_index("ordering")
+        (gas,) = table["particles"].unique()
+        for name, row in table.iterrows():
+            assert row["machine"] == "h100"
+            seed = 0
+            state = GEOMETRIES["cubes"].gas(16, 10, 0.2, "granular", 1.0, seed, "cpu")
+            state = GEOMETRIES["cubes"].in_order(state, name, seed)
+            sim = md.Simulation(
+                state, md.scenes.BENCHMARK_LAW, search="linked", dt=md.scenes.BENCHMARK_DT,
+                precision="float32", backend="cpu", fused=True, allow_overlap=True,
+            )  # fmt: skip
+            chips = {"h100": Machine.read("h100")}
+            ((_, found),) = forecasts(step_loads(sim), "linked", int(gas), chips, seed)
+            assert row["machine_us"] == found["time_us"]
+            assert row["machine_misses"] == found["missed"] / found["sectors"]
+        gain = table["machine_us"]["shuffled"] / table["machine_us"]["hilbert"]
+        said = " ".join(capsys.readouterr().out.split())
+        assert f"along hilbert is foreseen to be {rounded(gain)} times as fast as in shuffled memory" in said
+
+    @pytest.mark.parametrize(
+        ("fields", "message"),
+        [
+            ({"machine": "a100"}, "machine 'a100'"),
+            (
+                {"machine": "h100", "search": ("linked", "coherent")},
+                "beside --search coherent; allowed: linked",
+            ),
+            ({"machine": "h100", **MAP}, "--machine h100 beside --average tiles"),
+        ],
+    )
+    def test_a_machine_that_cannot_be_foreseen_is_refused(self, fields, message):
+        with pytest.raises(ValueError, match=message):
+            cache_hit.Config(**fields)
 
     def test_tiles_add_up_to_the_whole(self, tmp_path):
         folder = run(
