@@ -10,8 +10,6 @@ from experiments.prediction.memory_orders import Order, slots
 from md.particles.cell_grid import CellGrid
 from tests.tiers import full
 
-SCENES = [CUBE, full(BOX)]
-
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
