@@ -33,12 +33,12 @@ from experiments.forecasts.flown import (
     DT,
     SCENES,
     aged_gases,
+    copies_of,
     fly,
     flying,
     gas_of,
     in_order,
     speed,
-    sphere_count,
 )  # fmt: skip
 from experiments.forecasts.predicted import forecasts
 from experiments.loads import step_loads
@@ -181,7 +181,7 @@ def _without(machine: Machine, occupied: float) -> Machine:
 
 def _timed(case: Config, begin: int) -> Iterator[list[dict]]:
     """Time a gas in order, and in shuffled memory."""
-    _, copies, side = sphere_count(case.scene, case.n, case.filling_fraction)
+    _, copies, side = copies_of(case.scene, case.n, case.filling_fraction)
     start = gas_of(case.scene, side * copies[0], case.filling_fraction, case.seed, case.backend)
     make = partial(flying, case.scene, precision=case.precision, backend=case.backend)
     other = make(start, "coherent")

@@ -80,9 +80,7 @@ def main(
         raise checks.refuse_class("config_type", config_type, "a class that extends Settings")
     checks.function("measure", measure, "a function of a Config that yields rows")
     checks.instance("quick", quick, dict, "a dict of fields of the Config")
-    if callable(spreads):
-        checks.function("spreads", spreads, "a function of a Config")
-    elif spreads is not None:
+    if spreads is not None and not callable(spreads):
         checks.flag("spreads", spreads)
     if answer is not None:
         checks.function("answer", answer, "a function of a table")

@@ -47,7 +47,7 @@ class Aged(NamedTuple):
     now: md.State
 
 
-def sphere_count(scene: str, n: int, filling_fraction: float) -> tuple[int, tuple[int, ...], float]:
+def copies_of(scene: str, n: int, filling_fraction: float) -> tuple[int, tuple[int, ...], float]:
     """Choose the copies of a gas that is repeated.
 
     Args:
@@ -57,6 +57,10 @@ def sphere_count(scene: str, n: int, filling_fraction: float) -> tuple[int, tupl
 
     Returns:
         Number of spheres of a copy, copies along each axis, and the side of a copy in d.
+
+    Raises:
+        TypeError: a number of spheres that is no integer, or a filling fraction that is no number.
+        ValueError: no sphere, or a filling fraction that is not above 0.
     """
     if scene == CUBE:
         copies = md.preparation.copies_for(n, least=LEAST_COPY)
@@ -76,6 +80,13 @@ def gas_of(scene: str, side: float, filling_fraction: float, seed: int, backend:
         filling_fraction: of the box.
         seed: of the particles.
         backend: on which they are made.
+
+    Returns:
+        Positions in d and velocities in d / time unit, of seconds in the box; in float64.
+
+    Raises:
+        TypeError: an argument of another class.
+        ValueError: a filling fraction that cannot be packed, or another value outside its range.
     """
     if scene == CUBE:
         box = md.Box((side,) * 3)
@@ -103,6 +114,13 @@ def flying(
         precision: of positions, velocities and forces.
         backend: on which it runs.
         ordering: by which `reorder` sorts it; None for none.
+
+    Returns:
+        The simulation, of which no step sorts the gas by itself.
+
+    Raises:
+        TypeError: an argument of another class.
+        ValueError: an unknown search, precision or ordering, or a box that is too small for the search.
     """
     options: dict[str, Any] = {"search": search, "fused": True, "precision": precision, "backend": backend}
     options["allow_overlap"] = True
@@ -152,8 +170,15 @@ def aged_gases(
         filling_fraction: of the box.
         paths: in d, in ascending order.
         seed: of the small gas.
+
+    Returns:
+        The gas after each path, or up to a step more.
+
+    Raises:
+        TypeError: an argument of another class.
+        ValueError: a filling fraction that cannot be packed, or another value outside its range.
     """
-    _, copies, side = sphere_count(scene, n, filling_fraction)
+    _, copies, side = copies_of(scene, n, filling_fraction)
     small = gas_of(scene, side, filling_fraction, seed, "cpu")
     simulation = flying(scene, small, "verlet", "float32", "cpu")
     start, flown, taken = repeated(small, copies, small), 0.0, 0
@@ -173,6 +198,13 @@ def in_order(scene: str, gas: Aged, ordering: str, search: str, precision: str, 
         search: linked or scattered.
         precision: of positions, velocities and forces.
         seed: of what is shuffled.
+
+    Returns:
+        The simulation, with each particle's id at its slot.
+
+    Raises:
+        TypeError: an argument of another class.
+        ValueError: an unknown ordering, search or precision.
     """
     cutoff = 1.0  # d of two spheres that touch
     grid = CellGrid(gas.start.box, cutoff, np.dtype(precision), md.backend.get("cpu"))

@@ -1,19 +1,12 @@
 // Micro-benchmarks of a GPU's memory; see memory_rates.py.
 
+#include "experiments/measurement/past_l1.cuh"
+
 // Hash of a 64-bit word (splitmix64: Steele, Lea and Flood, 2014).
 __device__ __forceinline__ unsigned long long mixed(unsigned long long word) {
     word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9ull;
     word = (word ^ (word >> 27)) * 0x94D049BB133111EBull;
     return word ^ (word >> 31);
-}
-
-// Loads a number past the first cache.
-__device__ __forceinline__ int load_past_l1(const int* place) {
-#if defined(__CUDA_ARCH__)
-    return __ldcg(place);
-#else
-    return *place;
-#endif
 }
 
 // Adds up the first numbers of sectors in no order, `each` for a thread; none waits for another.

@@ -1,5 +1,7 @@
 // A kernel that takes a part of the second cache from others; see cache_occupier.py.
 
+#include "experiments/measurement/past_l1.cuh"
+
 __device__ __forceinline__ long long nanoseconds() {
 #if defined(__CUDA_ARCH__)
     long long now;
@@ -7,15 +9,6 @@ __device__ __forceinline__ long long nanoseconds() {
     return now;
 #else
     return 0;
-#endif
-}
-
-// Past the first cache.
-__device__ __forceinline__ int load_past_l1(const int* place) {
-#if defined(__CUDA_ARCH__)
-    return __ldcg(place);
-#else
-    return *place;
 #endif
 }
 

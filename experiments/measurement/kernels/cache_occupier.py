@@ -34,7 +34,8 @@ class Occupier:
 
     Args:
         backend: a device; nothing is read on the CPU.
-        size: bytes that are read; few for loads that take no room.
+        size: bytes that are read, from 0 on; at least `LEAST`, 2**18, are read of smaller sizes too. Few for
+            loads that take no room.
 
     Attributes:
         rate: lines that were read in the last context, in 10^9 a second.

@@ -44,7 +44,13 @@ class FreeList:
 
         Returns:
             How often so far a thread took a node that another one held.
+
+        Raises:
+            TypeError: a number that is no integer, or no flag.
+            ValueError: fewer than one thread or turn.
         """
+        counted = checks.flag("counted", counted)
+        threads, turns = checks.integer("threads", threads, 1), checks.integer("turns", turns, 1)
         kernels = self._backend.kernels(__name__, constants={"COUNTED": int(counted)})
         kernels.take_and_return(threads, turns, self._head, self._next, self._held, self._twice)
         return int(self._backend.download(self._twice)[0])

@@ -5,12 +5,10 @@ import pytest
 
 import md
 from experiments.forecasts import flown
-from experiments.forecasts.flown import BOX, CUBE, DT, aged_gases, fly, flying, in_order, sphere_count
+from experiments.forecasts.flown import BOX, CUBE, DT, aged_gases, copies_of, fly, flying, in_order
 from experiments.prediction.memory_orders import Order, slots
 from md.particles.cell_grid import CellGrid
 from tests.tiers import full
-
-SCENES = [CUBE, full(BOX)]
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +60,7 @@ def test_in_the_box_the_speed_is_read_again_and_again(monkeypatch):
 @pytest.mark.parametrize(("scene", "n"), [(CUBE, 3200), full(BOX, 1600)])
 def test_a_gas_has_copies_that_fly_alike(scene, n, monkeypatch):
     monkeypatch.setattr(flown, "LEAST_COPY", 300)
-    count, copies, side = sphere_count(scene, n, 0.2)
+    count, copies, side = copies_of(scene, n, 0.2)
     assert np.prod(copies) > 1
     paths = (0.0, 0.1, 0.2)
     found = list(aged_gases(scene, n, 0.2, paths, seed=1))
@@ -84,7 +82,7 @@ def test_a_gas_has_copies_that_fly_alike(scene, n, monkeypatch):
 
 def test_a_copy_of_a_cube_has_its_share_of_the_spheres():
     n = 8 * 2**15
-    assert sphere_count(CUBE, n, 0.2) == (
+    assert copies_of(CUBE, n, 0.2) == (
         2**15,
         (2, 2, 2),
         pytest.approx((2**15 * np.pi / 6 / 0.2) ** (1 / 3)),

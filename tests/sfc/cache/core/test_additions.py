@@ -64,6 +64,25 @@ def test_a_forecast_waits_for_sums_that_were_just_stored():
 
 
 @pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (
+            {"stream": stream_of([1], None)},
+            "adds of the stream = None; allowed: the number of an instruction",
+        ),
+        ({"items": 2}, "items = 2; allowed: an integer of at least 0, up to 1"),
+        ({"apart": -1.0}, "apart = -1.0"),
+        ({"added": -1.0}, "added = -1.0"),
+        ({"depth": 0}, "depth = 0"),
+    ],
+)
+def test_what_cannot_be_followed_is_refused(changed, message):
+    given = {"stream": stream_of([1]), "items": 1, "apart": APART, "added": ADDED, "depth": 9} | changed
+    with pytest.raises(ValueError, match=message):
+        time_of_additions(**given)
+
+
+@pytest.mark.parametrize(
     ("fitted", "message"),
     [(CoreFitted(added=-1.0), "added of CoreFitted"), (CoreFitted(depth=0), "depth of CoreFitted")],
 )
