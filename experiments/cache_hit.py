@@ -15,10 +15,10 @@ With `--average tiles` the hits of squares are mapped, as in figure 5.13 of [the
 the mean over its particles, so that particles that are cached together have one colour. The figure has
 unordered memory, rows and Hilbert's curve, for a CPU's cache of 33125 particles and a GPU's of 256.
 
-`--machine h200` also follows the warps of the force kernel through both caches of that chip (float32, fused;
-see `experiments.foresee`), for linked and scattered: `machine_misses`, the share of sectors that its first
-cache lacks, `machine_bytes` from and to memory for each particle, and `machine_us`, the time of a launch. That
-model foresees times, which the hit ratios of the other models do not (T4).
+`--machine h200` also follows the warps of the force kernel through both caches of that chip (float32,
+fused; see `experiments.foresee`), for linked and scattered: `machine_misses`, the share of sectors that its
+first cache lacks, `machine_bytes` from and to memory for each particle, and `machine_us`, the time of a
+launch. That model foresees times, which the hit ratios of the other models do not (T4).
 """
 
 import itertools

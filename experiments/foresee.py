@@ -1,4 +1,4 @@
-"""What is a memory order worth on a GPU that need not be there?
+"""What is a memory order worth on a GPU or CPU that need not be there?
 
 The model of memory of `sfc.cache` runs the loads and stores of a force kernel, warp by warp, through the
 caches of a machine: sectors that its warps ask for, those that the first cache lacks, bytes from memory, and
@@ -6,6 +6,9 @@ the time of a launch. Gains are over shuffled memory, or for a search that sorts
 no order. `experiments.foreseen` has judged the model on launches that it had not seen; the errors in the
 answer are from there. A machine is a chip with a file in sfc/cache/machines, or a file that
 `experiments.machine` wrote.
+
+On a CPU (sfc/cache/core/processors) the loads of a core go item by item through three caches, for linked,
+scattered, coherent and verlet, with forces that are not fused into steps.
 """
 
 from collections.abc import Iterator
@@ -17,6 +20,7 @@ import pandas as pd
 import sfc
 from experiments.core import Axis, Settings, main, values
 from experiments.core.terminal import FITS_CACHE
+from experiments.forecasts.on_cpu import LOAD, foreseen_on_cpu
 from experiments.forecasts.predicted import foreseen
 from experiments.prediction.drawn_gases import MOST_STEPS, ORDERS, Gas, is_possible
 from experiments.prediction.foreseen_systems import BOIDS, CELL_ORDERED
@@ -28,12 +32,16 @@ from experiments.results.charts import DOTS, FILLED, Chart, Points, Scale
 from md.simulation import PRECISIONS
 from sfc import checks
 from sfc.cache import Machine
+from sfc.cache.core import Processor
+from sfc.cache.core.processor import KNOWN as CPUS
+from sfc.cache.machine import KNOWN as GPUS
 
 KERNELS = tuple(name for name in ORDERS if name not in KINDS)
 ERRORS = {  # kernel -> median and largest error of a gain over shuffled memory, of the second draw on an H100
     "linked": (0.062, 0.266), "scattered": (0.071, 0.550), "coherent": (0.110, 0.464),
     "verlet": (0.044, 0.168), "boids": (0.034, 0.082),
 }  # fmt: skip
+ERRORS_ON_CPUS = (0.107, 0.677)  # the same of all gains of two CPUs
 BASE = {name: baselines[0] if baselines else "morton" for name, (baselines, _) in ORDERS.items()}
 
 
@@ -46,7 +54,7 @@ class Config(Settings):
     backend: str = "cpu"
     """Device, accepted as in every experiment; forecasts run on the CPU."""
     machine: tuple[str, ...] = ("h200",)
-    """Chips: h100, h200, or files that experiments.machine wrote."""
+    """Chips: h100, h200, or CPUs, such as epyc_genoa; or files that experiments.machine wrote."""
     kernel: Axis[str] = ("linked",)
     """Force kernels: searches, or boids for a flock."""
     n: Axis[int] = (2**20,)
@@ -66,8 +74,7 @@ class Config(Settings):
         self.check_above_zero({"filling_fraction": 0.5})
         self.check_least({"n": 1024})
         self.check_particles(3)
-        for name in self.machine:
-            Machine.read(name)
+        self._check_machines()
         for kernel in values(self.kernel):
             if kernel == BOIDS and [*values(self.filling_fraction)] != [0.2]:
                 raise ValueError(
@@ -76,6 +83,40 @@ class Config(Settings):
                 )
             for name in self.ordering:
                 _check(name, kernel, int(max(values(self.n))))
+
+    def _check_machines(self) -> None:
+        """Check that all machines are known and of one kind, and that all kernels are foreseen there.
+
+        Raises:
+            ValueError: a GPU beside a CPU, an unknown machine, or a kernel that is not foreseen on CPUs.
+        """
+        on_cpu = {name: is_cpu(name) for name in self.machine}
+        for name in (name for name, is_one in on_cpu.items() if not is_one):
+            Machine.read(name)
+        if len({*on_cpu.values()}) > 1:
+            raise ValueError(
+                f"--machine {' '.join(self.machine)}; allowed: GPUs or CPUs alone, of which other kernels are "
+                "foreseen; run it for each"
+            )
+        others = {*values(self.kernel)} - {*LOAD}
+        if any(on_cpu.values()) and others:
+            known = ", ".join(name for name in LOAD if name in KERNELS)
+            raise ValueError(f"--kernel {min(others)} on a CPU; allowed: {known}")
+        if any(on_cpu.values()) and "verlet" in values(self.kernel) and SHUFFLED in self.ordering:
+            raise ValueError(
+                "--ordering shuffled of verlet on a CPU, which sorts; allowed: 3D orderings of sfc"
+            )
+
+
+def is_cpu(name: str) -> bool:
+    """Return whether a machine is a CPU: a name, or a file with the table of one."""
+    if name in (*CPUS, *GPUS):
+        return name in CPUS
+    try:
+        Processor.read(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _check(name: str, kernel: str, n: int) -> None:
@@ -112,7 +153,8 @@ def measure(case: Config) -> Iterator[dict]:
     orders = (base, *(name for name in case.ordering if name != base))
     gas = Gas(case.kernel, case.n, case.filling_fraction, case.precision, orders)
     first: dict[str, float] = {}
-    for row in foreseen(gas, case.machine, case.seed):
+    foresee = foreseen_on_cpu if is_cpu(case.machine[0]) else foreseen
+    for row in foresee(gas, case.machine, case.seed):
         of_base = first.setdefault(row["machine"], row["time_us"])
         yield {"particles": case.n, "over": base, "gain": of_base / row["time_us"]} | row
 
@@ -140,13 +182,19 @@ def answer(table: pd.DataFrame) -> Answer:
     sentence = (
         f"On {first['machine']} {first['ordering']} is foreseen to be {rounded(first['gain'])} times as fast "
         f"as {first['over']} memory ({kernel}, {first['n']:,} particles, "
-        f"{percent(first['filling_fraction'])} filled). {_trust(kernel)}"
+        f"{percent(first['filling_fraction'])} filled). {_trust(kernel, first['machine'])}"
     )
     return Answer(cells.rename_axis(columns="foreseen gain"), sentence)
 
 
-def _trust(kernel: str) -> str:
+def _trust(kernel: str, machine: str) -> str:
     """Say how wrong such gains were where they were judged."""
+    if is_cpu(machine):
+        median, worst = ERRORS_ON_CPUS
+        return (
+            f"Gains on two CPUs that the model had not seen were wrong by {percent(median)} in the median, by "
+            f"{percent(worst)} at worst."
+        )
     if kernel not in ERRORS:
         return "No gain of this kernel was judged."
     median, worst = ERRORS[kernel]
