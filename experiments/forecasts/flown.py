@@ -28,6 +28,7 @@ CONTACT_TIME = 2e-4  # in the box, in s
 SHAKES = 2  # of the box before it is sorted
 LAW = SpringDashpot(md.scenes.BENCHMARK_LAW.stiffness, 0.0)  # of the cube
 DT = {CUBE: md.scenes.BENCHMARK_DT, BOX: CONTACT_TIME / STEPS_A_CONTACT}  # of a step
+FARTHEST = 0.45  # of the side of a copy, which spheres move at most; from 0.5 on they seem near again
 PIECE = 500  # steps after which the speed of spheres in the box is read again
 
 
@@ -176,7 +177,8 @@ def aged_gases(
 
     Raises:
         TypeError: an argument of another class.
-        ValueError: a filling fraction that cannot be packed, or another value outside its range.
+        ValueError: a filling fraction that cannot be packed, or another value outside its range; or a path
+            after which a sphere has moved by more than `FARTHEST` of the side of a copy that is repeated.
     """
     _, copies, side = copies_of(scene, n, filling_fraction)
     small = gas_of(scene, side, filling_fraction, seed, "cpu")
@@ -185,7 +187,22 @@ def aged_gases(
     for path in paths:
         more, steps = fly(scene, [simulation], path - flown)
         flown, taken = flown + more, taken + steps
-        yield Aged(flown, taken, start, repeated(simulation.state.by_id(), copies, small))
+        now = simulation.state.by_id()
+        _require_near(small, now, copies, path)
+        yield Aged(flown, taken, start, repeated(now, copies, small))
+
+
+def _require_near(start: md.State, now: md.State, copies: Sequence[int], path: float) -> None:
+    """Check that no sphere has moved by about half a side of its copy, along axes with several copies."""
+    sides = np.array(start.box.lengths)
+    moved = np.abs(start.box.nearest(now.pos - start.pos)) / sides
+    farthest = float(moved[:, np.array(copies) > 1].max(initial=0.0))
+    if farthest > FARTHEST:
+        raise ValueError(
+            f"path {path:g} d in copies of side {sides[0]:.1f} d: a sphere has moved by {farthest:.0%} of "
+            f"it; allowed: up to {FARTHEST:.0%}, so that the copy in which it began is known; take shorter "
+            "paths, or a number of spheres with one copy or larger ones"
+        )
 
 
 def in_order(scene: str, gas: Aged, ordering: str, search: str, precision: str, seed: int) -> md.Simulation:

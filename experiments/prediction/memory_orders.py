@@ -152,7 +152,8 @@ def repeated(small: md.State, copies: Sequence[int], start: md.State) -> md.Stat
     Args:
         small: the gas, by id.
         copies: number of copies along each axis.
-        start: the gas some time ago, by id; since then particles have moved by less than half a side.
+        start: the gas some time ago, by id; since then particles have moved by less than half a side along
+            axes with several copies, which is not checked here.
     """
     lengths = np.array(small.box.lengths)
     corners = np.array(list(itertools.product(*map(range, copies)))) * lengths

@@ -80,6 +80,18 @@ def test_a_gas_has_copies_that_fly_alike(scene, n, monkeypatch):
     assert 0.5 * last.path < moved.mean() <= most  # spheres fly on lines between few collisions
 
 
+def test_a_path_that_leads_half_through_a_copy_is_refused(monkeypatch):
+    monkeypatch.setattr(flown, "LEAST_COPY", 300)
+    found = aged_gases(CUBE, 3200, 0.05, (0.5, 10.0), seed=1)
+    assert len(next(found).now) == 3200
+    with pytest.raises(
+        ValueError, match=r"path 10 d in copies of side 16.1 d: .* 50% of it; allowed: up to 45%"
+    ):
+        next(found)
+    monkeypatch.setattr(flown, "LEAST_COPY", 3200)  # one copy
+    assert [one.path >= 10 for one in aged_gases(CUBE, 3200, 0.05, (0.5, 10.0), seed=1)] == [False, True]
+
+
 def test_a_copy_of_a_cube_has_its_share_of_the_spheres():
     n = 8 * 2**15
     assert copies_of(CUBE, n, 0.2) == (
