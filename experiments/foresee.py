@@ -95,8 +95,8 @@ class Config(Settings):
             Machine.read(name)
         if len({*on_cpu.values()}) > 1:
             raise ValueError(
-                f"--machine {' '.join(self.machine)}; allowed: GPUs or CPUs alone, of which other kernels are "
-                "foreseen; run it for each"
+                f"--machine {' '.join(self.machine)}; allowed: GPUs or CPUs alone, of which other "
+                "kernels are foreseen; run it for each"
             )
         others = {*values(self.kernel)} - {*LOAD}
         if any(on_cpu.values()) and others:
@@ -192,8 +192,8 @@ def _trust(kernel: str, machine: str) -> str:
     if is_cpu(machine):
         median, worst = ERRORS_ON_CPUS
         return (
-            f"Gains on two CPUs that the model had not seen were wrong by {percent(median)} in the median, by "
-            f"{percent(worst)} at worst."
+            f"Gains on two CPUs that the model had not seen were wrong by {percent(median)} in the median, "
+            f"by {percent(worst)} at worst."
         )
     if kernel not in ERRORS:
         return "No gain of this kernel was judged."

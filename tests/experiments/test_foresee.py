@@ -64,9 +64,8 @@ def test_gains_on_a_cpu_are_foreseen_with_the_errors_of_the_kept_runs():
     given = {"machine": ("epyc_genoa",), "n": (1024,), "ordering": ("row",), "precision": ("float64",)}
     case = one(foresee, **given)
     rows = pd.DataFrame(list(foresee.measure(case)))
-    expected = list(
-        foreseen_on_cpu(Gas("linked", 1024, 0.2, "float64", ("shuffled", "row")), ["epyc_genoa"], 0)
-    )
+    gas = Gas("linked", 1024, 0.2, "float64", ("shuffled", "row"))
+    expected = list(foreseen_on_cpu(gas, ["epyc_genoa"], 0))
     assert rows["time_us"].tolist() == [row["time_us"] for row in expected]
     said = foresee.answer(rows.assign(kernel="linked", n=1024, filling_fraction=0.2, precision="float64"))
     assert "Gains on two CPUs that the model had not seen were wrong by 10.7 % in the median" in said.sentence
