@@ -16,7 +16,14 @@ from experiments import timing
 from experiments.core.settings import cases
 from experiments.measurement import energy
 from experiments.measurement.energy import LEAD_S, Mark, Taken, Tick, energies, repeated, used
-from experiments.measurement.energy_gains import ABOVE_IDLE, ENERGY, TIME, by_resource, in_words
+from experiments.measurement.energy_gains import (
+    ABOVE_IDLE,
+    ENERGY,
+    TIME,
+    by_resource,
+    in_words,
+    summary_of_energy,
+)
 from experiments.measurement.machine_state.energy_counter import NoCounterError, counter_of
 from experiments.measurement.machine_state.gpu_clock import GpuClock
 from experiments.measurement.rounds import Entry, take_rounds
@@ -254,12 +261,18 @@ def energy_table(power):
 def test_the_gain_in_energy_stands_beside_that_in_time():
     words = in_words(energy_table(1.25), "ordering", ("shuffled", "lattice"), " memory")
     assert words == (
-        "hilbert takes 1.02 (0.97 to 1.07) J a step, 1.60 times less than shuffled memory, "
-        "in 2.00 times less time"
+        "hilbert takes 1.02 (0.97 to 1.07) J a step; its energy is lower than that of shuffled memory by a "
+        "factor of 1.60, its time by a factor of 2.00"
     )
     assert in_words(energy_table(1.25).drop(columns="energy_J"), "ordering", ("shuffled",)) == ""
     alone = energy_table(1.25).query("ordering != 'shuffled'")
     assert in_words(alone, "ordering", ("shuffled",)) == "hilbert takes 1.02 (0.97 to 1.07) J a step"
+
+
+def test_verdicts_are_on_energy_not_on_speed():
+    found = summary_of_energy((), "ordering", ("row",)).table(energy_table(1.25))
+    verdicts = found.set_index(["resource", "ordering"])["difference_from_row"]
+    assert (verdicts[ENERGY, "hilbert"], verdicts[ENERGY, "shuffled"]) == ("less", "more")
 
 
 def test_rows_by_resource_are_those_with_energies_and_numbers_above_0():
