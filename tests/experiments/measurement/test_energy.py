@@ -183,6 +183,28 @@ def test_the_rows_of_the_last_round_have_the_energy_of_cases_with_work(counter):
     assert rows["energy_J"].nunique() == 1
 
 
+@pytest.mark.parametrize(
+    ("idle", "fails", "said"),
+    [
+        (0.0, False, "while the device was idle the counter steps changed less than twice"),
+        (50.0, False, "in their steps the counter steps changed less than twice"),
+        (50.0, True, "in their steps the counter steps could not be read: GPU is lost"),
+    ],
+)
+def test_cases_without_energy_are_named_once_with_the_reason(counter, monkeypatch, capsys, idle, fails, said):
+    class Stopping(Steps):
+        """A counter that stands still, or fails, from the first step on."""
+
+        def joules(self):
+            if self.calls and fails:
+                raise NoCounterError("GPU is lost")
+            return START if self.calls else super().joules()
+
+    monkeypatch.setattr(energy, "LONGEST_TICK_S", 0.05)
+    assert "energy_J" not in rounds_of(counter(Stopping(joules=0.0, idle=idle)), 0.2)
+    assert capsys.readouterr().err == f"no energy of a step of a: {said}\n"
+
+
 def test_no_energy_is_measured_unless_asked_for_or_without_a_counter(counter):
     steps = counter(Steps(idle=50.0))
     assert "energy_J" not in rounds_of(steps, 0.0)
