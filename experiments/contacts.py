@@ -1,6 +1,7 @@
 """What limits an array of fixed size: of contacts, of the boxes of a tree, of the cells of a grid?
 
-`--array` chooses the array. Nothing is timed, and counts but those of races are the same on any machine.
+`--array` chooses the array. Nothing is timed. Counts are the same on any machine, but for those of a device:
+of races, of nodes, and of additions that it makes, which depend on how lanes diverge and threads run.
 
 contacts: In the case of [lift] a disc visits its partners of later leaves, and adds the force of each pair to
 both of them: to its own once, and to that of each partner at the visit, atomically. Contacts are counted at
@@ -70,7 +71,8 @@ import scipy  # its `stats` is loaded when first used
 
 import md
 from experiments.core import Axis, Settings, main, values
-from experiments.core.settings import UsageError
+from experiments.core.plan import plan_lines
+from experiments.core.settings import Scene, UsageError
 from experiments.core.terminal import FEW_COUNTS
 from experiments.measurement.kernels.free_list import FreeList, not_once
 from experiments.measurement.kernels.tree_boxes import STARTS, Boxes
@@ -115,19 +117,24 @@ _NEEDS = {
     "cells": "grid_bytes",
 }  # a column of its rows
 
+_NODES: dict[str, Any] = {"array": "nodes", "n": (2**14,), "scenes": 5, "builds": 12}
+
 
 @dataclass(frozen=True)
 class Config(Settings):
     """Sweep of an array: flows, builds or gases."""
 
     TOGETHER: ClassVar[tuple[str, ...]] = ("curve", "step", "room")
+    SCENE: ClassVar[str] = "array"
+    SCENES: ClassVar[dict[str, Scene]] = {"nodes": Scene(defaults=_NODES)}
 
     array: str = "contacts"
     """Array of which limits are counted: contacts (additions to partners, and lists that overflow), boxes (of
-    a tree: races without a fence), cells (of a grid: memory, lists, distances in memory)."""
+    a tree: races without a fence), nodes (of structures without locks: nodes that are lost), cells (of a
+    grid: memory, lists, distances in memory)."""
     n: Axis[int] = (2**14, 2**17)
-    """Number of discs, of boxes at the leaves of a tree (1048576 are enough for races on an H100), or of
-    particles. Figures show the largest."""
+    """Number of discs, of boxes at the leaves of a tree (1048576 are enough for races on an H100), of
+    nodes (for these 16384), or of particles. Figures show the largest."""
     curve: tuple[str, ...] = ("morton", "hilbert")
     """Of contacts: curves along which the leaves are ordered: 2D curves of base 2 with tables."""
     step: tuple[int, ...] = (10, 300, 600)
@@ -145,9 +152,9 @@ class Config(Settings):
     """Of nodes: lists (cells linked by exchanges), pool (nodes taken and returned by compare-and-swap),
     counted pool (the same with a count of the changes)."""
     scenes: int = 10
-    """Of boxes and nodes: number of random scenes, each with a tree or particles of its own."""
+    """Of boxes and nodes: number of random scenes, each with a tree or particles of its own; 5 of nodes."""
     builds: int = 1000
-    """Of boxes and nodes: number of trials of each scene. Take 20 for nodes."""
+    """Of boxes and nodes: number of trials of each scene; 12 of nodes, each downloads them all."""
     filling_fraction: Axis[float] = (0.003, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
     """Of cells: volume of the spheres over that of the box, up to 0.5."""
     order: Axis[str] = ("row", "morton", "hilbert")
@@ -178,7 +185,12 @@ QUICK = {
     "builds": 5,
     "filling_fraction": (0.01, 0.1, 0.4),
 }
-MINUTES = 1.5  # CPU time of the smaller size, extrapolated
+MINUTES, MINUTES_OF_NODES = 1.5, 0.2  # CPU times of the smaller size, extrapolated, and of nodes
+
+
+def plan(config: Config) -> str:
+    """Say what is counted and about how long that takes."""
+    return " ".join(plan_lines(config, MINUTES_OF_NODES if config.array == "nodes" else MINUTES))
 
 
 def measure(case: Config) -> Iterator[dict]:
@@ -584,4 +596,4 @@ def _of_cells(found: pd.DataFrame) -> Answer:
 
 
 if __name__ == "__main__":
-    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FEW_COUNTS, minutes=MINUTES)
+    main(Config, measure, VIEWS, quick=QUICK, answer=answer, quick_limit=FEW_COUNTS, plan=plan)

@@ -379,8 +379,8 @@ GAS_VIEWS = (
     ),
     _GAS(
         "energy_n{n}_{search}_{precision}{fused}",
-        "At {filling_fraction} filled, a step along {best} takes {value} times less energy than in {over} "
-        "memory",
+        "At {filling_fraction} filled, the energy of a step along {best} is lower than in {over} memory by a "
+        "factor of {value}",
         DOTS, Points("used", _WHOLE, over=BASELINES, compared="ordering"),
         values=Scale("gain of a step over\n{over}", log=10, line=1), series="resource",
         order=tuple(energy_gains.RESOURCES), words=energy_gains.WITHOUT_UNITS,

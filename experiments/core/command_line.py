@@ -111,7 +111,7 @@ def read(
     if len(layers := [*runs, *[_QUICK] * options.quick]) > 1:
         raise UsageError(f"{' and '.join(layers)}; allowed: one of them, because each sets what is measured")
     grammars = _register_curves(options)
-    scene = config_type.SCENES.get(_scene(rest), Scene())
+    scene = config_type.SCENES.get(_word(rest, flag_of(config_type.SCENE)), Scene())
     quick = scene.quick or quick
     default = config_type(**{**scene.defaults, **(quick if options.quick else {})})
     for flag, run in runs.items():
@@ -184,10 +184,10 @@ def _command_type(config_type: Any) -> Any:
     return make_dataclass("Command", parts)
 
 
-def _scene(arguments: Sequence[str]) -> str:
-    """Return the last word given by `--scene`; empty for none."""
+def _word(arguments: Sequence[str], of: str) -> str:
+    """Return the last word given by a flag; empty for none."""
     pairs = itertools.pairwise([*(part for word in arguments for part in word.split("=", 1)), ""])
-    return next((word for flag, word in [*pairs][::-1] if flag == "--scene"), "")
+    return next((word for flag, word in [*pairs][::-1] if flag == of), "")
 
 
 def _numbers_in_front(

@@ -45,7 +45,7 @@ class UsageError(ValueError):
 
 
 class Scene(NamedTuple):
-    """Word of the field `scene` that has other defaults than its Config, or lacks some of its fields.
+    """Word of the field `SCENE` that has other defaults than its Config, or lacks some of its fields.
 
     Attributes:
         without: fields that it lacks. They keep the default of the Config, and are no axes.
@@ -72,7 +72,8 @@ class Settings:
     """
 
     TOGETHER: ClassVar[tuple[str, ...]] = ()  # tuple fields that are no axes
-    SCENES: ClassVar[Mapping[str, Scene]] = {}  # word of the field `scene` -> what it changes
+    SCENE: ClassVar[str] = "scene"  # field of the words of `SCENES`
+    SCENES: ClassVar[Mapping[str, Scene]] = {}  # word of the field `SCENE` -> what it changes
     CHANCE: ClassVar[str] = "repeat"  # column that numbers the seeds; the name of the field has an s more
 
     backend: Annotated[str, tyro.conf.arg(metavar="{auto,cpu,cuda}")] = "auto"
@@ -93,8 +94,8 @@ class Settings:
             if [*values(getattr(self, name))] != [*values(defaults[name])]:
                 given = " ".join(map(str, values(getattr(self, name))))
                 raise UsageError(
-                    f"{flag_of(name)} {given} beside --scene {vars(self)['scene']}, which has no such "
-                    f"setting; allowed: {flag_of(name)} with other scenes; leave it out"
+                    f"{flag_of(name)} {given} beside {flag_of(self.SCENE)} {vars(self)[self.SCENE]}, which "
+                    f"has no such setting; allowed: {flag_of(name)} with other scenes; leave it out"
                 )
         for name in sorted({*BASELINES, AGED} & set(sfc.orderings())):
             raise UsageError(
@@ -104,8 +105,8 @@ class Settings:
 
     @property
     def of_scene(self) -> Scene:
-        """What the word of the field `scene` changes; nothing without such a field."""
-        return self.SCENES.get(vars(self).get("scene", ""), Scene())
+        """What the word of the field `SCENE` changes; nothing without such a field."""
+        return self.SCENES.get(vars(self).get(self.SCENE, ""), Scene())
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ energy is mean power times its time. It holds the idle power of the step's time 
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -210,15 +211,22 @@ def repeated(work: Work, counter: EnergyCounter, seconds: float, lead: float) ->
 
 
 def energies(
-    works: Mapping[int, Work], backend: Backend, seconds: float, seed: Sequence[int]
+    works: Mapping[int, Work],
+    backend: Backend,
+    seconds: float,
+    seed: Sequence[int],
+    names: Mapping[int, str] | None = None,
 ) -> dict[int, dict[str, float]]:
     """Measure the energy of a step of several cases, one after the other in random order.
+
+    Where a counter stands still or fails, one line on the standard error names the cases and the reason.
 
     Args:
         works: number of a case -> its work, see `repeated`.
         backend: of the cases.
         seconds: for which each repeats its work; 0 for no energies.
         seed: of the order.
+        names: number of a case -> its name in that line; None for the numbers.
 
     Returns:
         Number of a case -> columns: `energy_J`, of a step; `energy_above_idle_J`, less that of an idle device
@@ -240,9 +248,23 @@ def energies(
             for k in np.random.default_rng(seed).permutation(sorted(works)).tolist():
                 if idle and (use := repeated(works[k], counter, seconds, LEAD_S)):
                     found[k] = _columns(use, idle.watts)
+            if lacking := [str((names or {}).get(k, k)) for k in sorted(works) if k not in found]:
+                when = "in their steps" if idle else "while the device was idle"
+                print(
+                    f"no energy of a step of {'; '.join(lacking)}: {when} {_fault(counter)}", file=sys.stderr
+                )
     except NoCounterError:
         pass  # `EnergySettings.notes` has said so
     return found
+
+
+def _fault(counter: EnergyCounter) -> str:
+    """Say why a counter gave no energy."""
+    try:
+        counter.joules()
+    except NoCounterError as error:
+        return f"the counter {counter.name} could not be read: {error}"
+    return f"the counter {counter.name} changed less than twice"
 
 
 def _rest() -> Taken:

@@ -18,6 +18,7 @@ from experiments.results.tables import table_of
 ENERGY, ABOVE_IDLE, TIME = "energy (J)", "energy above idle (J)", "time (ms)"
 RESOURCES = {ENERGY: "energy_J", ABOVE_IDLE: "energy_above_idle_J", TIME: "energy_step_ms"}
 WITHOUT_UNITS = {name: name.partition(" (")[0] for name in RESOURCES}
+VERDICTS = {gains.FASTER: "less", gains.SLOWER: "more"}
 _OTHERS = ("mean_power_W", "idle_W", "energy_s")
 
 
@@ -44,7 +45,7 @@ def by_resource(table: pd.DataFrame) -> pd.DataFrame:
 def summary_of_energy(by: Sequence[str], label: str, baselines: Any, **others: Any) -> Summary:
     """Return the view that writes `energy.csv`: quantities of a step over runs, with gains over baselines.
 
-    The words of a verdict are those of times: an order that takes less energy is called faster.
+    The words of a verdict are "less" and "more": than the baseline takes.
 
     Args:
         by: columns that cases which are compared have in common.
@@ -53,7 +54,17 @@ def summary_of_energy(by: Sequence[str], label: str, baselines: Any, **others: A
         others: fields of `Summary`.
     """
     own: dict[str, Any] = {"value": "used", "name": "energy", "needs": "energy_J", "prepare": by_resource}
-    return Summary((*by, "resource"), label, baselines, more=dict.fromkeys(_OTHERS, "mean"), **own | others)
+    return _OfEnergy((*by, "resource"), label, baselines, more=dict.fromkeys(_OTHERS, "mean"), **own | others)
+
+
+class _OfEnergy(Summary):
+    """Summary with verdicts on what is used, in place of those on times."""
+
+    def table(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the summary of a table of samples, with the words of `VERDICTS`."""
+        found = super().table(table)
+        verdicts = found.columns[found.columns.str.startswith("difference")]
+        return found.assign(**found[verdicts].replace(VERDICTS))
 
 
 def in_words(rows: pd.DataFrame, label: str, baselines: Sequence[str], kind: str = "") -> str:
@@ -86,4 +97,5 @@ def in_words(rows: pd.DataFrame, label: str, baselines: Sequence[str], kind: str
         estimate(gains.gains(pair, [], label, measured[0], RESOURCES[name]).to_dict("records")[0], "gain")
         for name in (ENERGY, TIME)
     )
-    return f"{said}, {energy} times less than {quoted(measured[0])}{kind}, in {time} times less time"
+    than = f"than that of {quoted(measured[0])}{kind}"
+    return f"{said}; its energy is lower {than} by a factor of {energy}, its time by a factor of {time}"

@@ -155,7 +155,8 @@ def _rounds(
                 found[k] = [entry.columns | row | common for row in rows]
             if number == rounds - 1:
                 works = {k: entry.work for k, entry in enumerate(every) if entry.work is not None}
-                for k, columns in energies(works, backend, energy_seconds, [seed, rounds]).items():
+                names = {k: ", ".join(map(str, every[k].columns.values())) for k in works}
+                for k, columns in energies(works, backend, energy_seconds, [seed, rounds], names).items():
                     found[k] = [row | columns for row in found[k]]
             yield [row for rows in found for row in rows]
 

@@ -255,6 +255,14 @@ def test_each_array_has_its_own_axes_and_figures(arguments, figures, columns, tm
     assert (folder / "summary.csv").exists()
 
 
+def test_nodes_have_fewer_trials_than_boxes():
+    nodes, boxes = (parsed(contacts, ["--array", array]) for array in ("nodes", "boxes"))
+    assert (nodes.n, nodes.scenes, nodes.builds) == ((2**14,), 5, 12)
+    assert (boxes.n, boxes.scenes, boxes.builds) == ((2**14, 2**17), 10, 1000)
+    given = parsed(contacts, "--array=nodes --n 4096 --scenes 3 --builds 1000".split())
+    assert (given.n, given.scenes, given.builds) == ((4096,), 3, 1000)
+
+
 def test_a_former_command_has_its_former_sizes():
     for name, size in (("fence", 2**20), ("grid_limits", 2**17)):
         assert parsed(contacts, arguments_now([], name)).n == (size,)

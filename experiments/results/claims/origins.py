@@ -87,12 +87,12 @@ def command_of(run: str) -> str:
             "today; add their present names to NAMES in core/old_names.py"
         )
     words = ["--backend", CPU if is_same_anywhere(folder) else recorded["backend"]["name"]]
-    scene = settings.get("scene", "")  # of some experiments an axis, which changes nothing
+    scene = settings.get(config_type.SCENE, "")  # of some experiments an axis, which changes nothing
     of_scene = config_type.SCENES.get(scene, Scene()).defaults if isinstance(scene, str) else {}
     for field in fields(config_type):
         default = field.default_factory() if field.default_factory is not MISSING else field.default
         value = settings.get(field.name, default)
         is_default = [*values(value)] == [*values(of_scene.get(field.name, default))]
-        if (field.name == "scene" and of_scene) or (field.name != "backend" and not is_default):
+        if (field.name == config_type.SCENE and of_scene) or (field.name != "backend" and not is_default):
             words += [flag_of(field.name), *map(str, values(value))]
     return f"{COMMAND}{experiment} {shlex.join(words)}"

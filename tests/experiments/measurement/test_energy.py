@@ -16,7 +16,14 @@ from experiments import timing
 from experiments.core.settings import cases
 from experiments.measurement import energy
 from experiments.measurement.energy import LEAD_S, Mark, Taken, Tick, energies, repeated, used
-from experiments.measurement.energy_gains import ABOVE_IDLE, ENERGY, TIME, by_resource, in_words
+from experiments.measurement.energy_gains import (
+    ABOVE_IDLE,
+    ENERGY,
+    TIME,
+    by_resource,
+    in_words,
+    summary_of_energy,
+)
 from experiments.measurement.machine_state.energy_counter import NoCounterError, counter_of
 from experiments.measurement.machine_state.gpu_clock import GpuClock
 from experiments.measurement.rounds import Entry, take_rounds
@@ -176,6 +183,28 @@ def test_the_rows_of_the_last_round_have_the_energy_of_cases_with_work(counter):
     assert rows["energy_J"].nunique() == 1
 
 
+@pytest.mark.parametrize(
+    ("idle", "fails", "said"),
+    [
+        (0.0, False, "while the device was idle the counter steps changed less than twice"),
+        (50.0, False, "in their steps the counter steps changed less than twice"),
+        (50.0, True, "in their steps the counter steps could not be read: GPU is lost"),
+    ],
+)
+def test_cases_without_energy_are_named_once_with_the_reason(counter, monkeypatch, capsys, idle, fails, said):
+    class Stopping(Steps):
+        """A counter that stands still, or fails, from the first step on."""
+
+        def joules(self):
+            if self.calls and fails:
+                raise NoCounterError("GPU is lost")
+            return START if self.calls else super().joules()
+
+    monkeypatch.setattr(energy, "LONGEST_TICK_S", 0.05)
+    assert "energy_J" not in rounds_of(counter(Stopping(joules=0.0, idle=idle)), 0.2)
+    assert capsys.readouterr().err == f"no energy of a step of a: {said}\n"
+
+
 def test_no_energy_is_measured_unless_asked_for_or_without_a_counter(counter):
     steps = counter(Steps(idle=50.0))
     assert "energy_J" not in rounds_of(steps, 0.0)
@@ -254,12 +283,18 @@ def energy_table(power):
 def test_the_gain_in_energy_stands_beside_that_in_time():
     words = in_words(energy_table(1.25), "ordering", ("shuffled", "lattice"), " memory")
     assert words == (
-        "hilbert takes 1.02 (0.97 to 1.07) J a step, 1.60 times less than shuffled memory, "
-        "in 2.00 times less time"
+        "hilbert takes 1.02 (0.97 to 1.07) J a step; its energy is lower than that of shuffled memory by a "
+        "factor of 1.60, its time by a factor of 2.00"
     )
     assert in_words(energy_table(1.25).drop(columns="energy_J"), "ordering", ("shuffled",)) == ""
     alone = energy_table(1.25).query("ordering != 'shuffled'")
     assert in_words(alone, "ordering", ("shuffled",)) == "hilbert takes 1.02 (0.97 to 1.07) J a step"
+
+
+def test_verdicts_are_on_energy_not_on_speed():
+    found = summary_of_energy((), "ordering", ("row",)).table(energy_table(1.25))
+    verdicts = found.set_index(["resource", "ordering"])["difference_from_row"]
+    assert (verdicts[ENERGY, "hilbert"], verdicts[ENERGY, "shuffled"]) == ("less", "more")
 
 
 def test_rows_by_resource_are_those_with_energies_and_numbers_above_0():
