@@ -28,8 +28,8 @@ from experiments.core.provenance import describe_cpu
 from experiments.core.terminal import FEW_SIZES
 from experiments.measurement.hardware_caches import SYSTEM, caches, system_caches
 from experiments.measurement.kernels.core_rates import LINE, chain_time, line_times
+from experiments.measurement.kernels.memory_rates import SECTOR, THREADS, load_time, sector_rate
 from experiments.measurement.memory_bandwidth import copy_bandwidth
-from experiments.measurement.memory_rates import SECTOR, THREADS, load_time, sector_rate
 from experiments.results.answers import Answer, rounded
 from experiments.results.charts import FIRST, LINES, Chart, Points, Scale
 from sfc.cache import Machine

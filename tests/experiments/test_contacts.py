@@ -55,6 +55,7 @@ def test_lanes_that_share_a_partner_make_one_addition():
     assert contacts.additions(stream) == {"plain": 64, "aggregated": 33, "least": 33, "requests": 2}
 
 
+@pytest.mark.full
 def test_additions_of_a_device_are_counted_if_there_is_one(monkeypatch):
     case = one(contacts, n=(200,), curve=("morton",), step=(1,), room=(4,))
     (row,) = contacts.measure(case)

@@ -62,6 +62,7 @@ def test_a_surface_is_foreseen_in_one_run_and_round():
     assert list(measure(case, 1)) == []  # a round that was recorded
 
 
+@pytest.mark.full
 def test_memory_in_no_order_of_a_box_is_foreseen_at_each_age(monkeypatch):
     given = []
 

@@ -22,7 +22,10 @@ SHOWN = [
     ),
     (md.integrate.Flight(2), "Flight(max_speed=2.0)"),
     (md.search.Linked(), "Linked()"),
-    (md.search.Verlet("hilbert", skin=0.2), "Verlet(cell_order='hilbert', skin=0.2, inner_skin=None)"),
+    (
+        md.search.Verlet("hilbert", skin=0.2),
+        "Verlet(cell_order='hilbert', skin=0.2, inner_skin=None, sorts=True)",
+    ),
     (md.search.Lbvh(), "Lbvh(cell_order='morton', rebuild_every=16)"),
     (md.Every(5), "Every(interval=5)"),
     (md.Never(), "Never()"),

@@ -1,6 +1,6 @@
 // A kernel that takes a part of the second cache from others; see cache_occupier.py.
 
-#include "experiments/measurement/past_l1.cuh"
+#include "experiments/measurement/kernels/past_l1.cuh"
 
 __device__ __forceinline__ long long nanoseconds() {
 #if defined(__CUDA_ARCH__)

@@ -246,7 +246,8 @@ def test_ours_and_theirs_are_sampled_in_the_same_rounds_over_the_same_steps(ours
 def test_a_gain_over_a_peer_is_of_each_round_and_judged_by_our_noise(ourselves):
     table = pd.DataFrame(all_rows(searches.measure(case(peers=["ourselves"]))))
     given = {"n": 512, "filling_fraction": 0.2, "precision": "float64"}
-    found = searches.VIEWS[-1].table(table.assign(run=0, **given)).set_index("name")
+    (summary,) = (view for view in searches.VIEWS if getattr(view, "name", "") == "summary")
+    found = summary.table(table.assign(run=0, **given)).set_index("name")
     times = table.set_index(["search", "round"])["time_ms"]
     assert found.loc["verlet", "gain_over_ourselves_median_of_rounds"] == pytest.approx(
         (8.0 / times["verlet"]).median()

@@ -9,7 +9,7 @@ import md
 from experiments.measurement.correctness import WrongResultError
 from experiments.measurement.kernels import cache_occupier
 from experiments.measurement.kernels.cache_occupier import LEAST, LINE, Occupier
-from experiments.measurement.memory_rates import sector_rate
+from experiments.measurement.kernels.memory_rates import sector_rate
 from tests.md.cavity.strategies.emulated_cuda import Compiling
 from tests.nvrtc import compile_cubin
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from experiments.measurement import memory_rates
 from experiments.measurement.correctness import WrongResultError
-from experiments.measurement.memory_rates import drawn, load_time, sector_rate
+from experiments.measurement.kernels import memory_rates
+from experiments.measurement.kernels.memory_rates import drawn, load_time, sector_rate
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 from tests.nvrtc import compile_cubin
 

@@ -1,6 +1,6 @@
 // Micro-benchmarks of a GPU's memory; see memory_rates.py.
 
-#include "experiments/measurement/past_l1.cuh"
+#include "experiments/measurement/kernels/past_l1.cuh"
 
 // Hash of a 64-bit word (splitmix64: Steele, Lea and Flood, 2014).
 __device__ __forceinline__ unsigned long long mixed(unsigned long long word) {
