@@ -8,7 +8,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from experiments import cache_hit, cavity, encode, flocking, interval, ladder, reorder_cost, searches, timing
+from experiments import (
+    cache_hit,
+    cavity,
+    encode,
+    flocking,
+    interval,
+    ladder,
+    reorder_cost,
+    searches,
+    surface,
+    timing,
+)
 from experiments.measurement.shaken_box import BASELINES as OF_BOX
 from experiments.prediction import order_in_gas
 from experiments.results.baselines import AGED, BASELINES, LATTICE, SHUFFLED
@@ -74,6 +85,7 @@ _PHASES, _LEFT = chart_of(timing.VIEWS, "phases_n"), chart_of(order_in_gas.VIEWS
 _MISSES, _RUNGS = chart_of(cache_hit.VIEWS, "misses"), chart_of(ladder.VIEWS, "ladder", GAIN)
 _FLOCK, _CAVITY = chart_of(flocking.VIEWS, "times"), chart_of(cavity.VIEWS, "times")
 _SEARCHES, _RATES = chart_of(searches.VIEWS, "sizes"), chart_of(encode.VIEWS, "{direction}")
+_AGES = replace(chart_of(surface.VIEWS, "gain"), points=Points("gain"))
 _IN_BOX = replace(_PARTS, points=replace(_PARTS.measures[0], where="part != 'reorder'"))  # no baseline has it
 WORTH = replace(
     _GAIN, name="worth", title="What an order is worth", series="over", title_of_series="over memory that is",
@@ -163,6 +175,23 @@ FORESEEN = replace(
     caption="Each point is an order at a filling. To the right: speed-up of the force that predicted hits "
     "foresee, if a hit takes a hundredth of a miss. Up: the measured one over shuffled memory.",
 )
+SURFACE = replace(
+    _AGES, name="surface", title="What an order gains, by size and age",
+    points=tuple(
+        on(_AGES, f"surface/{run}", f"part == 'force' and occupied_MB == 0{more}",
+           each=("filling_fraction", "path_d", "w"), names={"path_d": "age"}, constants={"numbers": numbers})
+        for numbers, more, runs in (
+            ("foreseen", " and machine == 'h100'",
+             ("cube_predicted", "cube_large_predicted", "fillings_predicted")),
+            ("measured", "", ("h100", "h100_fillings")),
+        )
+        for run in runs
+    ),
+    names=Scale("working set over the second cache", "w", log=10), values=FASTER, series="age",
+    title_of_series="path flown (d)", selects=(Select("numbers", "Numbers", "foreseen"), FILLING),
+    caption="Gain of the force of linked cells along Hilbert's curve over shuffled memory, H100: fresh, and "
+    "after spheres have flown a path. Foreseen before it was measured; one run.",
+)
 INTERVAL = replace(
     _IN_CUBES, name="interval", title="How often to reorder",
     points=(
@@ -245,7 +274,7 @@ ENCODE = replace(
 CHARTS = {
     chart.name: chart
     for chart in (
-        WORTH, HITS, DECAY, SIZES, PHASES, BOX, FORESEEN, INTERVAL, COST, LADDER, FLOCK, CAVITY, SEARCHES,
-        ENCODE,
+        WORTH, HITS, DECAY, SIZES, PHASES, BOX, FORESEEN, SURFACE, INTERVAL, COST, LADDER, FLOCK, CAVITY,
+        SEARCHES, ENCODE,
     )
 }

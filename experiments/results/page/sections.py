@@ -54,7 +54,7 @@ SECTIONS = (
     Section(
         "foreseen",
         "Which model foresees it",
-        ("foreseen",),
+        ("foreseen", "surface"),
         {
             "counters/h200_three_runs/counted.png": "Misses that the chip counts beside those of models, "
             "eight orders, three runs"

@@ -17,6 +17,7 @@ from experiments.results.page.charts import Row
 from experiments.results.page.screen_colours import in_turn, of_orders
 
 VERSION, SCHEMA = "6.4", "https://vega.github.io/schema/vega-lite/v6.4.1.json"
+FORMATS = {"filling": "%", "w": "~g"}  # of an axis of numbers, by its column; others count
 ROWS = "rows"  # name of the data, which the page replaces
 WIDTH, HEIGHT, STEP = 660, 300, 22  # of a static picture, of lines, and of a name, in pixels
 POINT, CONTAINER = 70, "container"
@@ -119,6 +120,6 @@ def _names(chart: Chart) -> dict[str, Any]:
 
 
 def _numbers(chart: Chart) -> dict[str, Any]:
-    axis = {"format": "%" if chart.names.column == "filling" else "~s", "grid": True, "tickCount": 6}
+    axis = {"format": FORMATS.get(chart.names.column, "~s"), "grid": True, "tickCount": 6}
     return {"field": "at", "type": "quantitative", "title": chart.names.title, "scale": _scale(chart.names),
             "axis": axis}  # fmt: skip

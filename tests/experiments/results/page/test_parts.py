@@ -18,7 +18,7 @@ from experiments.results.page.chart_list import CHARTS, chart_of, on
 pytestmark = pytest.mark.quick
 EXPERIMENTS = (
     "cache_hit", "cavity", "decay", "encode", "flocking", "interval", "ladder", "reorder_cost", "searches",
-    "timing",
+    "surface", "timing",
 )  # fmt: skip
 
 
@@ -58,6 +58,14 @@ def test_parts_of_a_bar_lie_one_behind_the_other():
     assert bars["mark"]["type"] == "bar"
     assert bars["encoding"]["x"]["stack"] == "zero"
     assert specs.picture(specified, first).count('aria-roledescription="bar"') == len(first)
+
+
+@pytest.mark.parametrize(("name", "form"), [("surface", "~g"), ("sizes", "~s"), ("box", "%")])
+def test_an_axis_has_parts_of_a_cache_counts_or_percent(name, form):
+    chart = CHARTS[name]
+    run = {one.name: one for one in runs.kept()}
+    specified = specs.specification(chart, charts.rows(replace(chart, points=chart.points[:1]), run))
+    assert f"'format': '{form}'" in str(specified)
 
 
 def test_values_are_shown_as_readers_know_them():
