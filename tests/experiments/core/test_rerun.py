@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from experiments import foreseen, machine
 from experiments.core import rerun
 from experiments.core.old_names import experiment_now
 from experiments.core.record import TABLE, read_provenance
@@ -23,7 +24,9 @@ ONE_EACH = {folder.parent: folder for folder in KEPT}.values()  # of each experi
 
 @pytest.fixture
 def a_large_machine(monkeypatch):
-    """One that has room for all of them, and the peers."""
+    """One that has room and threads for all of them, and the peers."""
+    for experiment in (foreseen, machine):
+        monkeypatch.setattr(experiment, "thread_count", lambda: 64)
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(total=2**40))
     for peer in PEERS.values():
         monkeypatch.setattr(peer, "require", lambda: None)
