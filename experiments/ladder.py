@@ -15,8 +15,8 @@ one, and shortened to a narrow one several times between two builds. `lists over
 particles in shuffled memory, which the others sort now and then. `linked, fused` is a rung aside: the
 rungs after it are not fused until `lists, fused`. Fused steps with neighbour lists read and write packed rows
 on a device, in the layout aos4 alone. So the lists are measured with rows of three numbers (aos), not fused
-and fused, and then with rows of four, packed. On the CPU rows have three numbers and no rows are packed:
-these two rungs would change nothing there and are left out. Before a rung is timed, its positions after 100
+and fused, and then with rows of four, packed. On the CPU rows have three numbers, no rows are packed, and
+lists need sorted memory: these rungs are left out there. Before a rung is timed, its positions after 100
 steps are compared by id with those of the first rung, and so is the kinetic energy: they differ by less than
 1e-9 (2e-4 and rounding of a coordinate in float32) in d, and of the whole. A stiffness that is wrong by a
 thousandth differs by more. The memory of `memory sorted` and the two rungs after it is reordered every 500
@@ -70,7 +70,7 @@ class Rung(NamedTuple):
         layout: of particle arrays; None for the default of the device.
         reorder: None for none.
         fused: whether the kick and drift are in the force kernel.
-        needs_device: whether it would change nothing on the CPU.
+        needs_device: whether it would change nothing on the CPU, or is refused there.
     """
 
     search: SearchConfig

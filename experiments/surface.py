@@ -39,7 +39,7 @@ from experiments.forecasts.flown import (
     gas_of,
     in_order,
     speed,
-)  # fmt: skip
+)
 from experiments.forecasts.predicted import forecasts
 from experiments.loads import step_loads
 from experiments.measurement.correctness import check_forces, require_forces

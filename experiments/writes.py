@@ -10,7 +10,6 @@ twice. Before, each result is compared with numpy's. On the CPU one thread works
 what the model of memory foresees for a machine (`sfc.cache`, `sfc.cache.core`), which need not be this one.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,7 +22,7 @@ import md
 from experiments.core import Axis, TimedSettings, main, values
 from experiments.core.terminal import FITS_CACHE
 from experiments.forecasts.measured import index_kernel
-from experiments.forecasts.on_cpu import LEAST, foresee_work, index_work, time_of
+from experiments.forecasts.on_cpu import foresee_work, index_work, repeats_of, time_of
 from experiments.forecasts.predicted import fitted_for, index_stream
 from experiments.measurement.hardware_caches import working_set
 from experiments.measurement.rounds import Entry, take_rounds
@@ -138,7 +137,7 @@ def _on_cpu(case: Config, found: Any, _: Backend) -> Callable[[], float]:
     work = index_work(case.kind, found, case.precision, case.seed)
     work.run()
     work.check()
-    repeats = max(3, min(50, math.ceil(LEAST / time_of(work.run, 1))))
+    repeats = repeats_of(work.run)
     return lambda: 1e3 * time_of(work.run, repeats)
 
 

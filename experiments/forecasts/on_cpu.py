@@ -16,11 +16,7 @@ import numpy as np
 import md
 from experiments.loads.cores import force_stream
 from experiments.loads.cores.index import gather_stream, scatter_stream, spmv_stream
-from experiments.measurement.correctness import (
-    check_error,
-    check_force_rows,
-    require_forces,
-)
+from experiments.measurement.correctness import check_error, check_force_rows, require_forces
 from experiments.measurement.kernels.index_kernels import Scatter
 from experiments.prediction.drawn_gases import Gas, reads_of
 from experiments.prediction.foreseen_systems import CELL_ORDERED, moved, states_of
@@ -213,15 +209,18 @@ def timed_on_cpu(gas: Gas, seed: int, threads: int = 1) -> Iterator[dict[str, An
         for copy, work in enumerate(copies):
             work.run()
             work.check()
-            once = time_of(work.run, 1, threads)
-            repeats = max(3, min(50, int(np.ceil(LEAST / once))))
-            prepared[name, copy] = work.run, repeats
+            prepared[name, copy] = work.run, repeats_of(work.run, threads)
     generator = np.random.default_rng(seed)
     for turn in range(ROUNDS):
         for k in generator.permutation(len(prepared)):
             name, copy = [*prepared][k]
             found = time_of(*prepared[name, copy], threads)
             yield {"ordering": name, "copy": copy, "round": turn, "time_us": 1e6 * found}
+
+
+def repeats_of(run: Callable[[], Any], threads: int = 1) -> int:
+    """Return the number of runs of a sample of `LEAST` s, from 3 to 50, by the time of one (`time_of`)."""
+    return max(3, min(50, int(np.ceil(LEAST / time_of(run, 1, threads)))))
 
 
 def time_of(run: Callable[[], Any], repeats: int, threads: int = 1) -> float:

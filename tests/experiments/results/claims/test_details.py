@@ -124,9 +124,9 @@ def test_a_row_of_writes_is_that_of_its_runs(order):
         own, base = (table[table["ordering"] == name] for name in (order, "shuffled"))
         times = [one.groupby("run")["time_ms"].median().mean() for one in (base, own)]
         foreseen = [one["foreseen_ms"].mean() for one in (base, own)]
-        gain, told = cell.replace("*", "").strip(")").split(" (")
+        gain, foretold = cell.replace("*", "").strip(")").split(" (")
         assert float(gain) == pytest.approx(times[0] / times[1], abs=0.0151), (run, kind)
-        assert float(told) == pytest.approx(foreseen[0] / foreseen[1], abs=0.0151), (run, kind)
+        assert float(foretold) == pytest.approx(foreseen[0] / foreseen[1], abs=0.0151), (run, kind)
     share = rows_of("writes/h100", f"kind == 'scatter' and ordering == '{order}'")["conflicts"].mean()
     assert conflicts == f"{100 * share:.0f} %"
 
