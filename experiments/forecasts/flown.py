@@ -32,7 +32,7 @@ FARTHEST = 0.45  # of the side of a copy, which spheres move at most; from 0.5 o
 PIECE = 500  # steps after which the speed of spheres in the box is read again
 
 
-class Aged(NamedTuple):
+class Flown(NamedTuple):
     """A gas that was sorted some time ago.
 
     Attributes:
@@ -162,7 +162,7 @@ def speed(simulation: md.Simulation) -> float:
 
 def aged_gases(
     scene: str, n: int, filling_fraction: float, paths: Sequence[float], seed: int
-) -> Iterator[Aged]:
+) -> Iterator[Flown]:
     """Make a gas on the CPU of copies of a small one, after each of some paths.
 
     Args:
@@ -189,7 +189,7 @@ def aged_gases(
         flown, taken = flown + more, taken + steps
         now = simulation.state.by_id()
         _require_near(small, now, copies, path)
-        yield Aged(flown, taken, start, repeated(now, copies, small))
+        yield Flown(flown, taken, start, repeated(now, copies, small))
 
 
 def _require_near(start: md.State, now: md.State, copies: Sequence[int], path: float) -> None:
@@ -205,7 +205,7 @@ def _require_near(start: md.State, now: md.State, copies: Sequence[int], path: f
         )
 
 
-def in_order(scene: str, gas: Aged, ordering: str, search: str, precision: str, seed: int) -> md.Simulation:
+def in_order(scene: str, gas: Flown, ordering: str, search: str, precision: str, seed: int) -> md.Simulation:
     """Put an aged gas in the memory order of its start, as a simulation on the CPU.
 
     Args:

@@ -125,7 +125,6 @@ class Aged:
     def __init__(self, n: int, filling_fraction: float, backend: str, seed: int):
         self.copies = md.preparation.copies_for(n, least=LEAST_COPY)
         self._filling, self._backend, self._seed = filling_fraction, backend, seed
-        self.box = md.scenes.box_for(n, filling_fraction)
         self._small = md.scenes.box_for(n // self.copies**3, filling_fraction)
 
     def after(self, steps: Sequence[int]) -> dict[int, md.State]:
