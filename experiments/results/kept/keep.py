@@ -5,8 +5,8 @@ is as it was written, its sources are those of a commit, and its times come from
 provenance `code.commit` is the commit that introduced the sources, and `code.checkout` what the machine's
 own git said, which may be older; `reference` has `runs`, counted in the table, and `fewest_runs`, the number
 that was required. A kept run has its table, provenance, figures and summaries, and `about.toml`, which
-describes it. Journals, PDFs, reports of profilers and CSV files of 100 kB and more are not copied, and films
-only if wanted.
+describes it. Journals, PDFs, reports of profilers, the table as text and other CSV files of 100 kB and more
+are not copied, and films only if wanted.
 """
 
 import io
@@ -35,7 +35,8 @@ from sfc import checks
 ROOT = Path(__file__).parents[3]
 FEWEST_RUNS = 3  # of times
 INTERRUPTED = ("interrupted", "terminated")  # status of a run that can be resumed, and did not fail
-LARGE_CSV = 100_000  # bytes from which a CSV is left out: table.parquet has its numbers
+LARGE_CSV = 100_000  # bytes from which a CSV is left out: `--replot` writes it again
+AS_TEXT = "table.csv"  # the rows of table.parquet as text
 FILM = ".mp4"
 _DRAWN = (".png", ".csv")
 _NAME = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
@@ -120,10 +121,10 @@ def is_kept(path: Path) -> bool:
     """Return whether a kept run has a file that an experiment draws.
 
     Args:
-        path: of the file: a PNG, or a CSV of less than 100 kB; larger ones are in table.parquet, or can be
-            written again by `--replot`.
+        path: of the file: a PNG, or a CSV of less than 100 kB that is not the table as text.
     """
-    return path.suffix in _DRAWN and not (path.suffix == ".csv" and path.stat().st_size >= LARGE_CSV)
+    is_left_out = path.name == AS_TEXT or (path.suffix == ".csv" and path.stat().st_size >= LARGE_CSV)
+    return path.suffix in _DRAWN and not is_left_out
 
 
 def smallest(table: pa.Table) -> bytes:
@@ -193,8 +194,7 @@ def _copy(run: Path, folder: Path, origin: dict, what: str, films: bool, rest: p
         made = Path(place) / folder.name
         made.mkdir()
         for path in sorted(run.iterdir()):
-            is_old = rest is not None and path.name == "table.csv"
-            if path.is_file() and not is_old and (is_kept(path) or (films and path.suffix == FILM)):
+            if path.is_file() and (is_kept(path) or (films and path.suffix == FILM)):
                 shutil.copyfile(path, made / path.name)
         if rest is None:
             before = (run / TABLE).read_bytes()

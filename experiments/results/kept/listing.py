@@ -33,9 +33,9 @@ _HEAD = f"""# Runs
 Every run in `reference/`, written by `python -m experiments.results.kept list` from `provenance.json`,
 `table.parquet` and `about.toml` of each. n: particles, points, or grid points a side. runs: counted in the
 table; of predictions and physics, repeats with another seed. s: wall time, unknown if a run was resumed.
-code: the commit that introduced the sources of the run, or what is known of it. CSV files of 100 kB and more
-are left out: table.csv is table.parquet as text, and `--replot RUN --out FOLDER` writes all others again. It
-draws the figures too, with `--pdf` also as PDF.
+code: the commit that introduced the sources of the run, or what is known of it. table.csv, which is
+table.parquet as text, and CSV files of 100 kB and more are left out: `--replot RUN --out FOLDER` writes the
+latter again. It draws the figures too, with `--pdf` also as PDF.
 
 | {" | ".join(COLUMNS)} |
 |{"---|" * len(COLUMNS)}

@@ -28,7 +28,6 @@ from md.checks import path as as_path
 from md.io.atomic_write import replacing
 
 _ROUNDING = 1e-9  # relative
-RECORDED = ("table.csv",)  # of the run itself, with the ending of a table that is drawn
 
 
 def redraw(run: Path) -> tuple[list[str], list[str]]:
@@ -72,7 +71,7 @@ def redraw(run: Path) -> tuple[list[str], list[str]]:
 def _replace(run: Path, drawn: Path) -> tuple[list[str], list[str]]:
     """Copy what was drawn to a run, and then remove what is no longer drawn."""
     made = {path.name for path in drawn.iterdir() if is_kept(path)}
-    before = {path.name for path in run.iterdir() if is_kept(path)} - set(RECORDED)
+    before = {path.name for path in run.iterdir() if is_kept(path)}
     changed = [name for name in sorted(made) if not _is_same_table(drawn / name, run / name)]
     _write_files({run / name: (drawn / name).read_bytes() for name in changed})
     for name in sorted(before - made):

@@ -41,7 +41,7 @@ def test_a_kept_run_has_its_table_its_figures_and_the_commit_of_its_sources(chec
         (run / name).write_bytes(name.encode())
     folder = keep(run, "h200_512", 'the "main" job, 20 %', checkout.root)
     assert folder == checkout.root / "results" / "reference" / "timing" / "h200_512"
-    kept = {"gain.png", "summary.csv", TABLE, "table.csv", PROVENANCE, "about.toml"}
+    kept = {"gain.png", "summary.csv", TABLE, PROVENANCE, "about.toml"}
     assert {path.name for path in folder.iterdir()} == kept
     assert [path.name for path in folder.parent.iterdir()] == ["h200_512"]
     pd.testing.assert_frame_equal(read_table(folder), read_table(run), check_exact=True)
@@ -69,7 +69,6 @@ def test_rows_are_left_out_only_by_name_and_the_description_says_so(checkout, tm
     rest = read_table(run).query("what == 'cell'").reset_index(drop=True)
     pd.testing.assert_frame_equal(read_table(folder), rest, check_exact=True)
     assert read_about(folder) == {"what": "a wing; without its rows frame"}
-    assert not (folder / "table.csv").exists()
 
 
 @pytest.mark.parametrize("status", ["interrupted", "terminated"])

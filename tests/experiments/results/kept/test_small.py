@@ -59,7 +59,7 @@ def test_a_table_that_would_grow_is_left_as_it_is(run, checkout, monkeypatch):
 
 
 def test_large_tables_of_text_are_left_out_and_small_ones_stay(run, checkout):
-    assert (run / "table.csv").stat().st_size > 100_000
+    assert (run / "table.csv").exists()  # the table as text, which a kept run has not
     (run / "summary.csv").write_text("a\n" * 50_000)
     (run / "best.csv").write_text("a\n" * 49_999)
     folder = keep(run, "cpu", "numbers", checkout.root)
