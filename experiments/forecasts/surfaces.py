@@ -195,7 +195,12 @@ def main(root: Path = ROOT, out: Path = DETAILS) -> None:
             f"{root} has no measured case that was foreseen; measure some by experiments.surface"
         )
     table = pd.concat(found, ignore_index=True).drop_duplicates(["run", *CASE])
+    beside_others = table.groupby("run")["occupied_MB"].transform("max") > 0
+    table, occupied = table[~beside_others], table[beside_others]
     print_errors(table)
+    if len(occupied):
+        print("beside a kernel that reads a part of the cache:")
+        print(occupied[["machine", "n", "occupied_MB", "w", "foreseen", "measured", "low", "high"]].round(2))
     for machine in table["machine"].unique():
         print(machine, fresh_law(predicted, str(machine)))
         draw(predicted, table, str(machine), out)
