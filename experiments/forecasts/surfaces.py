@@ -86,7 +86,7 @@ class Law(NamedTuple):
 
     Attributes:
         factor, of_reads, of_size: as above; w is the working set over the last cache.
-        median, worst: errors of the forecasts to which it is fitted.
+        median, worst: errors, over the gains to which it is fitted.
         cases: number of these.
     """
 
@@ -107,18 +107,19 @@ def reads(filling_fraction: Any) -> Any:
     return 27 * 6 / np.pi * filling_fraction
 
 
-def fresh_law(predicted: pd.DataFrame, machine: str) -> Law:
-    """Fit the law of a fresh order to the forecasts of cubes along Hilbert's curve.
+def fresh_law(table: pd.DataFrame, machine: str, column: str = "gain") -> Law:
+    """Fit the law of a fresh order to gains of cubes along Hilbert's curve, one of each case.
 
     Args:
-        predicted: rows of predictions.
+        table: rows of predictions, or of `beside`.
         machine: name of the chip.
+        column: of the gains: "gain" of predictions, "measured" of the others.
     """
-    rows = _of_linked(predicted, machine).query("path_d == 0 and scene == 'cube'").drop_duplicates(CASE)
+    rows = _of_linked(table, machine).query("path_d == 0 and scene == 'cube'").drop_duplicates(CASE)
     terms = [np.ones(len(rows)), np.log(reads(rows["filling_fraction"])), np.log(rows["w"])]
-    fitted = np.linalg.lstsq(np.stack(terms, axis=1), np.log(rows["gain"]), rcond=None)[0]
+    fitted = np.linalg.lstsq(np.stack(terms, axis=1), np.log(rows[column]), rcond=None)[0]
     found = Law(float(np.exp(fitted[0])), float(fitted[1]), float(fitted[2]), 0.0, 0.0, len(rows))
-    off = errors(found.gain(rows["filling_fraction"], rows["w"]), rows["gain"])
+    off = errors(found.gain(rows["filling_fraction"], rows["w"]), rows[column])
     return found._replace(median=off["median"], worst=off["worst"])
 
 
@@ -181,7 +182,7 @@ def main(root: Path = ROOT, out: Path = DETAILS) -> None:
     tables = {run: read_table_now(run) for run in sorted(root.iterdir()) if (run / "table.parquet").exists()}
     foreseen = {run: table for run, table in tables.items() if "machine" in table}
     predicted = pd.concat(foreseen.values(), ignore_index=True)
-    found: list[pd.DataFrame] = []
+    found: dict[bool, list[pd.DataFrame]] = {True: [], False: []}  # beside another kernel, or not
     for run, table in tables.items():
         if run in foreseen:
             continue
@@ -189,20 +190,20 @@ def main(root: Path = ROOT, out: Path = DETAILS) -> None:
             rows = beside(cases, table)
             if len(rows):
                 require_earlier(earlier, run)
-                found.append(rows.assign(run=run.name))
-    if not found:
+                found[table["occupied_MB"].max() > 0].append(rows.assign(run=run.name))
+    if not found[False]:
         raise ValueError(
             f"{root} has no measured case that was foreseen; measure some by experiments.surface"
         )
-    table = pd.concat(found, ignore_index=True).drop_duplicates(["run", *CASE])
-    beside_others = table.groupby("run")["occupied_MB"].transform("max") > 0
-    table, occupied = table[~beside_others], table[beside_others]
+    table = pd.concat(found[False], ignore_index=True).drop_duplicates(["run", *CASE])
     print_errors(table)
-    if len(occupied):
+    if found[True]:
+        rows = pd.concat(found[True], ignore_index=True).drop_duplicates(["run", *CASE])
         print("beside a kernel that reads a part of the cache:")
-        print(occupied[["machine", "n", "occupied_MB", "w", "foreseen", "measured", "low", "high"]].round(2))
+        print(rows[["machine", "n", "occupied_MB", "w", "foreseen", "measured", "low", "high"]].round(2))
     for machine in table["machine"].unique():
-        print(machine, fresh_law(predicted, str(machine)))
+        print(machine, "foreseen", fresh_law(predicted, str(machine)))
+        print(machine, "measured", fresh_law(table, str(machine), "measured"))
         draw(predicted, table, str(machine), out)
 
 

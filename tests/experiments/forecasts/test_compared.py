@@ -193,6 +193,12 @@ def test_cells_in_no_order_are_the_baseline_of_searches_that_sort(table):
         gains_over(table, "random")
 
 
+def test_the_first_baseline_counts_and_the_other_is_an_order(table):
+    found = gains_over(table.replace({"ordering": {"lattice": "random"}}), "shuffled")
+    assert sorted(found["ordering"]) == ["hilbert", "random", "row"]
+    assert row_of(found, 0, "random")["foreseen_gain"] == 2.0
+
+
 def test_ranks_are_those_of_gases_with_four_orders_or_more(table):
     # foreseen 4, 3, 1, 2 of shuffled, lattice, hilbert, row; measured 4, 2.5, 1, 2.5, then 4, 1, 3, 2
     assert ranks(table).to_dict() == {0: pytest.approx(np.sqrt(0.9))}

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from experiments.forecasts import surfaces
-from experiments.forecasts.surfaces import CASE, beside, main, wear
+from experiments.forecasts.surfaces import CASE, beside, fresh_law, main, reads, wear
 from sfc.cache import Machine
 
 GAS = {"scene": "cube", "ordering": "hilbert", "search": "linked", "precision": "float32",
@@ -55,12 +55,17 @@ def test_the_wear_of_an_order_is_a_share_of_the_time_of_shuffled_memory_for_each
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
     """A root with predictions and a measured run, the pairs that were checked, and the folder of figures."""
+    taken = {0.0: 5.0, 16.0: 7.0}  # MB that another kernel reads -> gain
     tables = {
         "predicted": pd.DataFrame(
             [foreseen_of(n, g, p) for n in (1000, 4000) for p, g in worn(n, 6.0, 50.0)]
         ),
         "other": pd.DataFrame([foreseen_of(9000, 2.0)]),
         "h100": pd.DataFrame([one for p, g in worn(1000, 8.0, 60.0) for one in timed_of(1000, (g, g), p)]),
+        "predicted_16": pd.DataFrame([foreseen_of(1000, 9.0) | {"occupied_MB": 16.0}]),
+        "h100_occupied": pd.DataFrame(
+            [row | {"occupied_MB": size} for size, gain in taken.items() for row in timed_of(1000, (gain,))]
+        ),
     }
     for name, table in tables.items():
         (tmp_path / "runs" / name).mkdir(parents=True)
@@ -74,11 +79,28 @@ def runs(tmp_path, monkeypatch):
 def test_kept_runs_are_compared_with_earlier_predictions_and_drawn(runs, capsys):
     root, checked, out = runs
     main(root, out)
-    assert checked == [["predicted", "h100"]]
+    assert sorted(checked) == [
+        ["predicted", "h100"], ["predicted", "h100_occupied"], ["predicted_16", "h100_occupied"]
+    ]  # fmt: skip
     assert (out / "foreseen_surface_h100.png").exists()
     printed = capsys.readouterr().out
-    assert "'cases': 3" in printed
+    assert "'cases': 3" in printed  # none of those beside another kernel
     assert "60.0" in printed
+    beside_a_kernel = printed[printed.index("beside a kernel") :].splitlines()[2:4]
+    assert [line.split()[-3:] for line in beside_a_kernel] == [["5.0"] * 3, ["7.0"] * 3]
+
+
+def test_a_law_is_fitted_to_forecasts_or_to_what_was_measured():
+    cases = [(n, phi) for n in (10**6, 2 * 10**6, 4 * 10**6) for phi in (0.05, 0.2)]
+    own = [{"n": n, "filling_fraction": phi, "w": n / 1e6, "gain": 2 * reads(phi) ** 0.3 * (n / 1e6) ** 0.5}
+           for n, phi in cases]  # fmt: skip
+    table = pd.DataFrame([GAS | one | {"machine": "h100", "path_d": 0.0} for one in own])
+    table["measured"] = 3 * table["gain"]
+    for column, factor in (("gain", 2), ("measured", 6)):
+        law = fresh_law(table, "h100", column)
+        assert law[:3] == pytest.approx((factor, 0.3, 0.5))
+        assert (law.worst, law.cases) == (pytest.approx(0, abs=1e-9), 6)
+        assert law.gain(0.2, 2.0) == pytest.approx(factor * reads(0.2) ** 0.3 * 2**0.5)
 
 
 def test_lines_are_foreseen_and_points_measured(runs, monkeypatch):

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from experiments.forecasts import surfaces
 from experiments.forecasts.compared import ROOT as FORESEEN
 from experiments.forecasts.compared import (
     beside,
@@ -13,19 +14,31 @@ from experiments.forecasts.compared import (
     ranks,
     right_signs,
 )
-from experiments.results.kept.queries import REFERENCE, runs_of
+from experiments.results.claims.queries import over_best
+from experiments.results.kept.queries import REFERENCE, evaluate, runs_of
 from sfc.cache import Machine
 from tests.experiments.results.claims.test_sentences import text_of
 
 SURFACE = "results/details/foreseen.md"
 GASES = {  # first cell -> measured run, predicted run, n, filling fraction
-    "cube, 20 %, 2^22": ("h100", "cube_predicted", 2**22, 0.2),
-    "cube, 20 %, 2,949,120": ("h100", "cube_predicted", 2_949_120, 0.2),
-    "cube, 20 %, 2^21": ("h100", "cube_predicted", 2**21, 0.2),
-    "cube, 5 %, 2^22": ("h100_fillings", "fillings_predicted", 2**22, 0.05),
-    "box, 20 %, 2^19": ("h100_box", "box_predicted", 2**19, 0.2),
-    "box, 20 %, 2^18": ("h100_box", "box_predicted", 2**18, 0.2),
+    "H200, cube, 20 %, 2^24": ("h200_large", "cube_large_predicted", 2**24, 0.2),
+    **{f"H200, cube, 20 %, 2^{k}": ("h200", "cube_predicted", 2**k, 0.2) for k in (22, 21, 20, 18, 16)},
+    "H200, cube, 5 %, 2^22": ("h200_fillings", "fillings_predicted", 2**22, 0.05),
+    **{f"H200, cube, 40 %, 2^{k}": ("h200_fillings", "fillings_predicted", 2**k, 0.4) for k in (22, 20)},
+    **{f"H200, box, 20 %, 2^{k}": ("h200_box", "box_predicted", 2**k, 0.2) for k in (20, 18)},
+    **{f"H200, cube, rows, 20 %, 2^{k}": ("h200_row", "row_predicted", 2**k, 0.2) for k in (22, 20)},
+    "H100, cube, 20 %, 2^22": ("h100", "cube_predicted", 2**22, 0.2),
+    "H100, cube, 20 %, 2,949,120": ("h100", "cube_predicted", 2_949_120, 0.2),
+    "H100, cube, 20 %, 2^21": ("h100", "cube_predicted", 2**21, 0.2),
+    "H100, cube, 5 %, 2^22": ("h100_fillings", "fillings_predicted", 2**22, 0.05),
+    "H100, box, 20 %, 2^19": ("h100_box", "box_predicted", 2**19, 0.2),
+    "H100, box, 20 %, 2^18": ("h100_box", "box_predicted", 2**18, 0.2),
 }
+INTERVALS = {  # filling (%), speed -> run
+    (5, 0.002): "h200_slow", (20, 0.002): "h200_three_runs", (40, 0.002): "h200_slow",
+    (5, 0.008): "h200_fast", (20, 0.008): "h200_three_runs", (40, 0.008): "h200_fast",
+}  # fmt: skip
+LISTS = {"2^17": 2**17, "2^19": 2**19, "2^21": 2**21, "2^22": 2**22}
 CPUS = {
     "epyc_genoa": "cpu_predicted",
     "xeon_emerald_rapids": "cpu_predicted_xeon",
@@ -51,11 +64,95 @@ def test_a_row_of_the_surface_is_that_of_its_runs(first):
     where = f"part == 'force' and n == {n} and filling_fraction == {filling}"
     size, *ages = cells(SURFACE, first)
     measured = rows_of(f"surface/{timed}", where).groupby("path_d")["gain"].median()
-    foreseen = rows_of(f"surface/{predicted}", f"{where} and machine == 'h100'").set_index("path_d")["gain"]
-    assert [*measured.index] == [0, 0.5, 2, 8]
-    assert ages == [f"{measured[path]:.1f}, {foreseen[path]:.1f}" for path in measured.index]
+    chip = f"machine == '{first[:4].lower()}'"
+    foreseen = rows_of(f"surface/{predicted}", f"{where} and {chip}").set_index("path_d")["gain"]
+    assert {0, 2} <= set(measured.index) <= {0, 0.5, 2, 8}
+    assert ages == [f"{measured[path]:.1f}, {foreseen[path]:.1f}" if path in measured else ""
+                    for path in (0, 0.5, 2, 8)]  # fmt: skip
     w = rows_of(f"surface/{timed}", where)["w"].iloc[0]
     assert float(size) == pytest.approx(w, rel=0.03)
+
+
+def errors_of(table: pd.DataFrame) -> str:
+    found = errors(table["foreseen"], table["measured"])
+    return f"{100 * found['median']:.0f} % in the median, by {100 * found['worst']:.0f} % at worst"
+
+
+def surface(*runs: str) -> pd.DataFrame:
+    """Measured gains of a run for each gas beside those that were foreseen."""
+    predicted = pd.concat([rows_of(f"surface/{run}", "n > 0") for run in
+                           ("cube_predicted", "cube_large_predicted", "fillings_predicted", "row_predicted",
+                            "box_predicted")])  # fmt: skip
+    return surfaces.beside(predicted, pd.concat([rows_of(f"surface/{run}", "n > 0") for run in runs]))
+
+
+def test_the_errors_of_the_surface_are_those_of_its_runs():
+    table, says = surface("h200", "h200_large", "h200_fillings", "h200_box", "h200_row"), text_of(SURFACE)
+    assert f"**H200: {len(table)} cases, wrong by {errors_of(table)}.**" in says
+    aged = table[table["path_d"] > 0]
+    assert f"{len(aged)} cases are wrong by {errors_of(aged)}." in says
+    fresh = table[table["path_d"] == 0]
+    off = 100 * (fresh["foreseen"] / fresh["measured"] - 1)
+    most = (fresh["filling_fraction"] == 0.2) & fresh["w"].between(1.1, 3.3)
+    most &= fresh["ordering"] == "hilbert"
+    assert f"{off.median():.0f} % too large in the median, {off[most].median():.0f} % at 20 %" in says
+    earlier = surface("h100", "h100_fillings", "h100_box")
+    found = errors(earlier["foreseen"], earlier["measured"])
+    worst = f"at worst {100 * found['worst']:.0f} %"
+    assert f"H100: {len(earlier)} cases, {100 * found['median']:.0f} %, {worst}." in says
+
+
+def test_wear_is_that_of_the_runs():
+    table, says = surface("h200", "h200_fillings", "h100", "h100_fillings"), text_of(SURFACE)
+    worn = surfaces.wear(table, "measured")
+    large = worn[worn["w"] > 1.59]
+    dense = large["filling_fraction"] == 0.4
+    lengths = [large.loc[of, "length_d"].round() for of in (~dense, dense)]
+    assert f"L is {lengths[0].min():.0f} to {lengths[0].max():.0f} d at 5 and 20 % (nine gases" in says
+    assert len(lengths[0]) == 9
+    assert f"and {lengths[1].min():.0f} and {lengths[1].max():.0f} d at 40 %" in says
+    small = worn.query("w < 1.59 and filling_fraction == 0.2")["length_d"]
+    assert f"At smaller w it is {small.min():.0f} to {small.max():.0f} d at 20 %" in says
+
+
+@pytest.mark.parametrize("first", LISTS)
+def test_a_row_of_lists_is_that_of_its_run(first):
+    timed = of_runs([FORESEEN / "lists_h200_timed"])
+    table = beside(rows_of("foreseen/lists_predicted", "gas >= 0"), timed, pd.DataFrame(), "h200")
+    gains = gains_over(table, "shuffled")
+    found = errors(gains["foreseen_gain"], gains["measured_gain"])
+    assert (
+        f"All {len(gains)} gains over unsorted memory, with those of other cell orders: wrong by "
+        f"{100 * found['median']:.1f} % in the median, by {100 * found['worst']:.0f} % at worst"
+    ) in text_of(SURFACE)
+    own = gains[(gains["ordering"] == "hilbert") & (gains["particles"] == LISTS[first])]
+    own = own.set_index("filling_fraction")[["measured_gain", "foreseen_gain"]]
+    assert cells(SURFACE, f"{first} over unsorted memory: measured, foreseen") == [
+        ", ".join(f"{value:.2f}" for value in own.loc[phi]) if phi in own.index else ""
+        for phi in (0.05, 0.2, 0.4)
+    ]
+
+
+def test_what_order_is_worth_to_lists_is_said_on_the_first_page():
+    timed = rows_of("foreseen/lists_h200_timed", "particles == 2**21 and filling_fraction == 0.2")
+    times = timed.groupby("ordering")["time_us"].median()
+    by_curves, by_sorting = (times[base] / times["hilbert"] for base in ("random", "shuffled"))
+    assert (
+        f"Lists gain {by_curves:.1f} by cells along curves (over random order), {by_sorting:.1f} over "
+        "unsorted memory (force, one run)"
+    ) in text_of("README.md")
+
+
+@pytest.mark.parametrize("case", INTERVALS)
+def test_a_row_of_intervals_is_that_of_its_run(case):
+    percent, speed = case
+    here = f"what == 'interval' and filling_fraction == {percent / 100} and speed == {speed}"
+    shown = cells("results/details/gas.md", f"{percent} % | {speed}")[3:]
+    for steps, cell in zip((20, 40, 80, 160, 320, 500, 1280, 2560), shown, strict=False):
+        if cell:
+            time = evaluate(over_best(f"interval/{INTERVALS[case]}", here, steps)).value
+            assert float(cell) == pytest.approx(time, abs=0.0006), steps
+    assert all(shown[:7])
 
 
 def of_cpu(chip: str) -> tuple[pd.DataFrame, float]:
