@@ -44,8 +44,8 @@ from experiments.forecasts.predicted import forecasts
 from experiments.loads import step_loads
 from experiments.measurement.correctness import check_forces, require_forces
 from experiments.measurement.hardware_caches import step_bytes, working_set
+from experiments.measurement.kernels.cache_occupier import BLOCKS, MOST_BLOCKS, Occupier
 from experiments.measurement.kernels.cache_occupier import MOST as MOST_OCCUPIED
-from experiments.measurement.kernels.cache_occupier import Occupier
 from experiments.measurement.rounds import Entry, take_rounds
 from experiments.measurement.step_times import phases_of, whole_steps
 from experiments.results.answers import Answer, rounded
@@ -84,6 +84,8 @@ class Config(TimedSettings):
     """Mean paths in d that spheres have flown since they were sorted, in ascending order."""
     occupied: tuple[float, ...] = (0.0,)
     """MB that another kernel reads meanwhile; predicted with so much less in each half of the cache."""
+    blocks: int = BLOCKS
+    """Blocks of that kernel, of 1024 threads each, on as many multiprocessors."""
     what: str = TIMED
     """timed, or predicted for `--machine`, in one run and round."""
     machine: tuple[str, ...] = KNOWN
@@ -101,6 +103,7 @@ class Config(TimedSettings):
         self.check_least({"n": 1024, "steps": 1})
         self.check("path", low=0, unit="d")
         self.check("occupied", low=0, unit="MB")
+        self.check("blocks", low=1, high=MOST_BLOCKS)
         if [*self.path] != sorted(set(self.path)):
             raise ValueError(f"--path {' '.join(map(str, self.path))}; allowed: paths in ascending order")
         for name in self.machine if self.what == PREDICTED else ():
@@ -200,7 +203,7 @@ def _timed(case: Config, begin: int) -> Iterator[list[dict]]:
     columns["w"] = held / cache if held and cache else None
     takers: dict[float, Any] = {0.0: nullcontext()}
     if max(case.occupied):
-        takers = {size: Occupier(ordered.backend, round(1e6 * size)) for size in case.occupied}
+        takers = {size: Occupier(ordered.backend, round(1e6 * size), case.blocks) for size in case.occupied}
         for one in (ordered, shuffled):  # what is compiled or allocated waits for all other work
             _times(one, case.steps)
     generator = np.random.default_rng(case.seed)

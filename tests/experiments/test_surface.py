@@ -28,6 +28,7 @@ SMALL = {"n": (1024,), "path": (0.0, 0.05), "steps": 2, "rounds": 2, "precision"
         ({"what": "predicted", "occupied": (27.0,)}, "--occupied 27 MB, in each half, of the 52 MB of h100"),
         ({"what": "predicted", "machine": ("a100",)}, "machine 'a100'"),
         ({"occupied": (-1.0,)}, "--occupied = -1.0"),
+        ({"blocks": 0}, "--blocks = 0; allowed: an integer of at least 1, up to 128"),
         ({"occupied": (2148.0,)}, "--occupied = 2148.0; allowed: .*2147"),
         (
             {"occupied": (0.0, 8.0), "backend": "cpu"},
@@ -111,8 +112,9 @@ def test_a_gas_without_forces_is_refused(monkeypatch):
 
 def test_each_size_that_another_kernel_reads_is_timed_beside_it(monkeypatch):
     class Taker:
-        def __init__(self, backend, size):
+        def __init__(self, backend, size, blocks):
             self.size, self.rate = size, size / 1e6
+            assert blocks == 48
 
         def __enter__(self):
             beside.append(self.size)

@@ -1,8 +1,9 @@
 """A kernel that takes a part of a GPU's second cache from others, which run at the same time.
 
 Blocks read a number of each line of some bytes again and again. What they read stays in the cache, in both of
-its halves, as far as they read it more often than others replace it. Over few bytes they take no room, and
-all else is the same: their loads, and their multiprocessors.
+its halves, as far as they read it more often than others replace it: few blocks lose much of it beside a gas
+that reads each of its lines every 3 us. Over few bytes they take no room, and all else is the same: their
+loads, and their multiprocessors.
 
 A device loads a kernel at its first launch, and waits for all others then. So what runs beside has run
 before, and the blocks are ended by a memset, which needs no kernel.
@@ -21,7 +22,8 @@ from sfc import checks
 from sfc.compile import kernel
 
 LINE, NUMBERS = 128, 32  # bytes of a line, and numbers of 4 bytes in it
-THREADS, BLOCKS = 1024, 16  # of a block, and blocks, each on a multiprocessor
+THREADS = 1024  # of a block
+BLOCKS, MOST_BLOCKS = 48, 128  # each on a multiprocessor: a line a clock; 16 lost a part to a gas
 EACH = 256  # loads of a thread between two looks at the time
 LEAST = 2**18  # bytes that are read at least
 MOST = 2**31 - 1  # bytes
@@ -36,27 +38,29 @@ class Occupier:
         backend: a device; nothing is read on the CPU.
         size: bytes that are read, from 0 on; at least `LEAST`, 2**18, are read of smaller sizes too. Few for
             loads that take no room.
+        blocks: that read, from 1 to `MOST_BLOCKS`, 128, each on a multiprocessor.
 
     Attributes:
         rate: lines that were read in the last context, in 10^9 a second.
 
     Raises:
-        TypeError: a size that is no integer, or no backend.
-        ValueError: a size out of range, or a CPU.
+        TypeError: a size or a number of blocks that is no integer, or no backend.
+        ValueError: a size or a number of blocks out of range, or a CPU.
     """
 
-    def __init__(self, backend: Backend, size: int):
+    def __init__(self, backend: Backend, size: int, blocks: int = BLOCKS):
         checks.instance("backend", backend, Backend, "an md.backend.Backend", "md.backend.get makes one")
         if backend.name != "cuda":
             raise ValueError(
                 "a cache is occupied on backend 'cpu'; allowed: 'cuda', on which kernels overlap"
             )
         lines = max(checks.integer("size", size, 0, MOST, unit="bytes"), LEAST) // LINE
+        self._threads = THREADS * checks.integer("blocks", blocks, 1, MOST_BLOCKS)
         self._backend, self._lines, self.rate = backend, lines, 0.0
         self._kernels = backend.kernels(__name__, constants={"EACH": EACH, "NUMBERS": NUMBERS})
         self._data = backend.upload(np.ones(NUMBERS * lines, np.int32))
         self._ended, self._late = (backend.zeros(1, np.int32) for _ in range(2))
-        self._taken, self._sums = (backend.zeros(THREADS * BLOCKS, np.int64) for _ in range(2))
+        self._taken, self._sums = (backend.zeros(self._threads, np.int64) for _ in range(2))
         self._began, self._wait = 0.0, lambda: None
 
     def __enter__(self) -> Occupier:
@@ -66,7 +70,7 @@ class Occupier:
         self._began = time.perf_counter()
         with self._backend.beside() as self._wait:
             self._kernels.occupy(
-                THREADS * BLOCKS, self._data, self._lines, round(1e3 * LONGEST), self._ended, self._late,
+                self._threads, self._data, self._lines, round(1e3 * LONGEST), self._ended, self._late,
                 self._taken, self._sums,
             )  # fmt: skip
         return self

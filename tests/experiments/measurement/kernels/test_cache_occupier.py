@@ -39,6 +39,8 @@ def device():
 def test_a_size_out_of_range_is_refused(device):
     with pytest.raises(ValueError, match="size = -1"):
         Occupier(device, -1)
+    with pytest.raises(ValueError, match="blocks = 0; allowed"):
+        Occupier(device, 1, blocks=0)
 
 
 @pytest.mark.gpu
