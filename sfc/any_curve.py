@@ -9,7 +9,7 @@ words, and the cells of (n,) words.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -80,18 +80,30 @@ class AnyCurve(ABC):
             order += 1
         return order
 
-    def side(self, order: int) -> int:
+    def side(self, order: int | None = None, *, bits: int | None = None) -> int:
         """Return the cells along each axis of the grid of an order: base**order.
 
+        Args:
+            order: recursion depth.
+            bits: another name of `order`.
+
         Raises:
-            TypeError: an order that is no integer.
-            ValueError: a negative order, or one with an index over 64 bits.
+            TypeError: an order that is no integer, or none.
+            ValueError: a negative order, or one with an index over 64 bits; bits beside another order.
         """
+        order = one_of(order, bits)
         where = f"order of {self.name} in {self.dim}D"
         remedy = "take a lower order, so that an index fits 64 bits"
         return self.base ** checks.integer(where, order, 0, self.max_order, remedy=remedy)
 
-    def encode(self, cells: ArrayLike, order: int, out: np.ndarray | None = None) -> np.ndarray:
+    def encode(
+        self,
+        cells: ArrayLike,
+        order: int | None = None,
+        out: np.ndarray | None = None,
+        *,
+        bits: int | None = None,
+    ) -> np.ndarray:
         """Compute the index of each cell along the curve.
 
         Args:
@@ -99,15 +111,17 @@ class AnyCurve(ABC):
             order: recursion depth; the grid has base**order cells along each axis.
             out: (n,) integers of any dtype that holds the largest index, filled; None for a new array. It is
                 fastest if contiguous, of the fewest bytes. After an error its contents mean nothing.
+            bits: another name of `order`.
 
         Returns:
             (n,) uint64, in [0, base**(dim * order)); or `out`.
 
         Raises:
-            TypeError: cells that make no array, or an order that is no integer.
-            ValueError: wrong shape or dtype, a cell outside the grid, or an index over 64 bits. Points of
-                floats have keys instead: `sfc.keys`.
+            TypeError: cells that make no array, or an order that is no integer, or none.
+            ValueError: wrong shape or dtype, a cell outside the grid, or an index over 64 bits; bits beside
+                another order. Points of floats have keys instead: `sfc.keys`.
         """
+        order = one_of(order, bits)
         side = self.side(order)
         cells = cells_of(cells, (side,) * self.dim)
         index = output(out, (len(cells),), side**self.dim - 1, np.uint64)
@@ -139,7 +153,14 @@ class AnyCurve(ABC):
             index[:] = own
         return bad
 
-    def decode(self, index: ArrayLike, order: int, out: np.ndarray | None = None) -> np.ndarray:
+    def decode(
+        self,
+        index: ArrayLike,
+        order: int | None = None,
+        out: np.ndarray | None = None,
+        *,
+        bits: int | None = None,
+    ) -> np.ndarray:
         """Compute the cell at each index along the curve; the inverse of `encode`.
 
         Args:
@@ -148,14 +169,17 @@ class AnyCurve(ABC):
             out: (n, dim) integers of any dtype that holds the largest coordinate, filled; None for a new
                 array. It is fastest if contiguous, of the fewest bytes. After an error its contents mean
                 nothing.
+            bits: another name of `order`.
 
         Returns:
             (n, dim) int64 cells; or `out`.
 
         Raises:
-            TypeError: indices that make no array, or an order that is no integer.
-            ValueError: wrong shape or dtype, an index past the end of the curve, or an order over 64 bits.
+            TypeError: indices that make no array, or an order that is no integer, or none.
+            ValueError: wrong shape or dtype, an index past the end of the curve, an order over 64 bits, or
+                bits beside another order.
         """
+        order = one_of(order, bits)
         length = self.side(order) ** self.dim
         order, index = int(order), numbers_of("index", index, length)
         cells = output(out, (len(index), self.dim), self.base**order - 1, np.int64)
@@ -174,19 +198,22 @@ class AnyCurve(ABC):
             cells[:] = own
         return bad
 
-    def traversal(self, order: int) -> np.ndarray:
+    def traversal(self, order: int | None = None, *, bits: int | None = None) -> np.ndarray:
         """List every cell of the grid, in the order of the curve.
 
         Args:
             order: recursion depth.
+            bits: another name of `order`.
 
         Returns:
             (base**(dim * order), dim) int64 cells.
 
         Raises:
-            TypeError: an order that is no integer.
-            ValueError: an order with an index over 64 bits, or more cells than fit in memory.
+            TypeError: an order that is no integer, or none.
+            ValueError: an order with an index over 64 bits, or more cells than fit in memory; bits beside
+                another order.
         """
+        order = one_of(order, bits)
         length = self.side(order) ** self.dim
         where = f"traversal of {self.name} in {self.dim}D at order {order}, {length} cells"
         checks.require_allocatable(
@@ -197,6 +224,27 @@ class AnyCurve(ABC):
             stop = min(start + CHUNK, length)
             cells[start:stop] = self.decode(np.arange(start, stop, dtype=np.uint64), order)
         return cells
+
+
+def one_of(order: Any, bits: Any) -> int:
+    """Return the levels of a curve that were given as `order`, as `bits`, or as both; not checked further.
+
+    It is None for neither, which the check of the levels refuses.
+
+    Args:
+        order: integer or None.
+        bits: integer or None.
+
+    Raises:
+        TypeError: both, and one that is no integer.
+        ValueError: both, and different.
+    """
+    if order is None or bits is None:
+        return bits if order is None else order
+    if checks.integer("order", order, 0) != checks.integer("bits", bits, 0):
+        found = f"order = {checks.shown(order)} beside bits = {checks.shown(bits)}"
+        raise ValueError(f"{found}; allowed: one of them; both are the levels of the curve")
+    return order
 
 
 def _apart(compute: Compute, given: np.ndarray, order: int, out: np.ndarray, kind: type) -> int:

@@ -146,11 +146,11 @@ def extent(points: Any) -> tuple[np.ndarray, np.ndarray]:
 def cells_in_grid(
     points: Any, low: np.ndarray, high: np.ndarray, width: np.ndarray, sides: tuple[int, ...], clip: bool
 ) -> tuple[Any, int, int]:
-    """Compute the cells of points, as `cells_in_grid` of `sfc.point_keys` does on the host.
+    """Compute the cells of points, as `cells_in_grid` of `sfc.point_keys.grid` does on the host.
 
     Args:
         points: (n, dim) array of cupy.
-        low: of `sfc.point_keys.Grid`, like all that follow.
+        low: of `sfc.point_keys.grid.Grid`, like all that follow.
         high: upper corner.
         width: distance that all cells along an axis take.
         sides: number of cells along each axis.

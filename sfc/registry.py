@@ -265,13 +265,17 @@ def curve(name: str, dim: int, **options: Any) -> AnyCurve:
     name = _own_name(name, dim)
     if name in POINT_ORDERS:
         raise refuse_point_order("curve", name, _list(dim))
+    if name in ORDERINGS:
+        remedy = "give it to sfc.ordering with a shape, or to sfc.keys, sfc.argsort or sfc.sort with points"
+        raise ValueError(f"curve {name!r}: this is an ordering of a box; allowed: {_list(dim)}; {remedy}")
     if not is_curve(name, dim):
         if name in curves():
             there = _shown(_dims(name))
             raise ValueError(
                 f"curve {name!r} exists in {there}, not in {dim}D; known in {dim}D: {_list(dim)}"
             )
-        also = f"; sfc.argsort and sfc.sort also take {', '.join(point_orders())}"
+        others = ", ".join([*sorted(ORDERINGS), *point_orders()])
+        also = f"; sfc.argsort and sfc.sort also take {others}"
         raise ValueError(f"unknown curve {name!r}; known in {dim}D: {_list(dim)}{also}")
     axioms = CURVES[name][dim].axioms if dim in CURVES.get(name, {}) else ()
     if options and (not axioms or set(options) != {"axiom"}):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sfc import checks
-from sfc.any_curve import AnyCurve
+from sfc.any_curve import AnyCurve, one_of
 from sfc.automaton.curve import Curve
 from sfc.automaton.shared_tables import SharedTables, shared_tables
 from sfc.automaton.tables import cells_of_a_state
@@ -28,7 +28,9 @@ _C_INTEGERS = {
 }
 
 
-def encode(curve: AnyCurve, cells: Any, order: int, out: Any = None) -> Any:
+def encode(
+    curve: AnyCurve, cells: Any, order: int | None = None, out: Any = None, *, bits: int | None = None
+) -> Any:
     """Compute the index of each cell along a curve, on the device.
 
     Args:
@@ -38,15 +40,16 @@ def encode(curve: AnyCurve, cells: Any, order: int, out: Any = None) -> Any:
         order: recursion depth.
         out: (n,) cupy integers of any dtype that holds the largest index, filled; None for a new array.
             After an error its contents mean nothing.
+        bits: another name of `order`.
 
     Returns:
         (n,) cupy uint64; or `out`.
 
     Raises:
-        TypeError: no curve, cells that are no array of cupy, or an order that is no integer.
+        TypeError: no curve, cells that are no array of cupy, or an order that is no integer, or none.
         ValueError: as `Curve.encode`; the check synchronises with the device.
     """
-    curve = _with_tables(curve)
+    curve, order = _with_tables(curve), one_of(order, bits)
     side = curve.side(order)
     require_cells(cells, (side,) * curve.dim)
     index = _output(out, (len(cells),), side**curve.dim - 1, np.uint64)
@@ -56,7 +59,9 @@ def encode(curve: AnyCurve, cells: Any, order: int, out: Any = None) -> Any:
     return index
 
 
-def decode(curve: AnyCurve, index: Any, order: int, out: Any = None) -> Any:
+def decode(
+    curve: AnyCurve, index: Any, order: int | None = None, out: Any = None, *, bits: int | None = None
+) -> Any:
     """Compute the cell at each index along a curve, on the device; the inverse of `encode`.
 
     Args:
@@ -65,15 +70,16 @@ def decode(curve: AnyCurve, index: Any, order: int, out: Any = None) -> Any:
         order: recursion depth.
         out: (n, dim) cupy integers of any dtype that holds the largest coordinate, filled; None for a new
             array. It is fastest if contiguous, of the fewest bytes. After an error its contents mean nothing.
+        bits: another name of `order`.
 
     Returns:
         (n, dim) cupy int64; or `out`.
 
     Raises:
-        TypeError: no curve, indices that are no array of cupy, or an order that is no integer.
+        TypeError: no curve, indices that are no array of cupy, or an order that is no integer, or none.
         ValueError: as `Curve.decode`; the check synchronises with the device.
     """
-    curve = _with_tables(curve)
+    curve, order = _with_tables(curve), one_of(order, bits)
     side = curve.side(order)
     length = side**curve.dim
     _require_on_device("index", index)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sfc import checks, device
-from sfc.point_keys import refuse_infinite, stable_order
+from sfc.point_keys.grid import refuse_infinite, stable_order
 
 CAPACITY = 32  # points of a tile; as many as the threads of a warp
 KEY_BITS = 64  # of the numbers that are sorted

@@ -13,11 +13,16 @@ from typing import Any
 import numpy as np
 
 from sfc import checks, device
-from sfc.integer_grid import EXACT_SIDE
-from sfc.point_keys import cells_inside, grid_over, numbers_in_grid, stable_order
+from sfc.point_keys.grid import (
+    NUMBER_BITS,
+    cells_inside,
+    grid_over,
+    levels_of_grid,
+    numbers_in_grid,
+    stable_order,
+)
 
 TILE = 32  # cells; as many as the threads of a warp
-NUMBER_BITS = 64  # of a cell's number
 SORTING = 64  # bytes for each point, of the numbers, the rows and the keys of the two sorts
 Cells = int | Sequence[int] | np.ndarray | None
 
@@ -137,18 +142,12 @@ def _numbers(
 
 def _levels(points: Any, bits: int | None, cells: Cells, are_cells: bool) -> tuple[tuple[int, ...], int]:
     """Return the base along each axis and the levels of the grid that has base**levels cells."""
-    dim = points.shape[1]
     if (bits is None) == (cells is None) and not (are_cells and cells is None):
         raise ValueError(
             f"bits = {checks.shown(bits)} beside cells = {checks.shown(cells)}; allowed: one of them, the "
             "cells along each axis; for particles, give as many cells as the cutoff fits into the box"
         )
-    if cells is not None:
-        return checks.per_axis("cells", cells, dim, 1, EXACT_SIDE), 1
-    if bits is not None:
-        most = min(NUMBER_BITS // dim, EXACT_SIDE.bit_length() - 1)
-        return (2,) * dim, checks.integer("bits", bits, 0, most)
-    return tuple(max(int(most), 0) + 1 for most in points.max(axis=0)) if len(points) else (1,) * dim, 1
+    return levels_of_grid(points, bits, cells)
 
 
 def _by_occurrence(numbers: Any, count: int, tile: int) -> Any:

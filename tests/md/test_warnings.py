@@ -108,6 +108,15 @@ def text_in_an_airfoil_file(folder, monkeypatch):
     md.read_airfoil(path)
 
 
+def points_in_mm(*_):
+    md.State.from_points([[3.0, 4.0, 5.0]], box=(20, 20, 20), diameter=2)
+
+
+def points_of_a_file(folder, _):
+    np.save(folder / "p.npy", [[3.0, 4.0, 5.0]])
+    md.read(folder / "p.npy", diameter=2)
+
+
 def point_outside_a_grid(*_):
     sfc.keys([[9, 9]], bits=3, clip=True)
 
@@ -135,6 +144,8 @@ def abs_of(x):
 
 
 RUNS = {  # class and module of the calls that warn -> a run for each of the calls
+    "ConvertedPoints in md/io/read.py": [points_of_a_file],
+    "ConvertedPoints in md/particles/state.py": [points_in_mm],
     "FrozenPrecision in md/simulation/energy_monitor.py": [slow_in_float32],
     "NotYetReordered in md/simulation/simulation.py": [accesses_before_any_reorder],
     "OverdampedContact in md/simulation/time_step.py": [contact_that_never_ends],
@@ -144,7 +155,7 @@ RUNS = {  # class and module of the calls that warn -> a run for each of the cal
     "RuntimeWarning in md/io/trajectory.py": [another_run_in_a_trajectory],
     "RuntimeWarning in sfc/compile/decorators.py": [numba_without_a_place_for_the_cache],
     "RuntimeWarning in sfc/compile/kernel_cache.py": [kernel_called_with_a_function, cache_below_a_file],
-    "UserWarning in sfc/point_keys.py": [point_outside_a_grid],
+    "UserWarning in sfc/point_keys/grid.py": [point_outside_a_grid],
 }
 
 

@@ -33,6 +33,8 @@ def test_the_lines_of_the_readme_sort_points():
     np.testing.assert_array_equal(names["ids"], names["order"])
     keys = sfc.keys(names["points"])
     assert (keys[1:] >= keys[:-1]).all()
+    assert sorted(names["rows"]) == list(range(1000))
+    assert names["key"] == sfc.curve("hilbert", 3).encode([[3, 5, 1]], 10)[0]
 
 
 def test_the_kernel_of_the_page_on_extensions_is_foreseen(capsys):

@@ -9,7 +9,7 @@ from sfc import locality
 from sfc.automaton import registers
 from sfc.compile.threads import MANY as N
 from sfc.locality.sections import MANY_ROWS
-from sfc.point_keys import CHUNK
+from sfc.point_keys.grid import CHUNK
 from sfc.radix_sort import MANY
 from tests.threaded_kernels import assert_two_threads_end_with_the_bits_of_one, not_called_by
 from tests.tiers import nightly

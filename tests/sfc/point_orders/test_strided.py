@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfc
-from sfc.point_keys import CHUNK
+from sfc.point_keys.grid import CHUNK
 from sfc.point_orders.strided import TILE
 from tests.strategies import INTEGER_DTYPES, shapes
 

@@ -70,7 +70,8 @@ def coded(name: str):
         given = draw(st.lists(one, max_size=7)) * draw(sampled_from((1, 1, 1, 30)))
         valid = stored(given, end(order), width) if given or encodes else np.zeros(0)
         kinds = {argument: array(valid, "iu", shape), "order": integer(0, curve.max_order, (order, order))}
-        return cases(called, kinds, name=f"{curve!r}.{name}", check=check, sure=inside)
+        return cases(called, kinds, name=f"{curve!r}.{name}", check=check, sure=inside,
+                     always=("order",))  # fmt: skip
 
     return part
 
@@ -85,13 +86,16 @@ def traversal(draw) -> Cases:
         return order.admits(value) and most < int(value) and curve.base ** (curve.dim * int(value)) < 2**41
 
     kinds = {"order": order.but(too_large=too_large)}
-    return cases(curve.traversal, kinds, name=f"{curve!r}.traversal")
+    return cases(curve.traversal, kinds, name=f"{curve!r}.traversal", always=("order",))
 
 
 def side(draw) -> Cases:
     """Sides of grids."""
     curve = draw(KNOWN)
-    return cases(curve.side, {"order": integer(0, curve.max_order)}, name=f"{curve!r}.side", sure=True)
+    return cases(
+        curve.side, {"order": integer(0, curve.max_order)}, name=f"{curve!r}.side", sure=True,
+        always=("order",),
+    )  # fmt: skip
 
 
 NAMES = among(*[cases(names, {"dim": maybe(Kind(integers(1, 5)))}) for names in (sfc.curves, sfc.orderings)])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import sfc
-from sfc.point_keys import CHUNK
+from sfc.point_keys.grid import CHUNK
 from sfc.radix_sort import FEW, argsort_of_keys
 from tests.tiers import full
 

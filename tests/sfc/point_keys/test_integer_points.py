@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import sfc
 from sfc.integer_grid import IntegerGrid, cells_of_integers, integer_grid, is_exact_in_floats
-from sfc.point_keys import CHUNK
+from sfc.point_keys.grid import CHUNK
 from tests.strategies import INTEGER_DTYPES
 
 DTYPES = st.sampled_from([*INTEGER_DTYPES, *(dtype.newbyteorder(">") for dtype in INTEGER_DTYPES)])
