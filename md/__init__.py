@@ -16,6 +16,7 @@ from md.boundaries.airfoil_file import read_airfoil
 from md.errors import (
     BackendUnavailableError,
     CheckpointError,
+    ConvertedPoints,
     EnergyExploded,
     FrozenPrecision,
     ListOverflow,
@@ -30,6 +31,7 @@ from md.errors import (
     UnstableTimeStep,
 )
 from md.io.checkpoint import PACKAGE, Checkpoint
+from md.io.read import read
 from md.io.trajectory import Trajectory
 from md.observe import Observer, Profile
 from md.particles.box import Box
@@ -49,6 +51,7 @@ __all__ = [
     "Cavity",
     "Checkpoint",
     "CheckpointError",
+    "ConvertedPoints",
     "Decayed",
     "EnergyExploded",
     "Every",
@@ -83,6 +86,7 @@ __all__ = [
     "naca",
     "observe",
     "preparation",
+    "read",
     "read_airfoil",
     "reorder",
     "scenes",

@@ -278,6 +278,10 @@ class SkippedText(UserWarning):
     """
 
 
+class ConvertedPoints(UserWarning):
+    """Warning that points of another unit were divided by a diameter, shifted, or put into an assumed box."""
+
+
 class CheckpointError(ValueError):
     """Error of a file from which no simulation can resume; the message has the reason and the remedy."""
 

@@ -31,7 +31,6 @@ import inspect
 import itertools
 import os
 import shutil
-import struct
 import warnings
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -47,6 +46,7 @@ import numpy as np
 from md.checks import flag, instance, integer, word
 from md.checks import path as as_path
 from md.io.atomic_write import Claim, claim_of, claimed, replacing
+from md.io.gsd_file import BROKEN, TrajectoryError, check_blocks
 from md.particles.state import State
 
 MOST_STEPS = 2**63 - 1
@@ -54,15 +54,6 @@ DTYPES: dict[str, np.dtype] = {"single": np.dtype(np.float32), "double": np.dtyp
 FLOATS = ("configuration/box", "particles/position", "particles/velocity", "particles/diameter")
 CHUNKS = {*FLOATS, "configuration/step", "configuration/dimensions", "particles/N", "log/periodic",
           "log/particles/id"}  # fmt: skip  # all that a frame may store
-MAGIC, PLACES = bytes.fromhex("df65" * 4), struct.Struct("<4Q")  # at the start of a GSD file of HEADER bytes
-HEADER, ENTRIES = 256, {"index": 32, "namelist": 64}  # blocks of a GSD file, with the bytes of an entry
-BROKEN = (  # exceptions of gsd and numpy for files with wrong bytes
-    RuntimeError, KeyError, IndexError, AttributeError, TypeError, ValueError, MemoryError, OverflowError,
-)  # fmt: skip
-
-
-class TrajectoryError(ValueError):
-    """Error of a file that is not a trajectory, or is damaged; the message names the frame."""
 
 
 class StepTakenError(ValueError):
@@ -286,40 +277,13 @@ def _opened(path: Path, mode: str, precision: str) -> gsd.hoomd.HOOMDTrajectory:
         TrajectoryError: not a trajectory.
     """
     try:
-        _check_blocks(path)
+        check_blocks(path)
         return _open(path, mode, precision)
     except BROKEN as error:
         raise TrajectoryError(
             f"{path} is no trajectory to append to ({error}); allowed: a GSD file of the schema hoomd, or a "
             "new name"
         ) from error
-
-
-def _check_blocks(path: Path) -> None:
-    """Raise an error for a GSD file with blocks beyond its end, or over each other, by its header.
-
-    gsd computes the ends of blocks in 64 bits: if that overflows, it reads outside the file, and the process
-    is killed. Where blocks overlap, an appended frame may replace others. A file that is not GSD passes.
-
-    Raises:
-        RuntimeError: such a header, with an error like those of gsd.
-    """
-    with open(path, "rb") as file:
-        head, size = file.read(HEADER), os.fstat(file.fileno()).st_size
-    if len(head) < HEADER or not head.startswith(MAGIC):
-        return
-    places = PLACES.unpack_from(head, len(MAGIC))
-    blocks = []
-    for (name, each), start, count in zip(ENTRIES.items(), places[::2], places[1::2], strict=True):
-        blocks.append(range(start, start + each * count))
-        if not count or start < HEADER or blocks[-1].stop > size:
-            raise RuntimeError(
-                f"Corrupt GSD file: {name} of {count} entries of {each} bytes from byte {start} on, in a "
-                f"file of {size} bytes"
-            )
-    index, names = blocks
-    if index.start < names.stop and names.start < index.stop:
-        raise RuntimeError(f"Corrupt GSD file: index in the bytes of {index}, namelist in those of {names}")
 
 
 def _frame(state: State, step: int, precision: str) -> gsd.hoomd.Frame:

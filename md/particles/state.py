@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,9 @@ from numpy.typing import ArrayLike
 from md import checks
 from md.backend import Backend
 from md.backend.base import Array
+from md.errors import ConvertedPoints
 from md.particles.box import Box
+from md.particles.points import convert_points
 
 MAX_ID = 2**31 - 1
 MAX_PARTICLES = 2**31 - 1024  # slots, links and ids are int32, also after a launch size is rounded up
@@ -113,6 +117,44 @@ class State:
             raise ValueError(f"id holds a repeated value, {value}; allowed: distinct integers, 0 .. {MAX_ID}")
         self.pos, self.vel, self.box, self.id = pos, vel, box, ids.astype(np.int32)
         self.radius = _radii(radius, len(pos))
+
+    @classmethod
+    def from_points(
+        cls,
+        points: ArrayLike,
+        box: Sequence[float] | None = None,
+        periodic: bool | Sequence[bool] | None = None,
+        diameter: float | None = None,
+        origin: Sequence[float] | None = None,
+        velocities: ArrayLike | None = None,
+        radius: ArrayLike | None = None,
+    ) -> State:
+        """Make a state of points in any unit of length: they are divided by a diameter and shifted to a box.
+
+        Args:
+            points: (n, 2 or 3), in any unit of length, such as mm.
+            box: two or three lengths in that unit; None for the box around the spheres, between walls.
+            periodic: one flag for all axes, or one flag an axis; None for periodic axes if a box is given.
+            diameter: of a sphere in that unit, which becomes 1 d; None for the mean one of the radii.
+            origin: lower corner of the box in that unit; None for 0, or for minus half the lengths if all
+                points are in that centred box and not in the other one.
+            velocities: (n, dim) in that unit per time unit; None for 0.
+            radius: (n,) of each sphere in that unit; None for half a diameter each.
+
+        Raises:
+            TypeError: an argument of another class.
+            ValueError: another shape, a value that is not finite, a point outside the box, periodic axes
+                without a box, or neither a diameter nor radii: the message has the filling fraction that a
+                diameter of 1 would make.
+
+        Warns:
+            ConvertedPoints: lengths were divided, or a box, a corner, velocities or a diameter assumed; says
+                which, and the filling fraction.
+        """
+        made = convert_points(points, box, periodic, diameter, origin, velocities, radius)
+        if len(made.notes) > 1:  # the last one is the filling fraction
+            warnings.warn("; ".join(made.notes), ConvertedPoints, stacklevel=2)
+        return cls(made.pos, made.vel, made.box, radius=made.radius)
 
     def __len__(self) -> int:
         return len(self.pos)
