@@ -1,10 +1,11 @@
 """What a run writes to the terminal: the answer to standard output, the progress to standard error.
 
-Contract. An answer takes at most `LINES` lines of `COLUMNS` columns: table, sentence, what a quick run cannot
-show, and the folder of the figures. The line with the folder alone may be longer, because a path is not
-broken. Everything else goes to standard error: what will be run, the progress, and the answer of the runs so
-far. The progress is a bar on a terminal; elsewhere it is a line for each finished case, and for a round if
-nothing was written for `SILENCE` seconds. A time in it is a time left, never one that has passed.
+Contract. An answer takes at most `LINES` lines of `COLUMNS` columns, one of several sentences at most
+`MOST_LINES`: table, sentences, what a quick run cannot show, and the folder of the figures. The line with the
+folder alone may be longer, because a path is not broken. Everything else goes to standard error: what will be
+run, the progress, and the answer of the runs so far. The progress is a bar on a terminal; elsewhere it is a
+line for each finished case, and for a round if nothing was written for `SILENCE` seconds. A time in it is a
+time left, never one that has passed.
 """
 
 import shutil
@@ -22,7 +23,7 @@ from tqdm import tqdm
 from experiments.core.settings import Case
 from experiments.results.answers import Answer, case_in_words, rounded, varying
 
-COLUMNS, LINES = 100, 9
+COLUMNS, LINES, MOST_LINES = 100, 9, 11
 SENTENCE_LINES, NOTE_LINES = 5, 1  # at most
 SILENCE = 10.0  # s, between two lines of progress
 _CASE_LETTERS = 40  # of a case beside the bar
@@ -32,6 +33,7 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 FITS_CACHE = "--quick: this size fits the last cache, where memory order is worth little; leave --quick out."
 SMALL_SYSTEM = "--quick: small systems of random positions, not of a gas of spheres; leave --quick out."
 FEW_PARTICLES = "--quick: few particles for a short time, so that numbers scatter; leave --quick out."
+FEW_ROUNDS = "--quick: few rounds, so that intervals are wide; leave --quick out."
 FEW_COUNTS = "--quick: few particles, steps and trials, so that numbers scatter; leave --quick out."
 FEW_SIZES = "--quick: few sizes of memory, too small for machine.toml; leave --quick out."
 FEW_CASES = "--quick: one small gas of those that are drawn; leave --quick out for all of them."
@@ -48,6 +50,8 @@ def answer_lines(answer: Answer, folder: Path, note: str = "") -> list[str]:
         note: sentence that follows that of the answer; empty for none.
     """
     words = _wrapped(answer.sentence, SENTENCE_LINES) + _wrapped(note, NOTE_LINES)
+    for line in answer.lines:
+        words += _wrapped(line, SENTENCE_LINES)
     return [*_table_lines(answer.table, LINES - len(words) - 1), *words, f"figures: {folder}"]
 
 

@@ -33,6 +33,7 @@ class Answer:
         table: a few rows, the most important first. The index labels the rows, the name of the columns stands
             over the labels; cells are text or numbers.
         sentence: the answer in plain words.
+        lines: further sentences, each on a line of its own or wrapped; none for an answer of one sentence.
 
     Raises:
         TypeError: an argument of a wrong class.
@@ -40,6 +41,7 @@ class Answer:
 
     table: pd.DataFrame
     sentence: str
+    lines: tuple[str, ...] = ()
 
     def __post_init__(self):
         table_of("table", self.table)

@@ -10,6 +10,8 @@ ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("sfc.device", "sfc.locality", "sfc.testing", "sfc.show_config"),
     ("sfc.point_keys",),
     ("sfc.point_orders",),
+    ("sfc.files",),
+    ("sfc.__main__",),
     ("=sfc",),  # the package itself, for what stands above it
     ("md.errors", "md.checks"),
     ("md.registry", "md.io.atomic_write", "md.io.archive", "md.io.interrupt"),
@@ -29,10 +31,12 @@ ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("experiments.processes", "experiments.results"),
     ("experiments.drawing",),
     ("experiments.core",),
-    ("experiments.measurement", "experiments.prediction", "experiments.peers"),
+    ("experiments.measurement", "experiments.prediction", "experiments.peers", "experiments.files"),
     ("experiments.loads",),  # of kernels, some of which are in measurement
     ("experiments.results.kept",),
     ("experiments.forecasts",),
+    ("experiments.advice.sets",),
+    ("experiments.advice",),
     ("experiments.results.claims",),
     ("experiments.*",),  # each command is a room of its own
     ("experiments.results.page",),

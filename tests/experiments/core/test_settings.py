@@ -152,7 +152,14 @@ TOO_MUCH = {
     "timing": "--n 9999999999999",
     "writes": "--n 9999999999999",
 }
-WITHOUT_PARTICLES = ("curves", "foreseen", "machine", "pictures")  # cases of the others are small or given
+WITHOUT_PARTICLES = (
+    "advise",
+    "advised",
+    "curves",
+    "foreseen",
+    "machine",
+    "pictures",
+)  # cases of the others are small or given
 TOO_MUCH_ELSE = [
     ("timing", "--height 1e300 --scene box"),
     ("decay", "--n 9999999999999 --scene flock"),

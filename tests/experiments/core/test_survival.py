@@ -253,7 +253,7 @@ def test_from_refuses_what_it_does_not_know(whole, tmp_path, capsys):
     for change, expected_message in (
         ({"config": {"weight": 1}}, "settings that no longer exist: weight"),
         ({"experiment": "timing"}, "is a run of timing; allowed: one of toy"),
-        ({"experiment": "../../x"}, "names the experiment '../../x'; allowed: one of cache_hit"),
+        ({"experiment": "../../x"}, "names the experiment '../../x'; allowed: one of advise"),
         ({"config": None}, "settings"),
     ):
         folder = tmp_path / "run"

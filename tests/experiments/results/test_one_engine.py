@@ -22,6 +22,8 @@ COUNTS = {
     "calls",
 }  # a time of one is no gain
 ALLOWED = {  # file -> how many places, and why they are no gains of the engine
+    "advice/report.py": (2, "uses after which a reorder pays, and a step of which the use is a part"),
+    "advice/verdict.py": (1, "the spread of copies of one process, where the engine has runs"),
     "cache_hit.py": (1, "a forecast for a machine, which has no rounds"),
     "cooling.py": (2, "times of the physics of a gas"),
     "counters.py": (1, "correlations of ranks, resampled"),

@@ -42,7 +42,7 @@ def test_quick_at_the_end_of_a_command_makes_it_small(line, a_large_machine):
     [
         (
             "python -m experiments.nothing --n 3",
-            "unknown experiment 'nothing' in .*; allowed: .* one of cache_hit",
+            "unknown experiment 'nothing' in .*; allowed: .* one of advise",
         ),
         ("python -m experiments.core", "unknown experiment 'core'"),
         ("rm -r results", "unknown experiment 'rm'"),

@@ -124,7 +124,7 @@ REFUSED = {
     ),
     "of no experiment": (
         lambda run: changed(run, experiment="../../x"),
-        "names the experiment '../../x'; allowed: one of cache_hit, ",
+        "names the experiment '../../x'; allowed: one of advise, ",
     ),
     "small by --quick": (lambda run: changed(run, quick=True), "has sizes of --quick, .* take --quick"),
     "of older code, small by --quick": (

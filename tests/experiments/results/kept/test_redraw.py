@@ -96,7 +96,7 @@ def test_a_run_of_no_experiment_is_refused_and_nothing_is_imported(run, name):
     origin = json.loads((run / PROVENANCE).read_text())
     (run / PROVENANCE).write_text(json.dumps(origin | {"experiment": name}))
     before = contents(run)
-    with pytest.raises(UsageError, match=r"names the experiment .*; allowed: one of cache_hit, .*; restore"):
+    with pytest.raises(UsageError, match=r"names the experiment .*; allowed: one of advise, .*; restore"):
         redraw(run)
     assert contents(run) == before
     assert f"experiments.{name}" not in sys.modules or name in ("core.cli", "report", "__main__")

@@ -1,0 +1,90 @@
+"""How long an order lasts: times after items have moved, and the interval between reorders that follows.
+
+With C the time of a reorder and s the growth of the time of a use for each step since the last one, the best
+interval is sqrt(2 C / s) steps. s is measured at several ages; the range of what follows is the answer.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from experiments.advice.question import Question
+from experiments.advice.uses import CUTOFF, Use
+from experiments.advice.verdict import Verdict
+
+AGES = (0.25, 0.5, 1.0, 2.0)  # mean paths over the reach at which times are taken
+REPEATS = 3
+
+
+@dataclass(frozen=True)
+class Lasting:
+    """Interval between reorders.
+
+    Attributes:
+        low, high: steps between reorders; infinite if no loss was found.
+        longest: steps to the greatest age that was timed.
+        loss: by how much a use takes longer there, as a share.
+    """
+
+    low: float
+    high: float
+    longest: float
+    loss: float
+
+
+def lasting(asked: Question, order: np.ndarray, verdict: Verdict, reorder_ms: float) -> Lasting | None:
+    """Time an order at several ages of items that move.
+
+    Args:
+        asked: question about points that move.
+        order: permutation that is advised.
+        verdict: on the fresh orders; a loss below its floor is none.
+        reorder_ms: time of a reorder.
+
+    Returns:
+        The interval; None for items that do not move, or have no positions.
+    """
+    use = asked.use
+    if asked.moves_by is None or use.points is None:
+        return None
+    path = float(np.linalg.norm(asked.moves_by, axis=1).mean())
+    if not path:
+        return None
+    reach = use.reach if use.kind == CUTOFF else _spacing(use.points)
+    fresh, found, loss, steps = _time(use, order), [], 0.0, 0.0
+    for age in AGES:
+        steps = age * reach / path
+        points = use.points + steps * asked.moves_by
+        if use.lengths is not None:
+            points = np.where(use.periodic, np.mod(points, use.lengths), points)
+        moved = Use(use.kind, use.code, use.items, points=points, reach=use.reach, lengths=use.lengths,
+                    periodic=use.periodic)  # fmt: skip
+        grown = _time(moved, order) - fresh
+        loss = grown / fresh
+        if loss > math.sqrt(verdict.floor) - 1:
+            found.append(math.sqrt(2 * reorder_ms * steps / grown))
+    if not found:
+        return Lasting(math.inf, math.inf, steps, loss)
+    return Lasting(min(found), max(found), steps, loss)
+
+
+def _spacing(points: np.ndarray) -> float:
+    """Return the mean distance of points in the box of their middle 98 %."""
+    low, high = np.quantile(points, [0.01, 0.99], axis=0)
+    sides = (high - low)[high > low]
+    return float((sides.prod() / len(points)) ** (1 / max(len(sides), 1)))
+
+
+def _time(use: Use, order: np.ndarray) -> float:
+    """Return the least CPU time of a use in ms, over two copies."""
+    found = []
+    for work in (use.arrange(order), use.arrange(order)):
+        for _ in range(REPEATS):
+            began = time.process_time()
+            work.run()
+            found.append(1e3 * (time.process_time() - began))
+    return float(np.median(found))

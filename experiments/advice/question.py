@@ -1,0 +1,179 @@
+"""What is asked about a user's data: which items, what a program does with them, and how they move.
+
+What the settings leave open follows from what the file holds, and is said: particles with a diameter have
+it as cutoff, points eight neighbours, meshes their cells, matrices a product, integers a trace.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import psutil
+
+from experiments.advice.uses import CELLS, CUTOFF, ITEM_BYTES, MATRIX, NEIGHBOURS, TRACE, Use
+from experiments.core.settings import UsageError
+
+if TYPE_CHECKING:
+    from experiments.files import Data
+
+NEAREST = 8  # neighbours of points without a diameter
+LEAST_ITEMS = 1000
+TABLES = 8  # of the items of a trace: two copies of four orders
+
+
+class Question(NamedTuple):
+    """What is asked about data.
+
+    Attributes:
+        data: of the file.
+        use: what is timed.
+        whole: (items,) their numbers in the file: all, or those of a sample.
+        learnt: part of a trace from which orders are learnt; None for other data.
+        moves_by: (items, dim) displacements of a step, or None.
+        said: sentences on what was assumed.
+    """
+
+    data: Data
+    use: Use
+    whole: np.ndarray
+    learnt: np.ndarray | None
+    moves_by: np.ndarray | None
+    said: tuple[str, ...]
+
+
+def question_of(
+    data: Data, *, cutoff: float = 0, neighbours: int = 0, walk: str = "auto", code: str = "compiled",
+    diameter: float = 0, box: np.ndarray | None = None, sample: int = 0, item_bytes: int = ITEM_BYTES,
+    displacement: float = 0, seed: int = 0,
+) -> Question:  # fmt: skip
+    """Ask what settings and data say.
+
+    Args:
+        data: of a file (`experiments.files.read`).
+        cutoff: within which points are neighbours; 0 for what the data says.
+        neighbours: nearest ones of each point; 0 for what the data says.
+        walk: "auto", "cells", "edges" or "matrix".
+        code: "compiled", "numpy" or "scipy".
+        diameter: of particles, in the unit of the data; 0 for its own.
+        box: (dim,) sides of a periodic box; None for that of the data.
+        sample: points or reads that are taken; 0 for all.
+        item_bytes: of an item that a trace reads.
+        displacement: mean path of an item in a step; 0 for what the data says.
+        seed: of directions.
+
+    Raises:
+        UsageError: a use for which the data has no items, or too few items.
+    """
+    said = [f"{one[:1].upper()}{one[1:].rstrip('.')}." for one in data.said]
+    if data.n < LEAST_ITEMS:
+        raise UsageError(
+            f"{data.path}: {data.n:,} items; allowed: {LEAST_ITEMS:,} or more: fewer fit a first cache"
+        )
+    if data.trace is not None and not (cutoff or neighbours):
+        return _of_trace(data, code, sample, item_bytes, said)
+    everything = np.arange(data.n)
+    if data.matrix is not None:
+        _refuse_sample(data, sample, "a matrix")
+        return Question(
+            data, Use(MATRIX, code, data.n, matrix=data.matrix), everything, None, None, tuple(said)
+        )
+    if data.cells and not (cutoff or neighbours):
+        _refuse_sample(data, sample, "a mesh")
+        use = Use(CELLS, code, data.n, points=data.points, cells=_cells(data, walk, said))
+        return Question(data, use, everything, None, None, tuple(said))
+    if walk != "auto":
+        raise UsageError(f"--walk {walk}: {data.path} has no cells or matrix; allowed: auto")
+    return _of_points(data, cutoff, neighbours, code, diameter, box, sample, displacement, seed, said)
+
+
+def _refuse_sample(data: Data, sample: int, what: str) -> None:
+    if sample:
+        raise UsageError(f"--sample {sample}: {data.path} is {what}; allowed: of points and traces alone")
+
+
+def _of_trace(data: Data, code: str, sample: int, item_bytes: int, said: list[str]) -> Question:
+    """Ask about the reads of the second half of a trace."""
+    trace: Any = data.trace
+    trace = trace[:sample] if sample else trace
+    table, free = data.n * item_bytes, psutil.virtual_memory().available
+    if TABLES * table > free:
+        raise UsageError(
+            f"--item-bytes {item_bytes} of {data.n:,} items: {TABLES} tables of {table:,} bytes; allowed: "
+            f"{free:,} bytes in all, the memory that is free"
+        )
+    half = len(trace) // 2
+    said.append(f"Orders are learnt from the first {half:,} reads and judged on the others.")
+    use = Use(TRACE, code, data.n, trace=trace[half:], item_bytes=item_bytes)
+    return Question(data, use, np.arange(data.n), trace[:half], None, tuple(said))
+
+
+def _cells(data: Data, walk: str, said: list[str]) -> np.ndarray:
+    """Return the cells of a mesh of which there are most, or its edges."""
+    name = max(data.cells, key=lambda one: data.cells[one].size)
+    found = data.cells[name]
+    if walk == "edges" and found.shape[1] > 2:
+        pairs = [found[:, [i, j]] for i in range(found.shape[1]) for j in range(i)]
+        found = np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)
+        name = "edges"
+    if len(data.cells) > 1:
+        said.append(f"Of {', '.join(data.cells)} the {name} are timed.")
+    return found
+
+
+def _of_points(
+    data: Data, cutoff: float, neighbours: int, code: str, diameter: float, box: np.ndarray | None,
+    sample: int, displacement: float, seed: int, said: list[str],
+) -> Question:  # fmt: skip
+    """Ask about the neighbours of points."""
+    points: Any = data.points
+    lengths, periodic = box, (True,) * points.shape[1]
+    if box is None and data.lengths is not None:
+        lengths, periodic = data.lengths, data.periodic or periodic
+        if data.origin is not None:
+            points = points - data.origin
+    if box is not None and len(box) != points.shape[1]:
+        raise UsageError(f"--box {' '.join(map(str, box))}: points have {points.shape[1]} dimensions")
+    if not cutoff and not neighbours:
+        own = diameter or (float(np.max(data.diameters)) if data.diameters is not None else 0.0)
+        cutoff, neighbours = own, 0 if own else NEAREST
+        said.append(
+            f"The cutoff is the diameter, {own:g}." if own else f"{NEAREST} neighbours of each point."
+        )
+    moves = _moves(data, displacement, points, seed)
+    whole = np.arange(len(points))
+    if 0 < sample < len(points):
+        whole = _part(points, sample)
+        points, lengths = points[whole], None
+        moves = None if moves is None else moves[whole]
+        said.append(f"{len(whole):,} points in a part of the box are timed, which may fit a cache.")
+    kind, reach = (CUTOFF, cutoff) if cutoff else (NEIGHBOURS, neighbours)
+    if kind == NEIGHBOURS and neighbours >= len(points):
+        raise UsageError(f"--neighbours {neighbours}; allowed: fewer than the {len(points):,} points")
+    is_boxed = lengths is not None and kind == CUTOFF
+    use = Use(kind, code, len(points), points=points, reach=reach, lengths=lengths if is_boxed else None,
+              periodic=periodic if is_boxed else ())  # fmt: skip
+    return Question(data, use, whole, None, moves, tuple(said))
+
+
+def _moves(data: Data, displacement: float, points: np.ndarray, seed: int) -> np.ndarray | None:
+    """Return the displacements of a step: of two frames, along velocities, or in directions of any kind."""
+    if data.points is not None and data.earlier is not None and data.steps and not displacement:
+        moves: Any = (data.points - data.earlier) / data.steps
+        if data.lengths is not None:
+            far = np.array(data.periodic) * data.lengths
+            moves -= far * np.round(moves * data.steps / np.where(far > 0, far, np.inf)) / data.steps
+        return moves
+    if not displacement:
+        return None
+    moves = data.velocities
+    if moves is None or not np.any(moves):
+        moves = np.random.default_rng(seed).normal(size=points.shape)
+    return moves * (displacement / np.linalg.norm(moves, axis=1).mean())
+
+
+def _part(points: np.ndarray, sample: int) -> np.ndarray:
+    """Return the items of about as many points around the middle, in the order of the file."""
+    share = (sample / len(points)) ** (1 / points.shape[1])
+    low, high = np.quantile(points, [0.5 - share / 2, 0.5 + share / 2], axis=0)
+    return np.flatnonzero(((points >= low) & (points <= high)).all(axis=1))

@@ -1,0 +1,151 @@
+"""Code that a user writes with Numba: plain loops over items, cells, rows or a trace, on one thread."""
+
+import numpy as np
+
+from sfc.compile import kernel
+
+PART = 64  # reads of a trace that are summed together
+
+
+@kernel
+def pair_energies(points, radii, cutoff):
+    """Sum (1 - distance / range)**2 over the neighbours of each particle, by linked lists of cells.
+
+    Args:
+        points: (n, 3) float64.
+        radii: (n,) float64; the range of a pair is the sum of its radii. Empty for one range, the cutoff.
+        cutoff: largest range; a cell is at least as wide.
+
+    Returns:
+        (n,) float64.
+    """
+    n = len(points)
+    low, cells = np.empty(3), np.empty(3, np.int64)
+    width = np.empty(3)
+    for axis in range(3):
+        low[axis] = points[:, axis].min()
+        extent = points[:, axis].max() - low[axis]
+        cells[axis] = min(max(1, int(extent / cutoff)), 1000)
+        width[axis] = max(extent / cells[axis], cutoff)
+    head, following = np.full(cells[0] * cells[1] * cells[2], -1), np.empty(n, np.int64)
+    place = np.empty((n, 3), np.int64)
+    for i in range(n):
+        for axis in range(3):
+            place[i, axis] = min(int((points[i, axis] - low[axis]) / width[axis]), cells[axis] - 1)
+        cell = (place[i, 0] * cells[1] + place[i, 1]) * cells[2] + place[i, 2]
+        following[i] = head[cell]
+        head[cell] = i
+    energy = np.zeros(n)
+    for i in range(n):
+        for x in range(max(place[i, 0] - 1, 0), min(place[i, 0] + 2, cells[0])):
+            for y in range(max(place[i, 1] - 1, 0), min(place[i, 1] + 2, cells[1])):
+                for z in range(max(place[i, 2] - 1, 0), min(place[i, 2] + 2, cells[2])):
+                    j = head[(x * cells[1] + y) * cells[2] + z]
+                    while j >= 0:
+                        dx = points[i, 0] - points[j, 0]
+                        dy = points[i, 1] - points[j, 1]
+                        dz = points[i, 2] - points[j, 2]
+                        square = dx * dx + dy * dy + dz * dz
+                        reach = radii[i] + radii[j] if len(radii) else cutoff
+                        if square < reach * reach and i != j:
+                            energy[i] += (1 - np.sqrt(square) / reach) ** 2
+                        j = following[j]
+    return energy
+
+
+@kernel
+def edge_forces(points, values, edges):
+    """Sum the forces of springs on each point; a spring's constant is the mean value of its ends.
+
+    Args:
+        points: (n, dim) float64.
+        values: (n,) float64.
+        edges: (m, 2) int32.
+
+    Returns:
+        (n, dim) float64.
+    """
+    dim = points.shape[1]
+    forces = np.zeros_like(points)
+    for e in range(len(edges)):
+        i, j = edges[e, 0], edges[e, 1]
+        constant = 0.5 * (values[i] + values[j])
+        for axis in range(dim):
+            force = constant * (points[j, axis] - points[i, axis])
+            forces[i, axis] += force
+            forces[j, axis] -= force
+    return forces
+
+
+@kernel
+def cell_loads(points, values, cells):
+    """Add to each corner of a cell the mean value of the cell, times the distance from the cell's centre.
+
+    Args:
+        points: (n, dim) float64.
+        values: (n,) float64.
+        cells: (c, corners) int32.
+
+    Returns:
+        (n,) float64.
+    """
+    dim, corners = points.shape[1], cells.shape[1]
+    loads, centre = np.zeros(len(points)), np.empty(dim)
+    for c in range(len(cells)):
+        centre[:] = 0
+        mean = 0.0
+        for k in range(corners):
+            corner = cells[c, k]
+            mean += values[corner] / corners
+            for axis in range(dim):
+                centre[axis] += points[corner, axis] / corners
+        for k in range(corners):
+            corner = cells[c, k]
+            square = 0.0
+            for axis in range(dim):
+                square += (points[corner, axis] - centre[axis]) ** 2
+            loads[corner] += mean * np.sqrt(square)
+    return loads
+
+
+@kernel
+def matrix_product(data, columns, begin, values):
+    """Multiply a sparse matrix with a vector, row by row.
+
+    Args:
+        data: (entries,) float64.
+        columns: (entries,) int32.
+        begin: (n + 1,) int32, first entry of each row.
+        values: (n,) float64.
+
+    Returns:
+        (n,) float64.
+    """
+    product = np.empty(len(begin) - 1)
+    for row in range(len(product)):
+        total = 0.0
+        for entry in range(begin[row], begin[row + 1]):
+            total += data[entry] * values[columns[entry]]
+        product[row] = total
+    return product
+
+
+@kernel
+def trace_sums(values, trace):
+    """Sum the entries that a program reads, for each `PART` reads in turn.
+
+    Args:
+        values: (n, m) of any float dtype.
+        trace: (t,) int64.
+
+    Returns:
+        (ceil(t / PART),) float64.
+    """
+    sums = np.zeros((len(trace) + PART - 1) // PART)
+    for k in range(len(trace)):
+        item = trace[k]
+        total = 0.0
+        for column in range(values.shape[1]):
+            total += values[item, column]
+        sums[k // PART] += total
+    return sums

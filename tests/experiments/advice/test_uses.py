@@ -1,0 +1,142 @@
+"""Stand-ins for a user's code: what they compute, and that no order changes it."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy.spatial import cKDTree
+
+from experiments.advice import kernels
+from experiments.advice.uses import CELLS, CODES, CUTOFF, MATRIX, NEIGHBOURS, OWN, TRACE, Use
+
+N = 600
+KINDS = [(kind, code) for kind, codes in CODES.items() for code in codes if kind != OWN]
+
+
+def use_of(kind: str, code: str, dim: int = 3, boxed: bool = False) -> Use:
+    random = np.random.default_rng(3)
+    points = random.random((N, dim)) * 10
+    options: dict = {"points": points}
+    if kind == CUTOFF:
+        options |= {"reach": 1.4}
+        if boxed:
+            options |= {"lengths": np.full(dim, 10.0), "periodic": (True,) * dim}
+    elif kind == NEIGHBOURS:
+        options |= {"reach": 5}
+    elif kind == CELLS:
+        options |= {"cells": random.integers(0, N, (2000, 3))}
+    elif kind == MATRIX:
+        options = {"matrix": scipy.sparse.random_array((N, N), density=0.01, rng=random, format="csr")}
+    else:
+        options = {"trace": random.integers(0, N, 5000)}
+    return Use(kind, code, N, **options)
+
+
+@pytest.mark.parametrize(("kind", "code"), KINDS)
+def test_no_order_changes_what_is_computed(kind, code):
+    use = use_of(kind, code)
+    given = use.arrange(None)
+    given.run()
+    assert given.result().any()
+    for order in (np.arange(N)[::-1].copy(), np.random.default_rng(1).permutation(N)):
+        other = use.arrange(order)
+        other.run()
+        np.testing.assert_allclose(other.result(), given.result(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("boxed", [False, True])
+@pytest.mark.parametrize("dim", [2, 3])
+def test_sums_within_a_cutoff_are_those_of_all_pairs(dim, boxed):
+    use = use_of(CUTOFF, "compiled", dim, boxed)
+    apart = use.points[:, None] - use.points
+    if boxed:
+        apart -= 10 * np.round(apart / 10)
+    far = np.sqrt((apart**2).sum(axis=2))
+    np.fill_diagonal(far, np.inf)
+    right = np.where(far < use.reach, 1 - far / use.reach, 0).sum(axis=1)
+    for code in ("compiled", "numpy"):
+        work = use_of(CUTOFF, code, dim, boxed).arrange(None)
+        work.run()
+        np.testing.assert_allclose(work.result(), right, rtol=1e-9, atol=1e-12)
+    counted = use_of(CUTOFF, "scipy", dim, boxed).arrange(None)
+    counted.run()
+    assert np.array_equal(counted.result(), (far < use.reach).sum(axis=1))
+
+
+def test_a_stray_point_decides_no_cells():
+    points = np.random.default_rng(0).random((20_000, 3)) * 10
+    points[7] = 1e30
+    use = Use(CUTOFF, "compiled", len(points), points=points, reach=0.5)
+    work = use.arrange(None)
+    work.run()
+    pairs = cKDTree(np.delete(points, 7, axis=0)).count_neighbors(cKDTree(np.delete(points, 7, axis=0)), 0.5)
+    assert (work.result() > 0).sum() > 0.9 * len(points)
+    assert work.result()[7] == 0
+    assert pairs > len(points)
+
+
+@pytest.mark.parametrize("code", CODES[NEIGHBOURS])
+def test_distances_are_those_of_the_nearest(code):
+    use = use_of(NEIGHBOURS, code)
+    right = np.sort(np.linalg.norm(use.points[:, None] - use.points, axis=2), axis=1)[:, 1:6].sum(axis=1)
+    work = use.arrange(None)
+    work.run()
+    np.testing.assert_allclose(work.result(), right, rtol=1e-9)
+
+
+@pytest.mark.parametrize("code", CODES[CELLS])
+def test_cells_add_the_mean_of_their_items_to_each(code):
+    use = use_of(CELLS, code)
+    right = np.zeros(N)
+    np.add.at(right, use.cells, use.values[use.cells].mean(axis=1)[:, None])
+    work = use.arrange(None)
+    work.run()
+    np.testing.assert_allclose(work.result(), right, rtol=1e-9)
+
+
+@pytest.mark.parametrize("code", CODES[MATRIX])
+def test_a_product_is_that_of_the_matrix(code):
+    use = use_of(MATRIX, code)
+    work = use.arrange(np.random.default_rng(5).permutation(N))
+    work.run()
+    np.testing.assert_allclose(work.result(), use.matrix @ use.values, rtol=1e-9)
+
+
+@pytest.mark.parametrize("code", CODES[TRACE])
+def test_a_trace_reads_each_item_as_often_as_it_says(code):
+    use = use_of(TRACE, code)
+    work = use.arrange(np.random.default_rng(5).permutation(N))
+    work.run()
+    sums = [(0.5 * (use.trace + k)).sum() for k in range(8)]
+    np.testing.assert_allclose(work.result(), sums, rtol=1e-9)
+
+
+def test_cells_are_sorted_in_another_order_and_stay_in_that_of_the_file(monkeypatch):
+    seen = []
+    monkeypatch.setattr(kernels, "cell_sums", lambda values, cells, out: seen.append(cells))
+    use = use_of(CELLS, "compiled")
+    order = np.random.default_rng(1).permutation(N)
+    for one in (None, order):
+        use.arrange(one).run()
+    assert np.array_equal(seen[0], use.cells)
+    assert (np.diff(seen[1].min(axis=1)) >= 0).all()
+    named = sorted(map(tuple, order[seen[1]].tolist()))
+    assert named == sorted(map(tuple, use.cells.tolist()))
+
+
+def test_a_function_of_ones_own_gets_its_arrays_in_order():
+    seen = []
+    points, masses = np.random.default_rng(0).random((N, 3)), np.arange(N)
+    use = Use(OWN, OWN, N, points=points, function=lambda *given: seen.append(given), arrays=(points, masses))
+    order = np.random.default_rng(1).permutation(N)
+    use.arrange(order).run()
+    ((pos, mass),) = seen
+    assert np.array_equal(pos, points[order])
+    assert np.array_equal(mass, order)
+
+
+@pytest.mark.parametrize(("kind", "code", "message"), [
+    ("cutoffs", "numpy", "kind"), (MATRIX, "numpy", "code of matrix.*compiled, scipy"),
+])  # fmt: skip
+def test_an_unknown_kind_or_code_is_refused(kind, code, message):
+    with pytest.raises(ValueError, match=message):
+        Use(kind, code, N)
