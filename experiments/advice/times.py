@@ -146,16 +146,17 @@ def rounds_of(
         of `take_rounds`.
     """
     backend, taken, first = md.backend.get("cpu"), list[dict](), 0
-    began = time.process_time()
+    began, done = time.process_time(), 0
     while True:
         count = rounds_within(every, rounds, seconds)
         entries = [
             Entry({"ordering": one.name, "copy": k, "cost_ms": one.cost_ms}, _sampler(work), threads=1)
             for one in every for k, work in enumerate(one.copies) if k >= first
         ]  # fmt: skip
-        for rows in take_rounds(entries, count, backend, seed=seed + first, settle=0):
+        for rows in take_rounds(entries, done + count, backend, seed=seed + first, begin=done, settle=0):
             taken += rows
             yield rows
+        done += count
         first = len(every[0].copies)
         spent = time.process_time() - began
         is_clear = judge(pd.DataFrame(taken), smallest_gain).says != CANNOT_TELL

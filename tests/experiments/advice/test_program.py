@@ -95,6 +95,7 @@ def test_more_copies_are_timed_while_two_do_not_tell_and_time_is_left(monkeypatc
     table = rows_until_told(monkeypatch, CANNOT_TELL)
     assert sorted(table["copy"].unique()) == [*range(MOST_COPIES)]
     assert table.groupby(["ordering", "copy"]).size().tolist() == [2] * 6 * MOST_COPIES
+    assert sorted(table["round"].unique()) == [*range(MOST_COPIES)]  # each once, as a record wants them
     table = rows_until_told(monkeypatch, CANNOT_TELL, seconds=1e-9)
     assert (table["copy"].nunique(), len(table)) == (2, 12)  # one round
 
