@@ -6,10 +6,10 @@ gather and a scatter over cells or edges, a matrix times a vector, or the reads 
 stand-in for the user's, in compiled loops, numpy or scipy: a gain belongs to one kind of code, and is not
 promised for another; `advise(points, run=...)` of this module times a function of the user's instead.
 
-The answer is to reorder, not to reorder, or that it cannot be told, because the interval of the gain holds
-the smallest one that is worth it. Each order is timed on two copies of its arrays by CPU time of one
-thread, in rounds; results are compared with those in the order of the file. Shuffled memory is timed too,
-and never advised. The order of a trace is learnt from its first half, and judged on the second.
+The answer is to reorder, not to reorder, or that the times do not say, because the interval of the gain holds
+the smallest one that is worth it. Each order is timed on two copies of its arrays, or more while they do not
+say, by CPU time in rounds; results are compared with those in the order of the file. Shuffled memory is timed
+too, and never advised. The order of a trace is learnt from its first half, and judged on the second.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Config(TimedSettings):
     diameter: float = 0.0
     """Diameter of particles in the file's unit, if it has none; 0 for that of the file."""
     box: list[float] = field(default_factory=list)
-    """Sides of the periodic box of the points from 0 on, if the file has none."""
+    """Sides of a periodic box from 0 on, in place of that of the file; for a cutoff."""
     columns: list[str] = field(default_factory=list)
     """Columns with the coordinates; x, y and z by default."""
     displacement: float = 0.0
@@ -108,7 +108,9 @@ MINUTES = 1
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
-    """Yield the rounds of the candidate orders of a file."""
+    """Yield the rounds of the candidate orders of a file, all of them or, from another `begin` on, none."""
+    if begin:
+        return
     asked = question(case)
     use = asked.use
     every = candidates(use, case.seed, asked.learnt)
@@ -116,8 +118,6 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
         "items": use.items, "use": use.in_words, "said": " ".join(asked.said), "uses": case.uses,
         "smallest_gain": case.smallest_gain, "step_ms": case.step_ms,
     }  # fmt: skip
-    if begin:
-        return
     taken: list[list[dict]] = []
     for found in rounds_of(use, every, case.rounds, case.seed, case.seconds, case.smallest_gain):
         if taken:
@@ -156,7 +156,7 @@ def _read(file: str, columns: tuple[str, ...]) -> Data:
 def plan(case: Config) -> str:
     """Say what will be timed; a file that cannot be read is refused here, before anything is written."""
     asked = question(case)
-    return f"{asked.use.items:,} items of {case.file}: {asked.use.in_words}; a minute or less."
+    return f"{asked.use.items:,} items of {case.file}: {asked.use.in_words}, for about {case.seconds:g} s."
 
 
 def _write(case: Config, asked: Question, order: np.ndarray) -> None:

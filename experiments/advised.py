@@ -3,10 +3,10 @@
 Each data set of `experiments.advice.sets` is written to a file as its users have it, and advised as
 `experiments.advise` does, with the same kind of code. Then the user's own plain code is timed apart from it,
 in a process of its own for each sample, in the order of the file and in all candidate orders. Advice is right
-if it says to reorder where the user's code gains at least the smallest gain that pays, and not to where it
-gains less; "cannot tell" is no answer. Orders of a trace are learnt from its first half; the user's code
-reads the second. The rule that stands beside it reorders if the order of the file is less than 1.2 times as
-fast as shuffled memory.
+if it says to reorder where the best order gains the user's code at least the smallest gain that pays, and not
+to where it gains less; "cannot tell" is no answer. Orders of a trace are learnt from its first half; the
+user's code reads the second. The rule that stands beside it reorders if the order of the file is less than
+1.2 times as fast as shuffled memory.
 """
 
 import itertools
@@ -21,7 +21,7 @@ import pandas as pd
 from experiments.advice.apart import medians, timed_apart
 from experiments.advice.candidates import GIVEN, NEVER_ADVISED
 from experiments.advice.question import question_of
-from experiments.advice.sets.data import Data
+from experiments.advice.sets.data import SetData
 from experiments.advice.sets.files import write
 from experiments.advice.sets.permutations import Order
 from experiments.advice.sets.table import SETS, DataSet, make
@@ -103,12 +103,12 @@ def measure(case: Any, begin: int = 0) -> Iterator[list[dict]]:
     ]  # fmt: skip
 
 
-def _bytes(data: Data) -> int:
+def _bytes(data: SetData) -> int:
     """Return the bytes of an item that a trace reads."""
     return max(8, data.required("values", "a trace").nbytes // data.n)
 
 
-def _written(one: DataSet, data: Data, folder: Path) -> Path:
+def _written(one: DataSet, data: SetData, folder: Path) -> Path:
     """Write a data set to a file; a mesh with the name of its cells."""
     path = folder / f"{one.name}.{one.file}"
     if data.cells is None:
@@ -120,7 +120,7 @@ def _written(one: DataSet, data: Data, folder: Path) -> Path:
     return path
 
 
-def _order(data: Data, items: np.ndarray) -> Order:
+def _order(data: SetData, items: np.ndarray) -> Order:
     """Return an order of items, with cells sorted by their first one; items without a read are the last."""
     items = np.concatenate([items, np.arange(len(items), data.n)])
     if data.cells is None:

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments.advice.sets import SETS, Data, Order, code_of, given, make, put, undo
+from experiments.advice.sets import SETS, Order, SetData, code_of, given, make, put, undo
 from experiments.advice.sets.codes import OF_TRACE
 from experiments.advice.sets.permutations import check_order_of
 from experiments.measurement.correctness import check_error
@@ -44,7 +44,7 @@ class Job:
     """One sample, as words and numbers to be sent to another process.
 
     Attributes:
-        data: file of `Data.save`.
+        data: file of `SetData.save`.
         order: file of an order; "" for the order given.
         use: of the code.
         library: of the code.
@@ -71,7 +71,7 @@ def measure(job: Job) -> Iterator[dict]:
         OSError: a file that cannot be read.
         ValueError: an order that is none of the data, or an unknown code.
     """
-    data = Data.load(job.data)
+    data = SetData.load(job.data)
     order = Order.load(job.order) if job.order else given(data)
     found, row = timed(data, order, job.use, job.library)
     if job.result:
@@ -80,7 +80,7 @@ def measure(job: Job) -> Iterator[dict]:
 
 
 def timed(
-    data: Data, order: Order | np.ndarray, use: str, library: str
+    data: SetData, order: Order | np.ndarray, use: str, library: str
 ) -> tuple[np.ndarray, dict[str, float]]:
     """Time a user's code in this process on a copy of a data set in an order.
 
@@ -144,7 +144,7 @@ def timed_apart(
     n: int | None = None,
     seed: int = 0,
     library: str | None = None,
-    data: Data | None = None,
+    data: SetData | None = None,
 ) -> pd.DataFrame:
     """Time the user's code of a set in several orders, in a process of its own for each sample.
 

@@ -1,7 +1,8 @@
 """How long an order lasts: times after items have moved, and the interval between reorders that follows.
 
 With C the time of a reorder and s the growth of the time of a use for each step since the last one, the best
-interval is sqrt(2 C / s) steps. s is measured at several ages; the range of what follows is the answer.
+interval is sqrt(2 C / s) steps. s is measured at several ages; the range of what follows is the answer. Items
+go on as they move in one step, and the growth holds all that changes, such as the number of neighbours.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def lasting(asked: Question, order: np.ndarray, verdict: Verdict, reorder_ms: fl
     Args:
         asked: question about points that move.
         order: permutation that is advised.
-        verdict: on the fresh orders; a loss below its floor is none.
+        verdict: on the fresh orders; a loss below the root of its floor is none.
         reorder_ms: time of a reorder.
 
     Returns:
@@ -80,7 +81,7 @@ def _spacing(points: np.ndarray) -> float:
 
 
 def _time(use: Use, order: np.ndarray) -> float:
-    """Return the least CPU time of a use in ms, over two copies."""
+    """Return the median CPU time of a use in ms, over two copies."""
     found = []
     for work in (use.arrange(order), use.arrange(order)):
         for _ in range(REPEATS):

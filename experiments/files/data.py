@@ -139,9 +139,13 @@ def ranks(order: np.ndarray) -> np.ndarray:
     return rank
 
 
-def flat(path: Path, points: np.ndarray, name: str = "z") -> bool:
-    """Return whether all points have z = 0 in a format without a sign for two dimensions."""
-    return points.shape[1] == 3 and not points[:, 2].any()
+def dimensions_of(points: np.ndarray, said: list[str]) -> int:
+    """Return the dimensions of points in a format without a sign for two: 2 if all z are 0, and say so."""
+    if points.shape[1] == 3 and points[:, 2].any():
+        return 3
+    if points.shape[1] == 3:
+        said.append("two dimensions: z = 0 everywhere")
+    return 2
 
 
 def _vectors(path: Path, name: str, values: np.ndarray | None, n: int) -> np.ndarray | None:
@@ -312,6 +316,17 @@ def no_frames(path: Path, frame: int) -> None:
     """
     if frame not in (0, -1):
         raise refused(path, f"frame = {frame}", f"0 or -1, the only one of a {path.suffix}")
+
+
+def frame_of(path: Path, frame: int, count: int) -> int:
+    """Return the number of a frame from 0, of one that may be counted backwards.
+
+    Raises:
+        FileError: a frame that a file of so many does not have.
+    """
+    if not -count <= frame < count:
+        raise refused(path, f"frame = {frame}", f"{-count} to {count - 1}")
+    return frame % count
 
 
 def said_of(columns: Mapping[str, str]) -> str:

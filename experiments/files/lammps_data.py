@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.files.columns import with_positions
-from experiments.files.data import Data, check_order, flat, no_columns, no_frames, ranks, refused
+from experiments.files.data import Data, check_order, dimensions_of, no_columns, no_frames, ranks, refused
 from experiments.files.lammps_dump import TILTED, wrapped
 from experiments.files.opening import library, write_whole
 from experiments.files.text_rows import columns_of, distinct_ids, lines_of, number, whole_number
@@ -78,8 +78,7 @@ def read_data(path: Path, columns: Sequence[str], frame: int) -> Data:
         pos = np.column_stack([table.pop(name) for name in "xyz"]).astype(np.float64)
         pos = wrapped(path, pos, low, high - low, periodic, False, said)
         moving = _velocities(path, content, ids)
-        dim = 2 if flat(path, pos) else 3
-        said += ["two dimensions: z = 0 everywhere"] if dim == 2 else []
+        dim = dimensions_of(pos, said)
         return with_positions(
             path,
             pos[:, :dim],

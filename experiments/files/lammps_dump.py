@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.files.columns import with_positions
-from experiments.files.data import Data, check_order, flat, refused
+from experiments.files.data import Data, check_order, dimensions_of, frame_of, refused
 from experiments.files.opening import library, write_whole
 from experiments.files.text_rows import columns_of, distinct_ids, lines_of, number, whole_number
 
@@ -58,15 +58,12 @@ def read_dump(path: Path, columns: Sequence[str], frame: int) -> Data:
     with library(path, "a dump of LAMMPS"):
         lines = lines_of(path)
         starts = _starts(path, lines)
-        if not -len(starts) <= frame < len(starts):
-            raise refused(path, f"frame = {frame}", f"{-len(starts)} to {len(starts) - 1}")
-        index = frame % len(starts)
+        index = frame_of(path, frame, len(starts))
         last = _frame(path, lines, starts[index], [*starts, len(lines)][index + 1])
         before = _frame(path, lines, starts[index - 1], starts[index]) if index else None
         said: list[str] = []
         points = _positions(path, last, columns, said)
-        dim = 2 if flat(path, points) else 3
-        said += ["two dimensions: z = 0 everywhere"] if dim == 2 else []
+        dim = dimensions_of(points, said)
         earlier, steps = None, None
         if before is not None:
             earlier, steps = _before(path, last, before, columns, said)

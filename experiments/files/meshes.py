@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.files.columns import with_positions
-from experiments.files.data import Data, check_order, flat, no_columns, no_frames, ranks, refused
+from experiments.files.data import Data, check_order, dimensions_of, no_columns, no_frames, ranks, refused
 from experiments.files.opening import library, module, write_whole
 from experiments.files.text_rows import whole_number
 
@@ -35,10 +35,9 @@ def read_mesh(path: Path, columns: Sequence[str], frame: int) -> Data:
     mesh = _mesh(path)
     with library(path, "a mesh"):
         points = np.asarray(mesh.points, np.float64)
-        said = []
-        if flat(path, points):
+        said: list[str] = []
+        if dimensions_of(points, said) == 2:
             points = np.ascontiguousarray(points[:, :2])
-            said.append("two dimensions: z = 0 everywhere")
         cells: dict[str, list[np.ndarray]] = {}
         for block in mesh.cells:
             if block.type != "vertex":

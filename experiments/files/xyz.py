@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.files.columns import with_positions
-from experiments.files.data import Data, check_order, flat, no_columns, refused
+from experiments.files.data import Data, check_order, dimensions_of, frame_of, no_columns, refused
 from experiments.files.opening import library, write_whole
 from experiments.files.text_rows import columns_of, lines_of, number, whole_number
 
@@ -53,15 +53,12 @@ def read_xyz(path: Path, columns: Sequence[str], frame: int) -> Data:
     with library(path, "an XYZ file"):
         lines = lines_of(path)
         frames = _frames(path, lines)
-        if not -len(frames) <= frame < len(frames):
-            raise refused(path, f"frame = {frame}", f"{-len(frames)} to {len(frames) - 1}")
-        index = frame % len(frames)
+        index = frame_of(path, frame, len(frames))
         last, said = frames[index], list[str]()
         table = _table(path, lines, last)
         points = _positions(path, table)
         box = _box(path, last, said)
-        dim = 2 if flat(path, points) else 3
-        said += ["two dimensions: z = 0 everywhere"] if dim == 2 else []
+        dim = dimensions_of(points, said)
         earlier, steps = None, None
         if index:
             earlier = _before(path, lines, frames[index - 1], last, table, said)

@@ -26,7 +26,7 @@ BROKEN = (  # exceptions of gsd and numpy for files with wrong bytes
 )  # fmt: skip
 GROUPS = {"bonds": 2, "angles": 3, "dihedrals": 4, "impropers": 4, "constraints": 2, "pairs": 2}
 DEFAULT_BOX = np.array([1, 1, 1, 0, 0, 0], np.float32)  # of the schema, which gsd does not store
-OWN = "log/periodic"  # a chunk of the trajectories of this package, whose default diameter is 1 d
+OWN = "log/periodic"  # a chunk of the trajectories of this package; their default diameter is 1 d
 OF_PARTICLES = ("particles/", "log/particles/")
 WHOLE = "give a whole GSD file of the schema hoomd"
 

@@ -55,8 +55,8 @@ def keys(
         curve: a name of `sfc.curves(dim)` or `sfc.orderings(dim)`, a curve, or an `Ordering`; its shape
             gives the cells.
         bits: levels of the curve: bits of a coordinate, or ternary digits for a base of 3. None for the most
-            whose keys fit 64 bits (63 bits, for geometries); for integers without a box, for the fewest that
-            hold the largest coordinate. With an ordering, 2**bits cubes along each axis.
+            with keys of up to 64 bits (63 bits, for geometries); for integers without a box, for the fewest
+            that hold the largest coordinate. With an ordering, 2**bits cubes along each axis.
         box: (low, high), each a number or one for each axis, in units of the points. None for the bounding
             box of the points.
         clip: give a point outside the box, or outside the grid, the key of the nearest cell in it, and warn

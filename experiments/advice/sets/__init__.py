@@ -6,7 +6,7 @@ and `put` moves the items of a data set into an order.
 """
 
 from experiments.advice.sets.codes import CODES, NotCoveredError, code_of
-from experiments.advice.sets.data import Data
+from experiments.advice.sets.data import SetData
 from experiments.advice.sets.files import write
 from experiments.advice.sets.permutations import Order, along, given, put, shuffled, undo
 from experiments.advice.sets.table import SETS, DataSet, make
@@ -14,10 +14,10 @@ from experiments.advice.sets.table import SETS, DataSet, make
 __all__ = [
     "CODES",
     "SETS",
-    "Data",
     "DataSet",
     "NotCoveredError",
     "Order",
+    "SetData",
     "along",
     "code_of",
     "given",

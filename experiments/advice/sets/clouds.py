@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from experiments.advice.sets.data import Data
+from experiments.advice.sets.data import SetData
 
 NEIGHBOURS = 8
 STRIPS = 8  # of a flight over terrain
@@ -24,7 +24,7 @@ def _height(x: np.ndarray, y: np.ndarray, rng: np.random.Generator, side: float)
     return height
 
 
-def terrain_in_lines(n: int, seed: int, spacing: float = 0.5) -> Data:
+def terrain_in_lines(n: int, seed: int, spacing: float = 0.5) -> SetData:
     """Make a scan of terrain from the air: strips flown to and fro, each scanned line by line.
 
     Args:
@@ -48,10 +48,10 @@ def terrain_in_lines(n: int, seed: int, spacing: float = 0.5) -> Data:
     x = strip * width + step * (width * 1.15 / line_points) + rng.normal(0, 0.1 * spacing, n)
     y = line * (side / lines) + rng.normal(0, 0.1 * spacing, n)
     z = _height(x, y, rng, side) + rng.normal(0, 0.03, n)
-    return Data(points=np.stack([x, y, z], axis=1), neighbours=NEIGHBOURS)
+    return SetData(points=np.stack([x, y, z], axis=1), neighbours=NEIGHBOURS)
 
 
-def terrain_shuffled(n: int, seed: int) -> Data:
+def terrain_shuffled(n: int, seed: int) -> SetData:
     """Make the scan of `terrain_in_lines` in random order.
 
     Args:
@@ -66,7 +66,7 @@ def terrain_shuffled(n: int, seed: int) -> Data:
     return replace(data, points=data.points[np.random.default_rng([seed, 1]).permutation(n)])
 
 
-def city_in_tiles(n: int, seed: int, tiles: int = 16, spacing: float = 0.5) -> Data:
+def city_in_tiles(n: int, seed: int, tiles: int = 16, spacing: float = 0.5) -> SetData:
     """Make a city of blocks: ground, roofs and walls, in square tiles, in random order within each.
 
     Args:
@@ -94,10 +94,10 @@ def city_in_tiles(n: int, seed: int, tiles: int = 16, spacing: float = 0.5) -> D
     z = np.where(is_built, height, 0.0) * np.where(on_wall, rng.random(n), 1.0) + rng.normal(0, 0.02, n)
     tile = np.clip((xy / side * tiles).astype(np.int64), 0, tiles - 1)
     order = np.argsort(tile[:, 0] * tiles + tile[:, 1], kind="stable")
-    return Data(points=np.column_stack([xy, z])[order], cutoff=2 * spacing)
+    return SetData(points=np.column_stack([xy, z])[order], cutoff=2 * spacing)
 
 
-def clusters(n: int, seed: int, background: float = 0.2) -> Data:
+def clusters(n: int, seed: int, background: float = 0.2) -> SetData:
     """Make clusters of very different sizes before a uniform background, in random order.
 
     Args:
@@ -116,4 +116,4 @@ def clusters(n: int, seed: int, background: float = 0.2) -> Data:
     points = centres[cluster] + rng.normal(size=(n, 3)) * widths[cluster, None]
     alone = rng.random(n) < background
     points[alone] = rng.random((int(alone.sum()), 3)) * 1000
-    return Data(points=points, neighbours=NEIGHBOURS)
+    return SetData(points=points, neighbours=NEIGHBOURS)

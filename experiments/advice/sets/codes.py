@@ -9,9 +9,9 @@ from collections.abc import Callable
 import numpy as np
 
 from experiments.advice.sets import compiled_code, numpy_code
-from experiments.advice.sets.data import Data
+from experiments.advice.sets.data import SetData
 
-Code = Callable[[Data], np.ndarray]
+Code = Callable[[SetData], np.ndarray]
 OF_TRACE = "trace"  # the use with a result that does not depend on the order
 
 
@@ -26,24 +26,24 @@ def _taking(function: Callable, *names: str) -> Code:
         ValueError: (the code) the data does not have one of them.
     """
 
-    def code(data: Data) -> np.ndarray:
+    def code(data: SetData) -> np.ndarray:
         return function(*(data.required(name, function.__name__) for name in names))
 
     return code
 
 
-def _compiled_pairs(data: Data) -> np.ndarray:
+def _compiled_pairs(data: SetData) -> np.ndarray:
     points = data.required("points", "pair_energies")
     radii = np.empty(0) if data.radii is None else data.radii
     return compiled_code.pair_energies(points, radii, data.required("cutoff", "pair_energies"))
 
 
-def _scipy_pairs(data: Data) -> np.ndarray:
+def _scipy_pairs(data: SetData) -> np.ndarray:
     points, cutoff = (data.required(name, "pair_energies") for name in ("points", "cutoff"))
     return numpy_code.pair_energies(points, data.radii, cutoff)
 
 
-def _compiled_product(data: Data) -> np.ndarray:
+def _compiled_product(data: SetData) -> np.ndarray:
     matrix, values = (data.required(name, "matrix_product") for name in ("matrix", "values"))
     return compiled_code.matrix_product(matrix.data, matrix.indices, matrix.indptr, values)
 

@@ -48,7 +48,7 @@ def arrays_in(path: str | Path) -> dict[str, np.ndarray]:
 
 
 @dataclass(frozen=True, eq=False)
-class Data:
+class SetData:
     """n items in memory, and what refers to them; arrays that a kind of data does not have are None.
 
     An item is what an order moves: a particle, a point, a row of a matrix with its column, a pixel, an entry
@@ -125,7 +125,7 @@ class Data:
         np.savez(checks.path("path", path), cutoff=self.cutoff, neighbours=self.neighbours, **arrays)
 
     @classmethod
-    def load(cls, path: str | Path) -> Data:
+    def load(cls, path: str | Path) -> SetData:
         """Read a file of `save` into new arrays.
 
         Args:
@@ -138,7 +138,7 @@ class Data:
         found: dict[str, Any] = arrays_in(path)
         known = {field.name for field in fields(cls)} | {f"matrix.{part}" for part in PARTS}
         if not set(NUMBERS) <= set(found) <= known:
-            raise ValueError(f"{path} holds {', '.join(found)}; allowed: a file written by Data.save")
+            raise ValueError(f"{path} holds {', '.join(found)}; allowed: a file written by SetData.save")
         parts = [found.pop(f"matrix.{part}", None) for part in PARTS]
         matrix = None
         if parts[0] is not None:

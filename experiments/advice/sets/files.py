@@ -13,20 +13,20 @@ from scipy.io import mmwrite
 from scipy.sparse import save_npz
 
 import md
-from experiments.advice.sets.data import Data
+from experiments.advice.sets.data import SetData
 from md.io.trajectory import append_frame
 from sfc import checks
 
 AXES = "xyz"
 
 
-def write(data: Data, path: str | Path) -> None:
+def write(data: SetData, path: str | Path) -> None:
     """Write a data set in the format of the file's ending.
 
     `.gsd`: particles, the first frame of a trajectory. `.csv`: points under a header, with `radius` if they
     have radii. `.npy`: points, or a trace. `.npz`: a matrix as `scipy.sparse.save_npz` does; else all arrays
-    by the names of `Data`, as `Data.save` does. `.mtx`: a matrix as Matrix Market text. `.ply`: points and
-    their edges or cells as text.
+    by the names of `SetData`, as `SetData.save` does. `.mtx`: a matrix as Matrix Market text. `.ply`: points
+    and their edges or cells as text.
 
     Args:
         data: the data set.
@@ -41,7 +41,7 @@ def write(data: Data, path: str | Path) -> None:
     WRITERS[path.suffix](data, path)
 
 
-def _gsd(data: Data, path: Path) -> None:
+def _gsd(data: SetData, path: Path) -> None:
     points = data.required("points", path.name)
     corner = np.minimum(points.min(axis=0), 0)
     lengths = np.ceil((points - corner).max(axis=0) + 1e-3)
@@ -52,7 +52,7 @@ def _gsd(data: Data, path: Path) -> None:
     append_frame(path, state, 0)
 
 
-def _csv(data: Data, path: Path) -> None:
+def _csv(data: SetData, path: Path) -> None:
     points = data.required("points", path.name)
     columns = {AXES[axis]: points[:, axis] for axis in range(points.shape[1])}
     if data.radii is not None:
@@ -60,22 +60,22 @@ def _csv(data: Data, path: Path) -> None:
     pd.DataFrame(columns).to_csv(path, index=False, float_format="%.6f")
 
 
-def _npy(data: Data, path: Path) -> None:
+def _npy(data: SetData, path: Path) -> None:
     np.save(path, data.trace if data.trace is not None else data.required("points", path.name))
 
 
-def _npz(data: Data, path: Path) -> None:
+def _npz(data: SetData, path: Path) -> None:
     if data.matrix is not None:
         save_npz(path, data.matrix, compressed=False)
     else:
         data.save(path)
 
 
-def _mtx(data: Data, path: Path) -> None:
+def _mtx(data: SetData, path: Path) -> None:
     mmwrite(path, data.required("matrix", path.name), precision=9, symmetry="general")
 
 
-def _ply(data: Data, path: Path) -> None:
+def _ply(data: SetData, path: Path) -> None:
     points, cells = data.required("points", path.name), data.required("cells", path.name)
     corners = cells.shape[1]
     head = ["ply", "format ascii 1.0", f"element vertex {len(points)}"]
@@ -92,6 +92,6 @@ def _ply(data: Data, path: Path) -> None:
             pd.DataFrame(rows).to_csv(file, sep=" ", header=False, index=False, float_format="%.9g")
 
 
-WRITERS: dict[str, Callable[[Data, Path], None]] = {
+WRITERS: dict[str, Callable[[SetData, Path], None]] = {
     ".gsd": _gsd, ".csv": _csv, ".npy": _npy, ".npz": _npz, ".mtx": _mtx, ".ply": _ply,
 }  # fmt: skip

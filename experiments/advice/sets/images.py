@@ -6,10 +6,10 @@ two. They are squares with the most pixels that fit into the number. `points` ar
 
 import numpy as np
 
-from experiments.advice.sets.data import Data
+from experiments.advice.sets.data import SetData
 
 
-def image_in_columns(n: int, seed: int) -> Data:
+def image_in_columns(n: int, seed: int) -> SetData:
     """Make an image of four channels that is read column by column.
 
     Args:
@@ -21,10 +21,10 @@ def image_in_columns(n: int, seed: int) -> Data:
     """
     side, points = _square(n)
     values = np.random.default_rng(seed).random((side * side, 4), dtype=np.float32)
-    return Data(values=values, points=points, trace=np.arange(side * side).reshape(side, side).T.ravel())
+    return SetData(values=values, points=points, trace=np.arange(side * side).reshape(side, side).T.ravel())
 
 
-def walk_on_grid(n: int, seed: int, walkers: int = 1024, steps_each: int = 2) -> Data:
+def walk_on_grid(n: int, seed: int, walkers: int = 1024, steps_each: int = 2) -> SetData:
     """Make a grid that random walkers read, each a step in turn, on a torus.
 
     Args:
@@ -43,7 +43,7 @@ def walk_on_grid(n: int, seed: int, walkers: int = 1024, steps_each: int = 2) ->
     direction = rng.integers(0, 4, (steps, walkers), dtype=np.int8)
     step = np.array([[1, -1, 0, 0], [0, 0, 1, -1]], np.int32)
     row, column = (np.mod(place[axis] + np.cumsum(step[axis][direction], axis=0), side) for axis in (0, 1))
-    return Data(values=rng.random((side * side, 2)), points=points, trace=(row * side + column).ravel())
+    return SetData(values=rng.random((side * side, 2)), points=points, trace=(row * side + column).ravel())
 
 
 def _square(n: int) -> tuple[int, np.ndarray]:

@@ -11,11 +11,11 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csr_array
 
-from experiments.advice.sets.data import Data
+from experiments.advice.sets.data import SetData
 from experiments.advice.sets.permutations import Order, put
 
 
-def laplacian_27(n: int, seed: int) -> Data:
+def laplacian_27(n: int, seed: int) -> SetData:
     """Make the 27-point Laplacian of a cubic grid, row by row of the grid.
 
     Args:
@@ -31,7 +31,7 @@ def laplacian_27(n: int, seed: int) -> Data:
     return _of(matrix, seed, _grid((side,) * 3))
 
 
-def laplacian_shuffled(n: int, seed: int) -> Data:
+def laplacian_shuffled(n: int, seed: int) -> SetData:
     """Make the 5-point Laplacian of a square grid, its points in random order.
 
     Args:
@@ -48,7 +48,7 @@ def laplacian_shuffled(n: int, seed: int) -> Data:
     return put(_of(matrix, seed, _grid((side,) * 2)), Order(order))
 
 
-def random_graph(n: int, seed: int, degree: int = 8) -> Data:
+def random_graph(n: int, seed: int, degree: int = 8) -> SetData:
     """Make the adjacency matrix of a random graph: no order of it has locality.
 
     Args:
@@ -63,7 +63,7 @@ def random_graph(n: int, seed: int, degree: int = 8) -> Data:
     return _of(_adjacency(ends, n), seed)
 
 
-def band_moved(n: int, seed: int, half: int = 5, moved: float = 0.1) -> Data:
+def band_moved(n: int, seed: int, half: int = 5, moved: float = 0.1) -> SetData:
     """Make a band matrix of which some rows, with their columns, have exchanged their places.
 
     Args:
@@ -83,7 +83,7 @@ def band_moved(n: int, seed: int, half: int = 5, moved: float = 0.1) -> Data:
     return put(_of(matrix, seed), Order(order))
 
 
-def power_law(n: int, seed: int, degree: int = 8, exponent: float = 2.3) -> Data:
+def power_law(n: int, seed: int, degree: int = 8, exponent: float = 2.3) -> SetData:
     """Make the adjacency matrix of a graph with few rows of very many entries, in random order.
 
     Both ends of each edge are drawn by weights that fall as a power of the rank (Chung and Lu, 2002).
@@ -121,11 +121,11 @@ def _grid(shape: tuple[int, ...]) -> np.ndarray:
     return np.stack(np.unravel_index(np.arange(np.prod(shape)), shape), axis=1).astype(np.float64)
 
 
-def _of(matrix: Any, seed: int, points: np.ndarray | None = None) -> Data:
+def _of(matrix: Any, seed: int, points: np.ndarray | None = None) -> SetData:
     """Return the data of a matrix, with columns of int32 that ascend in each row."""
     rows = csr_array(matrix)
     rows.sort_indices()
     columns, begin = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
     found = csr_array((rows.data.astype(np.float64), columns, begin), shape=rows.shape)
     values = np.random.default_rng([seed, 2]).random(rows.shape[0])
-    return Data(matrix=found, values=values, points=points)
+    return SetData(matrix=found, values=values, points=points)

@@ -9,7 +9,7 @@ from itertools import permutations
 import numpy as np
 from scipy.spatial import Delaunay
 
-from experiments.advice.sets.data import Data
+from experiments.advice.sets.data import SetData
 from experiments.advice.sets.permutations import Order, put
 
 
@@ -27,7 +27,7 @@ def _block(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return points, first + (x * side**2 + y * side + z).astype(np.int32)
 
 
-def tetrahedra(n: int, seed: int) -> Data:
+def tetrahedra(n: int, seed: int) -> SetData:
     """Make tetrahedra of a block, row by row as a mesher of blocks does: six in each cube.
 
     Args:
@@ -40,10 +40,10 @@ def tetrahedra(n: int, seed: int) -> Data:
     points, corners = _block(n, seed)
     steps = [np.cumsum((0, *order)) for order in permutations((4, 2, 1))]  # from corner 0 to 7 (Kuhn, 1960)
     cells = np.ascontiguousarray(np.stack([corners[:, step] for step in steps], axis=1).reshape(-1, 4))
-    return Data(points=points, cells=cells, values=_values(len(points), seed))
+    return SetData(points=points, cells=cells, values=_values(len(points), seed))
 
 
-def hexahedra_shuffled(n: int, seed: int) -> Data:
+def hexahedra_shuffled(n: int, seed: int) -> SetData:
     """Make hexahedra of a block, with points and cells in random order.
 
     Args:
@@ -54,12 +54,12 @@ def hexahedra_shuffled(n: int, seed: int) -> Data:
         `points`, `values`, and `cells` of 8 corners.
     """
     points, cells = _block(n, seed)
-    data = Data(points=points, cells=cells, values=_values(len(points), seed))
+    data = SetData(points=points, cells=cells, values=_values(len(points), seed))
     rng = np.random.default_rng([seed, 1])
     return put(data, Order(rng.permutation(len(points)), rng.permutation(len(cells))))
 
 
-def icosphere(n: int, seed: int) -> Data:
+def icosphere(n: int, seed: int) -> SetData:
     """Make the edges of a sphere of triangles, each divided into four again and again.
 
     New points follow the former ones, in the order of the edges that they divide, so that points of one level
@@ -86,10 +86,10 @@ def icosphere(n: int, seed: int) -> Data:
         x, y, z = faces.T
         faces = np.stack([x, a, c, y, b, a, z, c, b, a, b, c], axis=1).reshape(-1, 3)
     edges = _edges(faces, len(points))[0].astype(np.int32)
-    return Data(points=points, cells=edges, values=_values(len(points), seed))
+    return SetData(points=points, cells=edges, values=_values(len(points), seed))
 
 
-def delaunay(n: int, seed: int) -> Data:
+def delaunay(n: int, seed: int) -> SetData:
     """Make the edges of the Delaunay triangles of random points in a square, in random order.
 
     Args:
@@ -102,7 +102,7 @@ def delaunay(n: int, seed: int) -> Data:
     rng = np.random.default_rng(seed)
     points = rng.random((n, 2))
     edges = _edges(Delaunay(points).simplices.astype(np.int64), n)[0].astype(np.int32)
-    return Data(points=points, cells=edges[rng.permutation(len(edges))], values=_values(n, seed))
+    return SetData(points=points, cells=edges[rng.permutation(len(edges))], values=_values(n, seed))
 
 
 def _edges(faces: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:

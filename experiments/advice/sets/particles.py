@@ -6,7 +6,7 @@ unit of length is the diameter of a particle; boxes have a corner at the origin.
 
 import numpy as np
 
-from experiments.advice.sets.data import Data
+from experiments.advice.sets.data import SetData
 
 DENSITY = 0.38  # particles in d^3: a fifth of the volume is filled
 CUTOFF = 1.5  # d
@@ -17,7 +17,7 @@ def _box(n: int) -> float:
     return float((n / DENSITY) ** (1 / 3))
 
 
-def random_gas(n: int, seed: int) -> Data:
+def random_gas(n: int, seed: int) -> SetData:
     """Make a gas of uniform density in random order.
 
     Args:
@@ -28,10 +28,10 @@ def random_gas(n: int, seed: int) -> Data:
         `points` and `cutoff`.
     """
     points = np.random.default_rng(seed).random((n, 3)) * _box(n)
-    return Data(points=points, cutoff=CUTOFF)
+    return SetData(points=points, cutoff=CUTOFF)
 
 
-def clustered_gas(n: int, seed: int, waves: int = 24, bending: float = 0.8) -> Data:
+def clustered_gas(n: int, seed: int, waves: int = 24, bending: float = 0.8) -> SetData:
     """Make a cooled gas in random order: walls and strands of particles between voids.
 
     Uniform positions are displaced along plane waves of random direction, which gathers particles where the
@@ -56,10 +56,10 @@ def clustered_gas(n: int, seed: int, waves: int = 24, bending: float = 0.8) -> D
         number = 2 * np.pi / (side * rng.uniform(0.04, 0.25))
         amplitude = bending / number * np.sqrt(2 / waves)
         moved += direction * (amplitude * np.sin(points @ (number * direction) + rng.random() * 6.3))[:, None]
-    return Data(points=np.mod(moved, side), cutoff=CUTOFF)
+    return SetData(points=np.mod(moved, side), cutoff=CUTOFF)
 
 
-def lattice_gas(n: int, seed: int, filled: float = 0.6) -> Data:
+def lattice_gas(n: int, seed: int, filled: float = 0.6) -> SetData:
     """Make particles on some sites of a cubic lattice, listed row by row, as a program that fills it does.
 
     Args:
@@ -75,10 +75,10 @@ def lattice_gas(n: int, seed: int, filled: float = 0.6) -> Data:
     sites = np.sort(rng.choice(side**3, n, replace=False))
     cells = np.stack(np.unravel_index(sites, (side,) * 3), axis=1)  # the last axis is the fastest
     points = (cells + 0.5 + rng.uniform(-0.05, 0.05, (n, 3))) * 1.05
-    return Data(points=points, cutoff=CUTOFF)
+    return SetData(points=points, cutoff=CUTOFF)
 
 
-def two_sizes(n: int, seed: int, ratio: float = 2.0, large: float = 0.05) -> Data:
+def two_sizes(n: int, seed: int, ratio: float = 2.0, large: float = 0.05) -> SetData:
     """Make spheres of two sizes in random order; two of them are neighbours if they overlap.
 
     Args:
@@ -93,10 +93,10 @@ def two_sizes(n: int, seed: int, ratio: float = 2.0, large: float = 0.05) -> Dat
     rng = np.random.default_rng(seed)
     radii = np.where(rng.random(n) < large, ratio / 2, 0.5)
     points = rng.random((n, 3)) * _box(n)
-    return Data(points=points, radii=radii, cutoff=ratio)
+    return SetData(points=points, radii=radii, cutoff=ratio)
 
 
-def aged_gas(n: int, seed: int, flown: float = 3.0, cell: float = 1.5) -> Data:
+def aged_gas(n: int, seed: int, flown: float = 3.0, cell: float = 1.5) -> SetData:
     """Make a gas that was sorted along the Morton curve of its cells, and has moved since.
 
     Args:
@@ -117,4 +117,4 @@ def aged_gas(n: int, seed: int, flown: float = 3.0, cell: float = 1.5) -> Data:
         for axis in range(3):
             keys |= (cells[:, axis] >> bit & 1) << (3 * bit + axis)
     points = points[np.argsort(keys, kind="stable")]
-    return Data(points=np.mod(points + rng.normal(0, flown, (n, 3)), side), cutoff=CUTOFF)
+    return SetData(points=np.mod(points + rng.normal(0, flown, (n, 3)), side), cutoff=CUTOFF)

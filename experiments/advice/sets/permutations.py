@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 import sfc
-from experiments.advice.sets.data import Data, arrays_in
+from experiments.advice.sets.data import SetData, arrays_in
 from sfc import checks
 
 
@@ -58,7 +58,7 @@ class Order(NamedTuple):
         return cls(found["items"], found.get("cells"))
 
 
-def check_order_of(data: Data, order: Order | np.ndarray) -> Order:
+def check_order_of(data: SetData, order: Order | np.ndarray) -> Order:
     """Check that an order is one of a data set; return it with int64.
 
     Args:
@@ -89,7 +89,7 @@ def _permutation(name: str, values: np.ndarray, n: int) -> np.ndarray:
     return found
 
 
-def put(data: Data, order: Order | np.ndarray) -> Data:
+def put(data: SetData, order: Order | np.ndarray) -> SetData:
     """Copy a data set into an order: arrays of items are moved, and what refers to items is renumbered.
 
     Args:
@@ -143,7 +143,7 @@ def undo(result: np.ndarray, order: Order) -> np.ndarray:
     return found
 
 
-def given(data: Data) -> Order:
+def given(data: SetData) -> Order:
     """Return the order in which a data set is.
 
     Args:
@@ -152,7 +152,7 @@ def given(data: Data) -> Order:
     return Order(np.arange(data.n))
 
 
-def shuffled(data: Data, seed: int) -> Order:
+def shuffled(data: SetData, seed: int) -> Order:
     """Return a random order of the items, and of the cells.
 
     Args:
@@ -164,7 +164,7 @@ def shuffled(data: Data, seed: int) -> Order:
     return Order(items, None if data.cells is None else rng.permutation(len(data.cells)))
 
 
-def along(data: Data, name: str = "hilbert") -> Order:
+def along(data: SetData, name: str = "hilbert") -> Order:
     """Return an order with locality; cells are sorted by the first of their corners in memory.
 
     Args:

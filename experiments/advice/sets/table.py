@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from experiments.advice.sets import clouds, images, matrices, meshes, particles, traces
 from experiments.advice.sets.codes import Code, code_of
-from experiments.advice.sets.data import Data
+from experiments.advice.sets.data import SetData
 from sfc import checks
 
 KINDS = ("particles", "cloud", "mesh", "matrix", "image", "trace")
@@ -29,7 +29,7 @@ class DataSet(NamedTuple):
     name: str
     kind: str
     is_partly_ordered: bool
-    generate: Callable[[int, int], Data]
+    generate: Callable[[int, int], SetData]
     n: int
     use: str
     library: str
@@ -71,7 +71,7 @@ _TABLE: tuple[tuple, ...] = (
 SETS: dict[str, DataSet] = {row[0]: DataSet(*row) for row in _TABLE}
 
 
-def make(name: str, n: int | None = None, seed: int = 0) -> Data:
+def make(name: str, n: int | None = None, seed: int = 0) -> SetData:
     """Make a data set: equal arrays for equal arguments.
 
     Args:

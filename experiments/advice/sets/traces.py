@@ -6,10 +6,10 @@ is the table, (n, 2) float64, and `trace` the entries read. Entries have no coor
 
 import numpy as np
 
-from experiments.advice.sets.data import Data
+from experiments.advice.sets.data import SetData
 
 
-def hash_probes(n: int, seed: int, probes: int = 2) -> Data:
+def hash_probes(n: int, seed: int, probes: int = 2) -> SetData:
     """Make probes of a hash table, of which every entry is equally likely.
 
     Args:
@@ -21,10 +21,10 @@ def hash_probes(n: int, seed: int, probes: int = 2) -> Data:
         `values` and `trace`.
     """
     rng = np.random.default_rng(seed)
-    return Data(values=rng.random((n, 2)), trace=rng.integers(0, n, probes * n))
+    return SetData(values=rng.random((n, 2)), trace=rng.integers(0, n, probes * n))
 
 
-def zipf_probes(n: int, seed: int, probes: int = 2, exponent: float = 1.0) -> Data:
+def zipf_probes(n: int, seed: int, probes: int = 2, exponent: float = 1.0) -> SetData:
     """Make probes of which some entries are far more likely than others, and lie anywhere in the table.
 
     Args:
@@ -39,10 +39,10 @@ def zipf_probes(n: int, seed: int, probes: int = 2, exponent: float = 1.0) -> Da
     rng = np.random.default_rng(seed)
     likely = np.cumsum(np.arange(1.0, n + 1) ** -exponent)
     rank = np.searchsorted(likely[:-1], rng.random(probes * n) * likely[-1])
-    return Data(values=rng.random((n, 2)), trace=rng.permutation(n)[rank])
+    return SetData(values=rng.random((n, 2)), trace=rng.permutation(n)[rank])
 
 
-def tree_search(n: int, seed: int, share: float = 0.1) -> Data:
+def tree_search(n: int, seed: int, share: float = 0.1) -> SetData:
     """Make binary searches of random keys in a sorted table: the tree lies in memory in order of its keys.
 
     Args:
@@ -63,10 +63,10 @@ def tree_search(n: int, seed: int, share: float = 0.1) -> Data:
         is_open &= middle != key
         low, high = np.where(middle < key, middle + 1, low), np.where(middle > key, middle - 1, high)
     trace = np.stack(read, axis=1).ravel()
-    return Data(values=rng.random((n, 2)), trace=trace[trace >= 0])
+    return SetData(values=rng.random((n, 2)), trace=trace[trace >= 0])
 
 
-def merged_streams(n: int, seed: int, streams: int = 16) -> Data:
+def merged_streams(n: int, seed: int, streams: int = 16) -> SetData:
     """Make a merge of sorted streams, one after the other in memory: each is read from its front.
 
     Args:
@@ -81,4 +81,4 @@ def merged_streams(n: int, seed: int, streams: int = 16) -> Data:
     stream = np.arange(n) * streams // n
     keys = rng.random(n)
     keys = keys[np.lexsort((keys, stream))]  # sorted in each stream
-    return Data(values=rng.random((n, 2)), trace=np.argsort(keys, kind="stable"))
+    return SetData(values=rng.random((n, 2)), trace=np.argsort(keys, kind="stable"))

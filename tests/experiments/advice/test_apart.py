@@ -6,7 +6,7 @@ import pytest
 
 from experiments.advice import apart
 from experiments.advice.apart import Job, check_result, main, medians, timed, timed_apart
-from experiments.advice.sets import SETS, Data, Order, make, put, shuffled
+from experiments.advice.sets import SETS, Order, SetData, make, put, shuffled
 from experiments.measurement.correctness import WrongResultError
 from tests.processes import preloaded
 
@@ -68,9 +68,9 @@ FORGOTTEN = {"cells": "icosphere", "trace": "zipf_probes", "matrix": "band_moved
 
 @pytest.mark.parametrize(("field", "name"), FORGOTTEN.items())
 def test_an_order_that_is_applied_to_a_part_of_the_data_is_found(field, name, here, monkeypatch):
-    def wrong(data: Data, order: Order) -> Data:
+    def wrong(data: SetData, order: Order) -> SetData:
         moved = put(data, order)
-        return Data(**{**vars(moved), field: getattr(data, field)})
+        return SetData(**{**vars(moved), field: getattr(data, field)})
 
     monkeypatch.setattr(apart, "put", wrong)
     data = make(name, N)

@@ -205,9 +205,7 @@ class TestAdvise:
         assert "Your own function was timed" in found.explain()
 
     def test_a_simulation_has_the_cutoff_of_its_law(self):
-        state = md.scenes.tiled = (
-            None if False else md.State(POINTS, np.zeros((1500, 3)), md.Box((10.0,) * 3))
-        )
+        state = md.State(POINTS, np.zeros((1500, 3)), md.Box((10.0,) * 3))
         run = md.Simulation(state, md.scenes.BENCHMARK_LAW, dt=1e-3, backend="cpu", allow_overlap=True)
         found = advise(run, rounds=1, displacement=0.05)
         assert f"Neighbours within {md.scenes.BENCHMARK_LAW.cutoff:g}" in found.explain()

@@ -9,7 +9,7 @@ import pytest
 from scipy.io import mmread
 from scipy.sparse import csr_array, load_npz
 
-from experiments.advice.sets import SETS, Data, Order, along, code_of, make, put, shuffled, undo, write
+from experiments.advice.sets import SETS, Order, SetData, along, code_of, make, put, shuffled, undo, write
 from experiments.advice.sets.codes import USES
 from experiments.advice.sets.table import KINDS
 
@@ -190,21 +190,21 @@ def test_orders_with_locality_bring_items_together():
 )  # fmt: skip
 def test_what_is_no_permutation_is_refused(items, message):
     with pytest.raises(ValueError, match=message):
-        put(Data(values=np.arange(3.0)), np.array(items))
+        put(SetData(values=np.arange(3.0)), np.array(items))
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_a_set_is_loaded_as_it_was_saved(name, tmp_path):
     data = small(name)
     data.save(tmp_path / "data.npz")
-    found = Data.load(tmp_path / "data.npz")
+    found = SetData.load(tmp_path / "data.npz")
     assert found.arrays().keys() == data.arrays().keys()
     assert all(np.array_equal(found.arrays()[key], array) for key, array in data.arrays().items())
     assert (found.cutoff, found.neighbours, found.n) == (data.cutoff, data.neighbours, data.n)
 
 
 def as_read(path) -> dict[str, np.ndarray]:
-    """Read a file as its users do; fields of `Data` by name."""
+    """Read a file as its users do; fields of `SetData` by name."""
     if path.suffix == ".gsd":
         with gsd.hoomd.open(path) as file:
             frame = file[0]
@@ -265,7 +265,7 @@ def test_an_unknown_set_and_too_few_items_are_refused():
         code_of("cells", "scipy")
 
 
-@pytest.mark.parametrize("kind", [Data, Order])
+@pytest.mark.parametrize("kind", [SetData, Order])
 def test_a_damaged_file_is_refused_in_own_words(kind, tmp_path):
     small("hash_probes").save(tmp_path / "whole.npz")
     whole = (tmp_path / "whole.npz").read_bytes()
