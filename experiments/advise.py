@@ -30,7 +30,7 @@ from experiments.advice.question import Question, question_of
 from experiments.advice.report import lines_of
 from experiments.advice.times import candidates, rounds_of
 from experiments.advice.uses import COMPILED, ITEM_BYTES, NUMPY, SCIPY
-from experiments.advice.verdict import SMALLEST_GAIN, judge
+from experiments.advice.verdict import REORDER, SMALLEST_GAIN, judge
 from experiments.core import TimedSettings, main
 from experiments.core.settings import UsageError
 from experiments.core.terminal import FEW_ROUNDS
@@ -81,7 +81,8 @@ class Config(TimedSettings):
     uses: int = 0
     """Uses of the data in its order; 0 for any number."""
     write: str = ""
-    """File for the data in the advised order, with its permutation beside it (.order.npy)."""
+    """File for the data in the advised order, with its permutation beside it (.order.npy); none is written if
+    no reorder is advised."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -128,7 +129,7 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     last = lasting(asked, best.order, verdict, best.cost_ms)
     ages = {f"interval_{name}": value for name, value in asdict(last).items()} if last else {}
     yield [row | ages for row in taken[-1]]
-    if case.write:
+    if case.write and verdict.says == REORDER:
         _write(case, asked, best.order)
 
 
@@ -156,17 +157,13 @@ def _read(file: str, columns: tuple[str, ...]) -> Data:
 def plan(case: Config) -> str:
     """Say what will be timed; a file that cannot be read is refused here, before anything is written."""
     asked = question(case)
+    if case.write and len(asked.whole) != asked.data.n:
+        raise UsageError("--write beside --sample; allowed: one of them: a part has no order for the whole")
     return f"{asked.use.items:,} items of {case.file}: {asked.use.in_words}, for about {case.seconds:g} s."
 
 
 def _write(case: Config, asked: Question, order: np.ndarray) -> None:
-    """Write the data in an order, and the permutation.
-
-    Raises:
-        UsageError: a sample of the data, which has no order for the whole.
-    """
-    if len(asked.whole) != asked.data.n:
-        raise UsageError("--write beside --sample; allowed: one of them: a part has no order for the whole")
+    """Write the data in an order, and the permutation."""
     path = write(asked.data, order, Path(case.write))
     np.save(path.with_name(path.name + ".order.npy"), order)
 

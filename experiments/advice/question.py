@@ -75,10 +75,16 @@ def question_of(
     everything = np.arange(data.n)
     if data.matrix is not None:
         _refuse_sample(data, sample, "a matrix")
+        if data.matrix.shape[0] != data.matrix.shape[1]:
+            rows, across = data.matrix.shape
+            raise UsageError(
+                f"{data.path}: a matrix of {rows:,} rows and {across:,} columns; allowed: as many rows as "
+                "columns, which one order sorts"
+            )
         return Question(
             data, Use(MATRIX, code, data.n, matrix=data.matrix), everything, None, None, tuple(said)
         )
-    if data.cells and not (cutoff or neighbours):
+    if data.kind == "mesh" and not (cutoff or neighbours):
         _refuse_sample(data, sample, "a mesh")
         use = Use(CELLS, code, data.n, points=data.points, cells=_cells(data, walk, said))
         return Question(data, use, everything, None, None, tuple(said))
@@ -134,6 +140,12 @@ def _of_points(
             points = points - data.origin
     if box is not None and len(box) != points.shape[1]:
         raise UsageError(f"--box {' '.join(map(str, box))}: points have {points.shape[1]} dimensions")
+    if box is not None and not ((points >= 0) & (points <= box)).all():
+        bad = int(np.flatnonzero(~((points >= 0) & (points <= box)).all(axis=1))[0])
+        raise UsageError(
+            f"--box {' '.join(map(str, box))}: point {bad} is at {points[bad]}; allowed: from 0 to the "
+            "sides; leave it out, or move the points"
+        )
     if not cutoff and not neighbours:
         own = diameter or (float(np.max(data.diameters)) if data.diameters is not None else 0.0)
         cutoff, neighbours = own, 0 if own else NEAREST

@@ -102,20 +102,32 @@ def read_npz(path: Path, columns: Sequence[str], frame: int) -> Data:
 
 
 def write_npz(data: Data, order: np.ndarray, target: Path) -> Path:
-    """Write all arrays of a `.npz` file: those of n rows in another order, cells and traces renumbered."""
+    """Write all arrays of a `.npz` file in another order of its items.
+
+    Arrays of n rows are sorted; cells and traces are renumbered. Cells are sorted too, with the arrays of as
+    many rows as there are cells.
+
+    Raises:
+        FileError: an array that may be of the items or of cells, by its rows.
+    """
     with library(data.path, "an archive of numpy"):
         arrays = _members(data.path)
         order = check_order(order, data.n)
         if data.matrix is not None:
             return write_sparse(data, arrays, order, target)
         rank, stored = ranks(order), {}
+        moved = {name: _renumbered(data.path, arrays[name], rank) for name in data.cells}
+        sorts = {name: np.argsort(cells[:, 0], kind="stable") for name, cells in moved.items()}
         for name, array in arrays.items():
-            if name in data.cells:
-                moved = _renumbered(data.path, array, rank)
-                stored[name] = moved[np.argsort(moved[:, 0], kind="stable")]
+            if name in moved:
+                stored[name] = moved[name][sorts[name]]
             elif data.trace is not None and name in TRACE and array.ndim == 1:
                 stored[name] = _renumbered(data.path, array, rank)
-            elif array.ndim and len(array) == data.n and not _is_box(name, array, data):
+            elif not array.ndim or _is_box(name, array, data):
+                stored[name] = array
+            elif owners := _owners(name, array, data):
+                stored[name] = array[sorts[owners[0]]]
+            elif len(array) == data.n:
                 stored[name] = array[order]
             else:
                 stored[name] = array
@@ -127,6 +139,24 @@ def write_npz(data: Data, order: np.ndarray, target: Path) -> Path:
         save(partial, **stored)
 
     return write_whole(target, write)
+
+
+def _owners(name: str, array: np.ndarray, data: Data) -> list[str]:
+    """Return the cells that an array has a row for, by its length; none for an array of the items.
+
+    Raises:
+        FileError: several cells of as many, or as many as there are items.
+    """
+    if len(array) == data.n and name not in data.columns:
+        return []
+    found = [cells for cells, block in data.cells.items() if len(block) == len(array)]
+    if len(found) + (len(array) == data.n) > 1:
+        others = [*found, *(["items"] if len(array) == data.n else [])]
+        raise refused(
+            data.path, f"array {name!r} of {len(array)} rows, as many as {' and '.join(others)}",
+            "rows of one of them", "leave it out",
+        )  # fmt: skip
+    return found
 
 
 def _is_box(name: str, array: np.ndarray, data: Data) -> bool:
@@ -147,7 +177,33 @@ def _renumbered(path: Path, array: np.ndarray, rank: np.ndarray) -> np.ndarray:
     return rank[array].astype(array.dtype)
 
 
-def _trace(path: Path, array: np.ndarray, n: int | None = None, **more: Any) -> Data:
+def _table(
+    path: Path, arrays: dict[str, np.ndarray], used: set[str], trace: np.ndarray
+) -> tuple[int | None, dict[str, np.ndarray]]:
+    """Return the rows of the table that a trace reads, and the arrays of as many; None without a table.
+
+    Arrays as long as the trace are the table only if there is no other.
+
+    Raises:
+        FileError: arrays of several lengths that the trace may read.
+    """
+    least = max(int(trace.max(initial=-1)) + 1, 1)
+    rows = {len(one) for name, one in arrays.items() if name not in used and one.ndim}
+    found = sorted(count for count in rows if count >= least)
+    if len(found) > 1:
+        found = [count for count in found if count != len(trace)]
+    if len(found) > 1:
+        raise refused(
+            path, f"arrays of {' and '.join(map(str, found))} rows beside a trace", "one length",
+            "leave out those that it does not read",
+        )  # fmt: skip
+    n = found[0] if found else None
+    return n, _others(arrays, used, n)
+
+
+def _trace(
+    path: Path, array: np.ndarray, n: int | None = None, columns: dict[str, np.ndarray] | None = None
+) -> Data:
     """Make the data of a trace; the items are as many as it names, if nothing else says so.
 
     Raises:
@@ -167,7 +223,8 @@ def _trace(path: Path, array: np.ndarray, n: int | None = None, **more: Any) -> 
         "n": n or int(trace.max()) + 1,
         "trace": trace,
         "said": said,
-    } | more
+        "columns": columns or {},
+    }
     return checked(Data(path=path, **fields))
 
 
@@ -231,7 +288,7 @@ def _arrays(path: Path, arrays: dict[str, np.ndarray], columns: Sequence[str]) -
         if trace is None:
             have = f"arrays {shown(list(arrays))}"
             raise refused(path, have, f"one of {', '.join(POINTS)}, or {', '.join(AXES)}, or trace")
-        return _trace(path, _integers(path, "trace", trace, 1), None, columns=_others(arrays, used, None))
+        return _trace(path, _integers(path, "trace", trace, 1), *_table(path, arrays, used, trace))
     n = len(points) if points.ndim == 2 else 0
     size = next((word for word in SIZES if word in short), None)
     diameters = None if size is None else SIZES[size] * np.asarray(take((size,)), np.float64)

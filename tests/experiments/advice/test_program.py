@@ -124,9 +124,14 @@ class TestQuestion:
 
     def test_edges_of_cells_stand_once_each(self):
         cells = {"triangle": np.array([[0, 1, 2], [2, 1, 3]]), "edges": np.array([[0, 1]])}
-        asked = question_of(data_of(points=POINTS, cells=cells), walk="edges")
+        asked = question_of(data_of(kind="mesh", points=POINTS, cells=cells), walk="edges")
         assert asked.use.cells.tolist() == [[0, 1], [0, 2], [1, 2], [1, 3], [2, 3]]
-        assert question_of(data_of(points=POINTS, cells=cells)).use.cells.shape == (2, 3)
+        assert question_of(data_of(kind="mesh", points=POINTS, cells=cells)).use.cells.shape == (2, 3)
+
+    def test_bonds_of_particles_are_no_mesh(self):
+        bonds = {"edges": np.array([[0, 1], [1, 2]])}
+        asked = question_of(data_of(points=POINTS, cells=bonds, diameters=np.full(1500, 0.7)))
+        assert (asked.use.kind, asked.use.reach) == (CUTOFF, 0.7)
 
     def test_a_sample_is_a_part_of_the_box_in_the_order_of_the_file(self):
         points = np.random.default_rng(0).random((20_000, 3))
@@ -159,6 +164,8 @@ class TestQuestion:
         ({"points": POINTS}, {"box": np.ones(2)}, "points have 3 dimensions"),
         ({"points": POINTS}, {"neighbours": 1500}, "fewer than the 1,500"),
         ({"matrix": scipy.sparse.eye_array(1500)}, {"sample": 100}, "is a matrix; allowed: of points"),
+        ({"matrix": scipy.sparse.eye_array(1500, 900)}, {}, "1,500 rows and 900 columns"),
+        ({"points": POINTS}, {"cutoff": 1.0, "box": np.full(3, 5.0)}, "point 0 is at .*; allowed: from 0 to"),
         ({"trace": np.arange(1500)}, {"item_bytes": 10**12}, "8 tables of 1,500,000,000,000,000 bytes"),
     ])  # fmt: skip
     def test_what_does_not_fit_is_refused(self, parts, options, message):

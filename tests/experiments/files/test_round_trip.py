@@ -7,7 +7,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.files import FORMATS, read, write
+from experiments.files import FORMATS, FileError, read, write
 from tests.experiments.files import samples
 from tests.experiments.files.samples import LENGTHS, MAKERS, ORIGIN, N, cloud
 
@@ -164,3 +164,36 @@ def test_points_of_npy_are_mapped_and_stay_when_the_file_is_replaced(folder, tmp
     write(data, np.arange(N)[::-1], path)
     np.testing.assert_array_equal(data.points, cloud()["points"])
     np.testing.assert_array_equal(read(path).points, cloud()["points"][::-1])
+
+
+def test_the_table_of_a_trace_is_as_long_as_it_is_and_not_as_the_last_item_read(tmp_path):
+    table, trace, dates = np.arange(20.0), np.array([3, 3, 17, 0, 3]), np.arange(5)
+    np.savez(tmp_path / "t.npz", table=table, trace=trace, dates=dates)
+    data = read(tmp_path / "t.npz")
+    assert (data.kind, data.n, list(data.columns)) == ("trace", 20, ["table"])
+    again = tmp_path / "again.npz"
+    write(data, np.random.default_rng(0).permutation(20), again)
+    with np.load(again) as stored:
+        np.testing.assert_array_equal(stored["table"][stored["trace"]], table[trace])
+        np.testing.assert_array_equal(stored["dates"], dates)
+    np.savez(tmp_path / "two.npz", table=table, other=np.arange(30), trace=trace)
+    with pytest.raises(FileError, match="arrays of 20 and 30 rows beside a trace; allowed: one length"):
+        read(tmp_path / "two.npz")
+    np.savez(tmp_path / "equal.npz", table=table, trace=np.arange(20) % 7)
+    assert read(tmp_path / "equal.npz").n == 20
+
+
+def test_arrays_of_cells_go_with_their_cells(tmp_path):
+    random = np.random.default_rng(0)
+    points, tetra, stress = random.random((30, 3)), random.integers(0, 30, (50, 4)), np.arange(50)
+    np.savez(tmp_path / "m.npz", points=points, tetra=tetra, stress=stress, mass=np.arange(30))
+    data = read(tmp_path / "m.npz")
+    order = random.permutation(30)
+    write(data, order, tmp_path / "again.npz")
+    with np.load(tmp_path / "again.npz") as stored:
+        np.testing.assert_array_equal(order[stored["tetra"]], tetra[stored["stress"]])
+        np.testing.assert_array_equal(stored["mass"], order)
+    np.savez(tmp_path / "same.npz", points=points, tetra=tetra[:30], stress=stress[:30])
+    with pytest.raises(FileError, match="array 'stress' of 30 rows, as many as tetra and items"):
+        write(read(tmp_path / "same.npz"), order, tmp_path / "no.npz")
+    assert not (tmp_path / "no.npz").exists()
