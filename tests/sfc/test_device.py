@@ -210,6 +210,40 @@ def test_what_cannot_hold_the_result_is_refused(cupy):
         sfc.device.encode(curve, cells, 16, np.empty(5, np.uint32))
 
 
+@pytest.mark.parametrize(("name", "dim"), [place for place in ORDERINGS if place[0] not in sfc.curves()])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
+def test_keys_by_an_ordering_of_cells_are_the_hosts(cupy, name, dim, dtype):
+    points = np.random.default_rng(8).normal(0, 50, (5_003, dim)).astype(dtype)
+    low, high = points.min(axis=0), points.max(axis=0)
+    sides = tuple(range(5, 5 + dim))
+    calls = [{"box": (low, high)}, {"box": (-1000, 1000), "bits": 3}, {"box": (low, high), "cells": sides}]
+    calls.append({"box": (low / 2, high / 2), "cells": sides, "clip": True})
+    for arguments in calls:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # points outside are clipped
+            keys = sfc.keys(cupy.asarray(points), name, **arguments)
+            np.testing.assert_array_equal(keys.get(), sfc.keys(points, name, **arguments))
+            order = sfc.argsort(cupy.asarray(points), name, **arguments)
+            np.testing.assert_array_equal(order.get(), sfc.argsort(points, name, **arguments))
+    ordering = sfc.covering(name, sides)
+    found = sfc.argsort(cupy.asarray(points), ordering, box=(low, high))
+    np.testing.assert_array_equal(found.get(), sfc.argsort(points, ordering, box=(low, high)))
+
+
+@pytest.mark.parametrize(("name", "dim"), CURVES)
+def test_one_call_encodes_and_decodes_arrays_of_a_device(cupy, name, dim):
+    curve = sfc.curve(name, dim)
+    if not isinstance(curve, sfc.Curve):
+        return
+    cells = np.random.default_rng(9).integers(0, curve.side(3), (1_000, dim))
+    index = sfc.encode(cupy.asarray(cells), bits=3, curve=name)
+    np.testing.assert_array_equal(index.get(), curve.encode(cells, 3))
+    np.testing.assert_array_equal(sfc.decode(index, bits=3, curve=name, dim=dim).get(), cells)
+    np.testing.assert_array_equal(sfc.device.decode(curve, index, bits=3).get(), cells)
+    with pytest.raises(TypeError, match="an array of numpy beside a box"):
+        sfc.decode(index, bits=3, curve=name, dim=dim, box=(0, 1))
+
+
 @pytest.mark.parametrize(("name", "dim"), CURVES)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int16])
 def test_keys_and_order_of_points_are_the_hosts(cupy, shared, name, dim, dtype):
