@@ -100,7 +100,7 @@ def test_a_link_of_the_scoreboard_leads_to_the_rows_of_its_claim(wide, narrow, s
     assert page.evaluate(IN_VIEW, "#T12 .queries tbody tr")
     assert page.locator("#T12 .queries tbody tr").count() == len(collected()["T12"].queries)
     page.locator("#T12 .queries a").first.click()
-    page.wait_for_function(f"({IN_VIEW})('#run-speed_up-h100')")
+    page.wait_for_function(f"({IN_VIEW})('#run-timing-h100_box')")
     page.evaluate("location.hash = 'L8-lock_free'")
     page.wait_for_function(f"({IN_VIEW})('#L8-lock_free')")
     page.evaluate("location.hash = 'answer'")

@@ -140,12 +140,13 @@ SIZES = replace(
 BOX = replace(
     _IN_BOX, name="box", title="What it buys in the shaken box",
     points=tuple(
-        on(_IN_BOX, f"speed_up/{run}", f"{'fused' if fused else 'not fused'} and search == 'linked' and "
+        on(_IN_BOX, run, f"{'fused' if fused else 'not fused'} and search == 'linked' and "
            f"contact_time == 2e-4 and ordering in ('pancake', {over!r})", statistic="gain of sums",
            over=(over,), each=("filling_fraction", "part", "length_d"), names={"length_d": "box"},
            constants={"over": LATTICE if over == AGED else over, "steps": "fused" if fused else "in phases"})
-        for run, ways in (("h100", (True, False)), ("h200", (True,)), ("h200_three_runs", (False,)),
-                          ("h200_1024", (True,)), ("cpu", (True, False)))
+        for run, ways in (("timing/h100_box", (True,)), ("speed_up/h100", (False,)),
+                          ("timing/h200_box", (True,)), ("speed_up/h200_three_runs", (False,)),
+                          ("speed_up/h200_1024", (True,)), ("speed_up/cpu", (True, False)))
         for over in OF_BOX for fused in ways
     ),
     names=Scale("filling fraction", "filling"), values=Scale("times as fast", line=1), series="over",
@@ -175,29 +176,34 @@ FORESEEN = replace(
     caption="Each point is an order at a filling. To the right: speed-up of the force that predicted hits "
     "foresee, if a hit takes a hundredth of a miss. Up: the measured one over shuffled memory.",
 )
+SURFACES = ("cube_predicted", "cube_between_predicted", "cube_large_predicted", "cube_widest_predicted",
+            "fillings_predicted")
 SURFACE = replace(
     _AGES, name="surface", title="What an order gains, by size and age",
     points=tuple(
         on(_AGES, f"surface/{run}", f"part == 'force' and occupied_MB == 0{more}",
-           each=("filling_fraction", "path_d", "w"), names={"path_d": "age"}, constants={"numbers": numbers})
+           each=("filling_fraction", "path_d", "w"), names={"path_d": "age"},
+           constants={"numbers": numbers, "chip": chip.upper()})
+        for chip, measured in (("h200", ("", "_large", "_widest", "_fillings")), ("h100", ("", "_fillings")))
         for numbers, more, runs in (
-            ("foreseen", " and machine == 'h200'",
-             ("cube_predicted", "cube_large_predicted", "fillings_predicted")),
-            ("measured", "", ("h200", "h200_large", "h200_fillings")),
+            ("foreseen", f" and machine == '{chip}'", SURFACES),
+            ("measured", "", [chip + one for one in measured]),
         )
         for run in runs
     ),
     names=Scale("working set over the second cache", "w", log=10), values=FASTER, series="age",
-    title_of_series="path flown (d)", selects=(Select("numbers", "Numbers", "foreseen"), FILLING),
-    caption="Gain of the force of linked cells along Hilbert's curve over shuffled memory, H200: fresh, and "
+    title_of_series="path flown (d)",
+    selects=(Select("chip", "Chip", "H200"), Select("numbers", "Numbers", "foreseen"), FILLING),
+    caption="Gain of the force of linked cells along Hilbert's curve over shuffled memory: fresh, and "
     "after spheres have flown a path. Foreseen before it was measured; one run.",
 )
 INTERVAL = replace(
     _IN_CUBES, name="interval", title="How often to reorder",
     points=(
         *(on(_IN_CUBES, f"interval/{run}") for run in (
-            "h200_three_runs", "h200_fast", "h200_slow", "h100", "h200_8388608"
+            "h200_three_runs", "h200_fast", "h200_slow", "h100_fast", "h200_8388608"
         )),
+        on(_IN_CUBES, "interval/h100", "not (filling_fraction == 0.2 and speed == 0.008)"),
         on(_IN_CUBES, "interval/h200", f"not ({IN_THREE_RUNS})"),  # the first three runs have these cases
         on(_INTERVALS, "speed_up/h100_interval", "ordering == 'pancake'", names={"reorder_every": "interval"},
            each=("filling_fraction", "reorder_every"),

@@ -6,6 +6,7 @@ from experiments.results.claims.queries import Query, Runs, both, gain, highest,
 H100, SMALLER = "timing/h100", "timing/h200_131072_524288"
 CURVES_ON_CPU = "timing/cpu_seven_orders"
 BOX, CONTACTS = "speed_up/h100", "speed_up/h100_contacts"
+SHAKES = {"": "timing/h100_box", "_h200": "timing/h200_box"}  # whole shakes, fused
 STEP = "phase == 'step with reorder'"
 PARTS, TABULATED = ("force", "other", "total"), (5, 20, 40)  # of Table 6.1, in percent
 
@@ -21,9 +22,14 @@ def reordered(run: Runs, where: str, over: str = "aged") -> Query:
     return gain(run, f"{where} and ordering == '?'", "pancake", over, statistic="gain of sums")
 
 
-def in_box(percent: int, part: str = "total", over: str = "aged", phases: str = "fused") -> Query:
-    """Compare the shaken box at a filling."""
-    return reordered(BOX, f"{phases} and filling_fraction == {percent / 100:g} and part == '{part}'", over)
+def in_box(percent: int, part: str = "total", over: str = "aged") -> Query:
+    """Compare the shaken box at a filling, by phases."""
+    return reordered(BOX, f"not fused and filling_fraction == {percent / 100:g} and part == '{part}'", over)
+
+
+def shaken(percent: int, over: str = "aged", chip: str = "") -> Query:
+    """Compare whole shakes of the box at a filling, on an H100 or on the chip of `SHAKES`."""
+    return reordered(SHAKES[chip], f"filling_fraction == {percent / 100:g} and part == 'total'", over)
 
 
 def peano(where: str, percent: int, this: str = "peano", over: str = "hilbert", run: Runs = H100) -> Query:
@@ -69,8 +75,8 @@ CLAIMS = (
         refuted_if="total_40.high < total_5.low or " + both("other_?.low > force_?.high", "5", "20", "40"),
         sentence_if="total_5.high < 1.375 and total_40.low > 3.015",
         queries={
-            **{f"{part}_{phi}": in_box(phi, part, phases="not fused") for part in PARTS for phi in TABULATED},
-            **{f"shuffled_{phi}": in_box(phi, over="shuffled", phases="not fused") for phi in TABULATED},
+            **{f"{part}_{phi}": in_box(phi, part) for part in PARTS for phi in TABULATED},
+            **{f"shuffled_{phi}": in_box(phi, over="shuffled") for phi in TABULATED},
             "age": highest(number(BOX, "not fused and ordering == 'aged' and part == 'force'",
                 "age_steps - sample_ms / time_ms - 1", "max"), "round"),
         },
@@ -82,18 +88,19 @@ CLAIMS = (
         fraction of 5% and increases to more than three times as fast with higher filling fractions""",
         sentence="The filling: above three at 40, 50 %, below two at 5 %.",
         here="over the lattice {lattice_5}, {lattice_40} at 5, 40 % (up to {age.value} steps)",
-        figure="speed_up/h100/gain_fused.png",
+        figure="timing/h100_box/gain.png",
         confirmed_if="""lattice_5.high >= 2 and lattice_20.low > lattice_5.high and lattice_40.high >= 3 and
         lattice_50.high >= 3""",
         refuted_if="lattice_5.below(1.5) and lattice_40.below(2) and lattice_50.below(2)",
         sentence_if="lattice_40.low > 3 and lattice_50.low > 3 and lattice_5.high < 2 and wide_5.high < 2",
         queries={
-            **{f"lattice_{phi}": in_box(phi) for phi in (5, 20, 40, 50)},
-            **{f"shuffled_{phi}": in_box(phi, over="shuffled") for phi in (5, 20, 40, 50)},
+            **{f"{over}_{phi}{chip}": shaken(phi, memory, chip)
+                for chip in SHAKES for phi in (5, 20, 40, 50)
+                for over, memory in (("lattice", "aged"), ("shuffled", "shuffled"))},
             "wide_5": reordered("speed_up/h200_1024", "filling_fraction == 0.05"),
             "short_contacts": reordered(CONTACTS, "contact_time == 1e-4 and part == 'total'"),
             "long_contacts": reordered(CONTACTS, "contact_time == 4e-4 and part == 'total'"),
-            "age": highest(number(BOX, "fused and ordering == 'aged'", "age_steps", "max"), "round"),
+            "age": highest(number(SHAKES[""], "ordering == 'aged'", "age_steps", "max"), "round"),
         },
     ),
     Claim(

@@ -6,6 +6,7 @@ from experiments.results.claims.queries import Query, Runs, both, gain, highest,
 COST = "reorder_cost/h200"
 BOX, CPU_BOX = "speed_up/h100_interval", "speed_up/cpu_interval"
 CUBES, CUBES_H100 = "interval/h200_three_runs", "interval/h100"
+FAST_H100 = "interval/h100_fast"  # three runs
 CUBES_H200 = ("interval/h200", "interval/h200_8388608")
 INTERVAL = "what == 'interval'"
 LARGE = f"{INTERVAL} and n >= 2**21"
@@ -83,7 +84,7 @@ CLAIMS = (
             "at_500": highest(over_best(CUBES_H200, LARGE, 500), *CASE),
             "h100_short": lowest(over_best(CUBES_H100, LARGE, 20), *CASE),
             "h100_long": lowest(over_best(CUBES_H100, LARGE, 2560), *CASE),
-            "h100_500": highest(over_best(CUBES_H100, LARGE, 500), *CASE), "slow_40": doubled(0.002),
+            "h100_500": over_best(FAST_H100, INTERVAL, 500), "slow_40": doubled(0.002),
             "fast_40": doubled(0.008), "cpu_250": in_box(250, CPU_BOX),
         },
     ),

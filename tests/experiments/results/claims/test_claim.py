@@ -126,7 +126,7 @@ def test_commit_device_and_sizes_of_a_claim_are_those_of_the_list_of_runs(run):
 
 def test_a_claim_has_the_origins_of_the_runs_that_it_reads():
     assert [one.run for one in origins(collected()["T12"])] == [
-        "speed_up/h100", "speed_up/h200_1024", "speed_up/h100_contacts"
+        "timing/h100_box", "timing/h200_box", "speed_up/h200_1024", "speed_up/h100_contacts"
     ]  # fmt: skip
     assert origins(collected()["L8"]) == []
 

@@ -1,5 +1,6 @@
 """Tables of results/details that no verdict rests on: their numbers are those of the kept runs."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -27,9 +28,9 @@ GASES = {  # first cell -> measured run, predicted run, n, filling fraction
     **{f"H200, cube, 40 %, 2^{k}": ("h200_fillings", "fillings_predicted", 2**k, 0.4) for k in (22, 20)},
     **{f"H200, box, 20 %, 2^{k}": ("h200_box", "box_predicted", 2**k, 0.2) for k in (20, 18)},
     **{f"H200, cube, rows, 20 %, 2^{k}": ("h200_row", "row_predicted", 2**k, 0.2) for k in (22, 20)},
-    "H100, cube, 20 %, 2^22": ("h100", "cube_predicted", 2**22, 0.2),
+    "H200, cube, 20 %, 23,592,960": ("h200_widest", "cube_widest_predicted", 23_592_960, 0.2),
     "H100, cube, 20 %, 2,949,120": ("h100", "cube_predicted", 2_949_120, 0.2),
-    "H100, cube, 20 %, 2^21": ("h100", "cube_predicted", 2**21, 0.2),
+    **{f"H100, cube, 20 %, 2^{k}": ("h100", "cube_predicted", 2**k, 0.2) for k in (22, 21, 20, 18, 16)},
     "H100, cube, 5 %, 2^22": ("h100_fillings", "fillings_predicted", 2**22, 0.05),
     "H100, box, 20 %, 2^19": ("h100_box", "box_predicted", 2**19, 0.2),
     "H100, box, 20 %, 2^18": ("h100_box", "box_predicted", 2**18, 0.2),
@@ -80,14 +81,16 @@ def errors_of(table: pd.DataFrame) -> str:
 
 def surface(*runs: str) -> pd.DataFrame:
     """Measured gains of a run for each gas beside those that were foreseen."""
-    predicted = pd.concat([rows_of(f"surface/{run}", "n > 0") for run in
-                           ("cube_predicted", "cube_large_predicted", "fillings_predicted", "row_predicted",
-                            "box_predicted")])  # fmt: skip
+    names = ("cube", "cube_large", "cube_between", "cube_widest", "fillings", "row", "box")
+    predicted = pd.concat([rows_of(f"surface/{name}_predicted", "n > 0") for name in names])
     return surfaces.beside(predicted, pd.concat([rows_of(f"surface/{run}", "n > 0") for run in runs]))
 
 
 def test_the_errors_of_the_surface_are_those_of_its_runs():
-    table, says = surface("h200", "h200_large", "h200_fillings", "h200_box", "h200_row"), text_of(SURFACE)
+    table, says = (
+        surface("h200", "h200_large", "h200_widest", "h200_fillings", "h200_box", "h200_row"),
+        text_of(SURFACE),
+    )
     assert f"**H200: {len(table)} cases, wrong by {errors_of(table)}.**" in says
     aged = table[table["path_d"] > 0]
     assert f"{len(aged)} cases are wrong by {errors_of(aged)}." in says
@@ -99,7 +102,27 @@ def test_the_errors_of_the_surface_are_those_of_its_runs():
     earlier = surface("h100", "h100_fillings", "h100_box")
     found = errors(earlier["foreseen"], earlier["measured"])
     worst = f"at worst {100 * found['worst']:.0f} %"
-    assert f"H100: {len(earlier)} cases, {100 * found['median']:.0f} %, {worst}." in says
+    assert f"**H100: {len(earlier)} cases, {100 * found['median']:.0f} %, {worst}**" in says
+    assert (earlier["measured"] / earlier["foreseen"]).idxmin() == earlier.query(
+        "1.3 < w < 1.4 and path_d == 0"
+    ).index
+    assert all(((one["foreseen"] > 1) == (one["measured"] > 1)).all() for one in (table, earlier))
+
+
+@pytest.mark.parametrize(("chip", "unit"), [("h200", "w"), ("h100", "w x 1.2")])
+def test_what_a_smaller_cache_gains_is_that_of_its_runs(chip, unit):
+    timed = rows_of(f"surface/{chip}_occupied", "part == 'force'")
+    gains = timed.groupby(["w", "occupied_MB"])["gain"].median().unstack()
+    own = rows_of("surface/occupied_predicted", f"machine == '{chip}'")
+    foreseen = own.groupby(["w", "occupied_MB"])["gain"].first().unstack()
+    fresh = rows_of(f"surface/{chip}", "part == 'force' and path_d == 0").groupby("w")["gain"].median()
+    left = 1 - gains.columns.to_numpy() * 1e6 / Machine.read(chip).l2_bytes
+    sizes = np.log(gains.index.to_numpy()[:, None] / left)
+    smaller = pd.DataFrame(np.interp(sizes, np.log(fresh.index), fresh), gains.index, gains.columns)
+    for name, table in (("", gains), (", foreseen", foreseen), (", as in a smaller cache", smaller)):
+        changes = 100 * (table[16.0] / table[4.0] - 1)
+        shown = [f"{change:+.0f} %".replace("+0", "0").replace("-0", "0") for change in changes]
+        assert cells(SURFACE, f"{chip.upper()}, by {unit}{name}") == shown
 
 
 def test_wear_is_that_of_the_runs():
@@ -153,6 +176,20 @@ def test_a_row_of_intervals_is_that_of_its_run(case):
             time = evaluate(over_best(f"interval/{INTERVALS[case]}", here, steps)).value
             assert float(cell) == pytest.approx(time, abs=0.0006), steps
     assert all(shown[:7])
+
+
+def test_the_interval_on_an_h100_is_that_of_its_run():
+    (row,) = pd.read_csv(REFERENCE / "interval" / "h100_fast" / "summary.csv").to_dict("records")
+    assert row["runs"] == 3
+    best, foreseen = (
+        f"{row[name]} ({row[f'{name}_from']} to {row[f'{name}_to']})"
+        for name in ("interval_best", "interval_foreseen")
+    )
+    low, high = row["auto_over_best_low"], row["auto_over_best_high"]
+    assert (
+        f"best at {best}, predicted {foreseen}, and `Decayed` takes {row['auto_over_best']:.3f} ({low:.3f} "
+        f"to {high:.3f}) of the best time"
+    ) in text_of("results/details/gas.md")
 
 
 def of_cpu(chip: str) -> tuple[pd.DataFrame, float]:
@@ -213,11 +250,11 @@ def test_a_row_of_writes_is_that_of_its_runs(order):
     first = f"{order}, other points" if order == "lattice" else order
     shown, pairs = (
         cells(SURFACE, first),
-        [("h100", "gather"), ("h100", "scatter"), ("cpu", "gather"), ("cpu", "scatter")],
+        [(chip, kind) for chip in ("h100", "h200", "cpu") for kind in ("gather", "scatter")],
     )
-    conflicts = shown.pop(2)
+    conflicts = shown.pop(4)
     for cell, (run, kind) in zip(shown, pairs, strict=True):
-        table = rows_of(f"writes/{run}", f"kind == '{kind}'")
+        table = rows_of(f"writes/{run}", f"kind == '{kind}' and n == 2**20")
         own, base = (table[table["ordering"] == name] for name in (order, "shuffled"))
         times = [one.groupby("run")["time_ms"].median().mean() for one in (base, own)]
         foreseen = [one["foreseen_ms"].mean() for one in (base, own)]

@@ -141,7 +141,7 @@ def test_a_number_of_a_sentence_has_its_words_behind_it(document, judgements):
 
 def test_a_point_has_its_words_too(data, judgements):
     fields, rows = data["charts"]["box"]["fields"], data["charts"]["box"]["rows"]
-    texts = [row[fields.index("text")] for row in rows if row[fields.index("run")] == "speed_up/h100"]
+    texts = [row[fields.index("text")] for row in rows if row[fields.index("run")] == "timing/h100_box"]
     for phi in (5, 20, 40):
         answer = judgements["T12"].answers[f"lattice_{phi}"]
         (text,) = [text for text in texts if text == str(Shown(answer))]
