@@ -7,9 +7,10 @@ stand-in for the user's, in compiled loops, numpy or scipy: a gain belongs to on
 promised for another; `advise(points, run=...)` of this module times a function of the user's instead.
 
 The answer is to reorder, not to reorder, or that the times do not say, because the interval of the gain holds
-the smallest one that is worth it. Each order is timed on two copies of its arrays, or more while they do not
-say, by CPU time in rounds; results are compared with those in the order of the file. Shuffled memory is timed
-too, and never advised. The order of a trace is learnt from its first half, and judged on the second.
+the smallest one that is worth it. In each round all orders are timed in the same memory, by CPU time, and a
+round takes new memory, since where arrays lie changes times; there are more rounds while they do not say.
+Results are compared with those in the order of the file. Shuffled memory is timed too, and never advised. The
+order of a trace is learnt from its first half, and judged on the second.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Config(TimedSettings):
     item_bytes: int = ITEM_BYTES
     """Bytes of an item that a trace reads, a multiple of 8."""
     seconds: float = 40.0
-    """CPU time for the rounds; of large data there are fewer rounds, one at least."""
+    """Time for the rounds; of large data there are fewer rounds, three at least."""
     step_ms: float = 0.0
     """Time of a step of your program, of which the timed use is a part; 0 if it is all."""
     uses: int = 0

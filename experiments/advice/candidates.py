@@ -13,12 +13,13 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 import sfc
 from experiments.advice.uses import TRACE, Use
-from experiments.results.baselines import SHUFFLED
+from experiments.results.baselines import SHUFFLED, again
 
 GIVEN = "given"
+AGAIN = again(GIVEN)  # timed twice
 OF_POINTS = ("row", "hilbert", "morton", "str")
 RCM, FIRST_TOUCH, FREQUENCY = "rcm", "first touch", "frequency"
-NEVER_ADVISED = (GIVEN, SHUFFLED)
+NEVER_ADVISED = (GIVEN, AGAIN, SHUFFLED)
 
 
 def orders_of(use: Use, seed: int, learnt: np.ndarray | None = None) -> Iterator[tuple[str, Any, float]]:

@@ -1,24 +1,27 @@
 """How long an order lasts: times after items have moved, and the interval between reorders that follows.
 
 With C the time of a reorder and s the growth of the time of a use for each step since the last one, the best
-interval is sqrt(2 C / s) steps. s is measured at several ages; the range of what follows is the answer. Items
-go on as they move in one step, and the growth holds all that changes, such as the number of neighbours.
+interval is sqrt(2 C / s) steps. s is measured at several ages, over the same moved items in a new order: it
+holds no change of the work, such as that of the number of neighbours. The range of what follows is the
+answer. Items go on as they move in one step: where they collide, an order lasts longer.
 """
 
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 
 import numpy as np
 
+import sfc
+from experiments.advice.candidates import OF_POINTS
 from experiments.advice.question import Question
+from experiments.advice.times import paired
 from experiments.advice.uses import CUTOFF, Use
 from experiments.advice.verdict import Verdict
 
 AGES = (0.25, 0.5, 1.0, 2.0)  # mean paths over the reach at which times are taken
-REPEATS = 3
+ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,8 @@ def lasting(asked: Question, order: np.ndarray, verdict: Verdict, reorder_ms: fl
 
     Args:
         asked: question about points that move.
-        order: permutation that is advised.
-        verdict: on the fresh orders; a loss below the root of its floor is none.
+        order: permutation that is advised, of the best candidate.
+        verdict: on the fresh orders; a loss below its floor is none.
         reorder_ms: time of a reorder.
 
     Returns:
@@ -56,7 +59,8 @@ def lasting(asked: Question, order: np.ndarray, verdict: Verdict, reorder_ms: fl
     if not path:
         return None
     reach = use.reach if use.kind == CUTOFF else _spacing(use.points)
-    fresh, found, loss, steps = _time(use, order), [], 0.0, 0.0
+    name = verdict.best if verdict.best in OF_POINTS else OF_POINTS[0]
+    found, loss, steps = [], 0.0, 0.0
     for age in AGES:
         steps = age * reach / path
         points = use.points + steps * asked.moves_by
@@ -64,10 +68,10 @@ def lasting(asked: Question, order: np.ndarray, verdict: Verdict, reorder_ms: fl
             points = np.where(use.periodic, np.mod(points, use.lengths), points)
         moved = Use(use.kind, use.code, use.items, points=points, reach=use.reach, lengths=use.lengths,
                     periodic=use.periodic)  # fmt: skip
-        grown = _time(moved, order) - fresh
-        loss = grown / fresh
-        if loss > math.sqrt(verdict.floor) - 1:
-            found.append(math.sqrt(2 * reorder_ms * steps / grown))
+        fresh, old = np.median(paired(moved, (sfc.argsort(points, name), order), ROUNDS), axis=0)
+        loss = float(old / fresh - 1)
+        if loss > verdict.floor - 1:
+            found.append(math.sqrt(2 * reorder_ms * steps / (old - fresh)))
     if not found:
         return Lasting(math.inf, math.inf, steps, loss)
     return Lasting(min(found), max(found), steps, loss)
@@ -78,14 +82,3 @@ def _spacing(points: np.ndarray) -> float:
     low, high = np.quantile(points, [0.01, 0.99], axis=0)
     sides = (high - low)[high > low]
     return float((sides.prod() / len(points)) ** (1 / max(len(sides), 1)))
-
-
-def _time(use: Use, order: np.ndarray) -> float:
-    """Return the median CPU time of a use in ms, over two copies."""
-    found = []
-    for work in (use.arrange(order), use.arrange(order)):
-        for _ in range(REPEATS):
-            began = time.process_time()
-            work.run()
-            found.append(1e3 * (time.process_time() - began))
-    return float(np.median(found))

@@ -105,6 +105,12 @@ def advise(
         ValueError: too few items, settings that do not fit, or a file that cannot be read.
     """
     rounds = checks.integer("rounds", rounds, 1)
+    if run is not None and options:
+        raise ValueError(f"{', '.join(options)} beside run; allowed: run alone, which is what is timed")
+    if run is None and arrays:
+        raise ValueError(
+            f"{len(arrays)} further arrays without run; allowed: beside a function that takes them"
+        )
     asked = question_of(_data(data, options), **options) if run is None else _own(data, arrays, run)
     every = candidates(asked.use, seed, asked.learnt)
     taken = rounds_of(asked.use, every, rounds, seed, SECONDS, smallest_gain)
@@ -127,7 +133,7 @@ def advice_of(asked: Question, every: list[Candidate], table: pd.DataFrame, smal
     said = lines(
         verdict, what=asked.use.in_words, items=asked.use.items, last=last, said=" ".join(asked.said),
         costs_ms={one.name: one.cost_ms for one in every}, smallest_gain=smallest_gain,
-        rounds=int(table["round"].nunique()), copies=int(table["copy"].nunique()),
+        rounds=int(table["round"].nunique()),
     )  # fmt: skip
     return Advice(verdict, table, best.order, last, tuple(said))
 

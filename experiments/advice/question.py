@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 
 NEAREST = 8  # neighbours of points without a diameter
 LEAST_ITEMS = 1000
-TABLES = 8  # of the items of a trace: two copies of four orders
+TABLES = 6  # of the items of a trace: of four orders, and two rounds
+EDGES = {  # cell -> pairs of its corners; all pairs of those that are not here, such as a triangle's
+    "quad": [(0, 1), (1, 2), (2, 3), (3, 0)],
+    "pyramid": [(0, 1), (1, 2), (2, 3), (3, 0), (0, 4), (1, 4), (2, 4), (3, 4)],
+    "wedge": [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3), (0, 3), (1, 4), (2, 5)],
+    "hexahedron": [(0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 6), (6, 7), (7, 4),
+                   (0, 4), (1, 5), (2, 6), (3, 7)],
+}  # fmt: skip
 
 
 class Question(NamedTuple):
@@ -71,10 +78,20 @@ def question_of(
             f"{data.path}: {data.n:,} items; allowed: {LEAST_ITEMS:,} or more: fewer fit a first cache"
         )
     if data.trace is not None and not (cutoff or neighbours):
+        _refuse(
+            "a trace",
+            data,
+            walk=walk != "auto",
+            displacement=displacement,
+            box=box is not None,
+            diameter=diameter,
+        )
         return _of_trace(data, code, sample, item_bytes, said)
     everything = np.arange(data.n)
     if data.matrix is not None:
-        _refuse_sample(data, sample, "a matrix")
+        _refuse("a matrix", data, sample=sample, displacement=displacement, box=box is not None,
+                diameter=diameter, cutoff=cutoff, neighbours=neighbours,
+                walk=walk not in ("auto", MATRIX))  # fmt: skip
         if data.matrix.shape[0] != data.matrix.shape[1]:
             rows, across = data.matrix.shape
             raise UsageError(
@@ -85,7 +102,8 @@ def question_of(
             data, Use(MATRIX, code, data.n, matrix=data.matrix), everything, None, None, tuple(said)
         )
     if data.kind == "mesh" and not (cutoff or neighbours):
-        _refuse_sample(data, sample, "a mesh")
+        _refuse("a mesh", data, sample=sample, displacement=displacement, box=box is not None,
+                diameter=diameter, walk=walk == MATRIX)  # fmt: skip
         use = Use(CELLS, code, data.n, points=data.points, cells=_cells(data, walk, said))
         return Question(data, use, everything, None, None, tuple(said))
     if walk != "auto":
@@ -93,9 +111,21 @@ def question_of(
     return _of_points(data, cutoff, neighbours, code, diameter, box, sample, displacement, seed, said)
 
 
-def _refuse_sample(data: Data, sample: int, what: str) -> None:
-    if sample:
-        raise UsageError(f"--sample {sample}: {data.path} is {what}; allowed: of points and traces alone")
+def _refuse(what: str, data: Data, **given: Any) -> None:
+    """Refuse settings that have no meaning for a kind of data.
+
+    Args:
+        what: the kind.
+        data: of the file.
+        given: name of a setting -> whether it is given.
+
+    Raises:
+        UsageError: one that is given.
+    """
+    for name, is_given in given.items():
+        if is_given:
+            others = " and traces" * (name == "sample")
+            raise UsageError(f"--{name} beside {data.path}, {what}; allowed: for points{others} alone")
 
 
 def _of_trace(data: Data, code: str, sample: int, item_bytes: int, said: list[str]) -> Question:
@@ -119,12 +149,24 @@ def _cells(data: Data, walk: str, said: list[str]) -> np.ndarray:
     name = max(data.cells, key=lambda one: data.cells[one].size)
     found = data.cells[name]
     if walk == "edges" and found.shape[1] > 2:
-        pairs = [found[:, [i, j]] for i in range(found.shape[1]) for j in range(i)]
-        found = np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)
-        name = "edges"
+        found, name = edges_of(name, found, data.n), "edges"
     if len(data.cells) > 1:
         said.append(f"Of {', '.join(data.cells)} the {name} are timed.")
     return found
+
+
+def edges_of(name: str, cells: np.ndarray, n: int) -> np.ndarray:
+    """Return the edges of cells, (m, 2), each once.
+
+    Args:
+        name: of the cells, as meshio has it.
+        cells: (k, corners) items.
+        n: number of items.
+    """
+    corners = cells.shape[1]
+    pairs = EDGES.get(name, [(i, j) for j in range(corners) for i in range(j)])
+    low, high = np.sort(np.concatenate([cells[:, pair] for pair in pairs]).astype(np.int64), axis=1).T
+    return np.stack(np.divmod(np.unique(low * n + high), n), axis=1)
 
 
 def _of_points(
@@ -158,11 +200,18 @@ def _of_points(
         whole = _part(points, sample)
         points, lengths = points[whole], None
         moves = None if moves is None else moves[whole]
-        said.append(f"{len(whole):,} points in a part of the box are timed, which may fit a cache.")
+        said.append(
+            f"{len(whole):,} points, those nearest to one in the middle, are timed; they may fit a cache."
+        )
     kind, reach = (CUTOFF, cutoff) if cutoff else (NEIGHBOURS, neighbours)
     if kind == NEIGHBOURS and neighbours >= len(points):
         raise UsageError(f"--neighbours {neighbours}; allowed: fewer than the {len(points):,} points")
     is_boxed = lengths is not None and kind == CUTOFF
+    if is_boxed and reach > 0.5 * min(np.asarray(lengths)[np.asarray(periodic, bool)], default=np.inf):
+        raise UsageError(
+            f"--cutoff {reach:g}: the sides are {' '.join(f'{one:g}' for one in np.asarray(lengths))}; "
+            "allowed: up to half of the shortest periodic one"
+        )
     use = Use(kind, code, len(points), points=points, reach=reach, lengths=lengths if is_boxed else None,
               periodic=periodic if is_boxed else ())  # fmt: skip
     return Question(data, use, whole, None, moves, tuple(said))
@@ -185,7 +234,7 @@ def _moves(data: Data, displacement: float, points: np.ndarray, seed: int) -> np
 
 
 def _part(points: np.ndarray, sample: int) -> np.ndarray:
-    """Return the items of about as many points around the middle, in the order of the file."""
-    share = (sample / len(points)) ** (1 / points.shape[1])
-    low, high = np.quantile(points, [0.5 - share / 2, 0.5 + share / 2], axis=0)
-    return np.flatnonzero(((points >= low) & (points <= high)).all(axis=1))
+    """Return the points that are the nearest to the one nearest to the middle, in the order of the file."""
+    off = np.linalg.norm(points - np.median(points, axis=0), axis=1)
+    far = np.linalg.norm(points - points[off.argmin()], axis=1)
+    return np.sort(np.argpartition(far, sample - 1)[:sample])

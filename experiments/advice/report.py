@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -36,7 +37,7 @@ def first_line(verdict: Verdict, smallest_gain: float) -> str:
 def lines(
     verdict: Verdict, *, what: str, items: int, costs_ms: dict[str, float], smallest_gain: float,
     uses: int = 0, step_ms: float = 0, last: Lasting | None = None, said: str = "", rounds: int = 0,
-    copies: int = 2,
+    more: Sequence[str] = (),
 ) -> list[str]:  # fmt: skip
     """Say all that was found.
 
@@ -51,15 +52,16 @@ def lines(
         last: how long the order lasts; None if items do not move.
         said: sentences on what was assumed.
         rounds: in which orders were timed.
-        copies: of each order that were timed.
+        more: further sentences.
     """
     best, times = verdict.best, verdict.times_ms
     saved, cost = times[GIVEN] - times[best], costs_ms[best]
     found = [first_line(verdict, smallest_gain)]
+    threads = "" if what == YOURS else "one thread, "
     found.append(
         f"{what[0].upper()}{what[1:]}, {items:,} items: {rounded(times[GIVEN])} ms as given, "
-        f"{rounded(times[best])} along {best} (one thread, {rounds} rounds, {copies} copies, which differ by "
-        f"up to {100 * (verdict.floor - 1):.0f} %)."
+        f"{rounded(times[best])} along {best} ({threads}{rounds} rounds; equal times "
+        f"differ by up to {100 * (verdict.floor - 1):.0f} %)."
     )
     others = [f"{name} {gain.value:.2f}" for name, gain in verdict.gains.items() if name not in (best, GIVEN)]
     equal = f"; equal to {best}: {listed(verdict.equal)}" if verdict.equal else ""
@@ -73,13 +75,13 @@ def lines(
         )
     if last is not None:
         found.append(_often(last, times, best))
-    if said:
-        found.append(said)
+    if further := " ".join(filter(None, (*more, said))):
+        found.append(further)
     step = ""
     if step_ms:
-        step = (
-            f"Your step of {step_ms:g} ms: at best {step_ms / max(step_ms - saved, 1e-9):.2f} times as fast. "
-        )
+        step = f"Your step of {step_ms:g} ms is shorter than the time saved here. "
+        if saved < step_ms:
+            step = f"Your step of {step_ms:g} ms: at best {step_ms / (step_ms - saved):.2f} times as fast. "
     return [*found, step + (OWN_CODE if what == YOURS else NOT_MEASURED)]
 
 
@@ -110,5 +112,5 @@ def lines_of(table: pd.DataFrame) -> list[str]:
     return lines(
         verdict, what=first["use"], items=int(first["items"]), costs_ms=costs, said=first["said"],
         smallest_gain=float(first["smallest_gain"]), uses=int(first["uses"]), step_ms=float(first["step_ms"]),
-        last=ages, rounds=int(table["round"].nunique()), copies=int(table["copy"].nunique()),
+        last=ages, rounds=len(table[[one for one in ("run", "round") if one in table]].drop_duplicates()),
     )  # fmt: skip

@@ -1,13 +1,16 @@
-"""Times of a use in candidate orders: each on two copies of its arrays, in rounds, by CPU time.
+"""Times of a use in candidate orders, in rounds, each in memory of its own.
 
-Where arrays lie changes times by several percent: two copies of the same order show by how much, and the
-median over copies and rounds is what counts. Results are compared with those in the order of the file before.
+Where arrays lie changes times by several percent, up to a third. So a round takes new memory, and the arrays
+of each order are copied into the same memory in turn and timed there: what the place of the memory does to a
+time is the same for all orders, and is left out of their ratios. Results are compared with those in the order
+of the file before anything is timed.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,15 +18,17 @@ import pandas as pd
 import psutil
 
 import md
-from experiments.advice.candidates import orders_of
-from experiments.advice.uses import Use, Work
-from experiments.advice.verdict import CANNOT_TELL, judge
+from experiments.advice.candidates import AGAIN, orders_of
+from experiments.advice.uses import OWN, Use, Work
+from experiments.advice.verdict import CANNOT_TELL, LOOKS, judge
 from experiments.core.settings import UsageError
 from experiments.measurement.correctness import check_error
 from experiments.measurement.rounds import Entry, take_rounds
 
-COPIES, MOST_COPIES = 2, 8  # of each order; more if two do not tell
+LEAST_ROUNDS = 3
 LEAST = 0.02  # s of a sample
+PARTS = 3  # of a sample, whose median is its time
+LONG = 0.1  # s of a use that is timed once, and is not warmed up
 LEAST_FREE = 0.05  # of the memory
 TOLERANCE = 1e-9  # of a result over that in the order of the file
 
@@ -34,75 +39,113 @@ class Candidate(NamedTuple):
     Attributes:
         name: of the order.
         order: permutation; None for the order of the file.
-        keys_s: CPU time to make the permutation.
-        copies: works on arrays of their own.
-        works_s: CPU times of the first use of each copy.
-        moves_s: CPU times to put the data into the order, with renumbered and sorted cells.
+        cost_ms: CPU time of a reorder: of the permutation, and of the data that is put into it, with
+            renumbered and sorted cells.
+        work: arrays in this order.
+        use_s: time of one use, by which rounds are planned.
     """
 
     name: str
     order: Any
-    keys_s: float
-    copies: list[Work]
-    works_s: list[float]
-    moves_s: list[float]
+    cost_ms: float
+    work: Work
+    use_s: float
 
     @property
-    def cost_ms(self) -> float:
-        """Return the CPU time of a reorder, with its permutation, in ms."""
-        return 1e3 * (self.keys_s + min(self.moves_s))
+    def repeats(self) -> int:
+        """Return the number of uses of each part of a sample."""
+        return max(1, int(LEAST / PARTS / max(self.use_s, 1e-6)))
+
+    @property
+    def is_long(self) -> bool:
+        """Return whether a sample is one use."""
+        return self.use_s > LONG
+
+    @property
+    def sample_s(self) -> float:
+        """Return the time of a sample, with its first use."""
+        return self.use_s * (1 if self.is_long else 1 + PARTS * self.repeats)
+
+
+class Memory:
+    """Memory of its own for a round, into which the arrays of each order are copied.
+
+    Args:
+        arrays: of one order; all have the same shapes and dtypes.
+    """
+
+    def __init__(self, arrays: Sequence[np.ndarray]):
+        self._held: list[tuple[np.ndarray, ...]] = []
+        self.renew(arrays)
+
+    def renew(self, arrays: Sequence[np.ndarray]) -> None:
+        """Take new memory, and give the old back only then, so that it is another."""
+        self._held = [*self._held[-1:], tuple(np.empty_like(one) for one in arrays)]
+
+    def hold(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        """Copy arrays into the memory, and return them there."""
+        for place, one in zip(self._held[-1], arrays, strict=True):
+            np.copyto(place, one)
+        return self._held[-1]
 
 
 def candidates(use: Use, seed: int, learnt: np.ndarray | None = None) -> list[Candidate]:
     """Put the items of a use into each candidate order, and check what comes out.
 
-    Copies of all orders are allocated in turns and in random order, because where arrays lie changes times.
-
     Args:
         use: that is timed.
-        seed: of the shuffled order, and of the order of allocation.
+        seed: of the shuffled order.
         learnt: part of a trace from which orders are learnt.
 
     Raises:
-        UsageError: too little memory for all copies.
+        UsageError: too little memory for all orders.
         WrongResultError: a result that differs from that in the order of the file.
     """
-    found = [Candidate(*one, [], [], []) for one in orders_of(use, seed, learnt)]
-    for copy in range(COPIES):
-        add_copies(use, found, seed + copy)
+    found: list[Candidate] = []
+    right: Any = None
+    for name, order, keys_s in orders_of(use, seed, learnt):
+        work, moved_s = _arranged(use, order)
+        result = work.result(work.run(*work.arrays))  # compiles
+        right = result if right is None else right
+        what = f"the result in order {name!r} differs from that in the order of the file by"
+        check_error(what, _difference(result, right), TOLERANCE, "")
+        _, use_s = timed(work.run, work.arrays, use)
+        found.append(Candidate(name, order, 1e3 * (keys_s + moved_s), work, use_s))
+        _check_memory(use, found)
     return found
 
 
-def add_copies(use: Use, every: Sequence[Candidate], seed: int) -> None:
-    """Allocate one more copy of each order, in random order, and check what it computes.
+def _arranged(use: Use, order: np.ndarray | None) -> tuple[Work, float]:
+    """Return the work of an order, and the CPU time to put the data into it, the second if that is short."""
+    taken = LONG + 1
+    for _ in range(2):
+        began = time.process_time()
+        work = use.arrange(order)
+        taken = min(taken, time.process_time() - began - work.search_s)
+        if taken > LONG:
+            break
+    return work, taken
+
+
+def timed(
+    run: Callable[..., Any], arrays: Sequence[np.ndarray], use: Use, repeats: int = 1
+) -> tuple[float, float]:
+    """Return the wall time of a use and the time by which orders are judged, in s.
+
+    That is CPU time, which other work on the machine affects less. Of a function of the user's, which may
+    work on several threads or on a device, it is wall time.
 
     Args:
-        use: that is timed.
-        every: the orders, that of the file first.
-        seed: of the order of allocation.
-
-    Raises:
-        UsageError: too little memory.
-        WrongResultError: a result that differs from that of the first copy in the order of the file.
+        run: works once.
+        arrays: on which it works.
+        use: that it is of.
+        repeats: uses over which times are means.
     """
-    turns = np.random.default_rng(seed).permutation(len(every))
-    for k in turns if every[0].copies else [0, *turns[turns > 0]]:
-        one = every[k]
-        began = time.process_time()
-        work = use.arrange(one.order)
-        one.moves_s.append(time.process_time() - began)
-        began = time.process_time()
-        work.run()
-        one.works_s.append(time.process_time() - began)
-        one.copies.append(work)
-        off = _difference(work.result(), every[0].copies[0].result())
-        check_error(
-            f"the result in order {one.name!r} differs from that in the order of the file by",
-            off,
-            TOLERANCE,
-            "",
-        )
-        _check_memory(use, every)
+    wall, began = time.perf_counter(), time.process_time()
+    for _ in range(repeats):
+        run(*arrays)
+    cpu, wall = (time.process_time() - began) / repeats, (time.perf_counter() - wall) / repeats
+    return wall, wall if use.kind == OWN else cpu
 
 
 def _difference(result: np.ndarray, right: np.ndarray) -> float:
@@ -112,85 +155,94 @@ def _difference(result: np.ndarray, right: np.ndarray) -> float:
 
 
 def _check_memory(use: Use, every: Sequence[Candidate]) -> None:
-    """Check that memory is left.
+    """Check that there is memory for two rounds beside the orders.
 
     Raises:
-        UsageError: less than a share of it.
+        UsageError: less than that and a share of all.
     """
     memory = psutil.virtual_memory()
-    if memory.available < LEAST_FREE * memory.total:
-        copies = sum(len(one.copies) for one in every)
+    needed = int(LEAST_FREE * memory.total) + 2 * sum(one.nbytes for one in every[0].work.arrays)
+    if memory.available < needed:
         raise UsageError(
-            f"{use.items:,} items in {copies} copies in {len(every)} orders leave {memory.available:,} bytes "
-            f"of memory; allowed: {100 * LEAST_FREE:.0f} % of it; take --sample"
+            f"{use.items:,} items in {len(every)} orders leave {memory.available:,} bytes of memory; "
+            f"allowed: {needed:,}; take --sample"
         )
 
 
 def rounds_of(
     use: Use, every: Sequence[Candidate], rounds: int, seed: int, seconds: float, smallest_gain: float
 ) -> Iterator[list[dict]]:
-    """Yield the rows of each round, in which all copies of all orders are timed in random order.
+    """Yield the rows of each round, in which all orders are timed in random order in the same memory.
 
-    If the times do not tell whether to reorder, and the seconds are not spent, further copies are timed.
+    The order of the file is timed twice. If the times do not tell whether to reorder, and the seconds are not
+    spent, there are further rounds, `LOOKS` times as many at most.
 
     Args:
         use: that is timed.
-        every: the orders.
-        rounds: number of rounds; fewer if they would take more than the seconds, one at least.
+        every: the orders, that of the file first.
+        rounds: number of rounds; fewer if they would take more than the seconds, `LEAST_ROUNDS` at least.
         seed: of the order within them.
-        seconds: CPU time of all rounds.
+        seconds: of all rounds, which copying and other work exceed.
         smallest_gain: that is worth a reorder.
 
     Returns:
-        Rows with `ordering`, `copy`, `time_ms` (CPU), `wall_ms` and `cost_ms` of a reorder, and the columns
-        of `take_rounds`.
+        Rows with `ordering`, `time_ms` (of `timed`), `wall_ms`, `cost_ms` of a reorder, and the columns of
+        `take_rounds`.
     """
-    backend, taken, first = md.backend.get("cpu"), list[dict](), 0
-    began, done = time.process_time(), 0
-    while True:
-        count = rounds_within(every, rounds, seconds)
-        entries = [
-            Entry({"ordering": one.name, "copy": k, "cost_ms": one.cost_ms}, _sampler(work), threads=1)
-            for one in every for k, work in enumerate(one.copies) if k >= first
-        ]  # fmt: skip
-        for rows in take_rounds(entries, done + count, backend, seed=seed + first, begin=done, settle=0):
-            taken += rows
-            yield rows
-        done += count
-        first = len(every[0].copies)
-        spent = time.process_time() - began
-        is_clear = judge(pd.DataFrame(taken), smallest_gain).says != CANNOT_TELL
-        if is_clear or first >= MOST_COPIES or 2 * spent > seconds:
+    backend, taken = md.backend.get("cpu"), list[dict]()
+    memory = Memory(every[0].work.arrays)
+    again = every[0]._replace(name=AGAIN)
+    entries = [
+        Entry({"ordering": one.name, "cost_ms": one.cost_ms}, _sampler(use, one, memory), threads=1)
+        for one in (*every, again)
+    ]
+    round_s = sum(one.sample_s for one in (*every, again))
+    count = max(LEAST_ROUNDS, min(rounds, int(seconds / round_s)))
+    most = max(count, min(LOOKS * count, int(seconds / round_s)))
+    for rows in take_rounds(entries, most, backend, seed=seed, settle=0):
+        taken += rows
+        yield rows
+        memory.renew(every[0].work.arrays)
+        done = rows[0]["round"] + 1
+        if (
+            done % count == 0
+            and done < most
+            and judge(pd.DataFrame(taken), smallest_gain).says != CANNOT_TELL
+        ):
             return
-        for copy in range(COPIES):
-            add_copies(use, every, seed + first + copy)
 
 
-def rounds_within(every: Sequence[Candidate], rounds: int, seconds: float) -> int:
-    """Return how many of some rounds take less than a time, one at least.
-
-    Args:
-        every: the orders.
-        rounds: that are wanted.
-        seconds: CPU time of all rounds.
-    """
-    round_s = sum(max(LEAST, one_s) for one in every for one_s in one.works_s[-1:] * COPIES)
-    return max(1, min(rounds, int(seconds / round_s)))
-
-
-def _sampler(work: Work) -> Any:
-    """Return a function that times a work, repeated for `LEAST` seconds."""
-    began = time.process_time()
-    work.run()
-    repeats = max(1, int(LEAST / max(time.process_time() - began, 1e-6)))
+def _sampler(use: Use, one: Candidate, memory: Memory) -> Callable[[], Iterator[dict]]:
+    """Return a function that times an order in the memory of the round."""
 
     def sample() -> Iterator[dict]:
-        wall, began = time.perf_counter(), time.process_time()
-        for _ in range(repeats):
-            work.run()
-        taken, passed = time.process_time() - began, time.perf_counter() - wall
-        yield {
-            "time_ms": 1e3 * taken / repeats, "wall_ms": 1e3 * passed / repeats, "sample_ms": 1e3 * taken,
-        }  # fmt: skip
+        arrays = memory.hold(one.work.arrays)
+        if not one.is_long:
+            one.work.run(*arrays)
+        parts = [timed(one.work.run, arrays, use, one.repeats) for _ in range(1 if one.is_long else PARTS)]
+        wall, own = np.median(parts, axis=0)
+        yield {"time_ms": 1e3 * own, "wall_ms": 1e3 * wall, "sample_ms": 1e3 * sum(one for _, one in parts)}
 
     return sample
+
+
+def paired(use: Use, orders: Sequence[np.ndarray], rounds: int) -> np.ndarray:
+    """Time a use in some orders, in the same memory in turn, with new memory for each round.
+
+    Args:
+        use: that is timed.
+        orders: permutations.
+        rounds: number of rounds.
+
+    Returns:
+        (rounds, orders) times in ms, as `timed`.
+    """
+    works = [use.arrange(order) for order in orders]
+    ready = [Candidate("", None, 0, work, timed(work.run, work.arrays, use)[1]) for work in works]
+    memory, found = Memory(works[0].arrays), []
+    samplers = [_sampler(use, one, memory) for one in ready]
+    for _ in range(rounds):
+        rows = list(itertools.chain.from_iterable(sample() for sample in samplers))
+        found.append([row["time_ms"] for row in rows])
+        memory.renew(works[0].arrays)
+    return np.array(found)

@@ -1,12 +1,14 @@
 """What a program does with its items, in an order of memory: stand-ins for a user's own code.
 
-A use makes, for an order, the arrays in memory of their own and a function that works on them once. Orders
-are permutations: item `order[i]` lies at place i. Edges and cells are renumbered, and sorted by their first
-items; in the order of the file they stay as they are.
+A use makes, for an order, arrays and a function that works once on arrays like these, wherever they lie.
+Orders are permutations: item `order[i]` lies at place i. Edges and cells are renumbered, and sorted by the
+least place of their items; in the order of the file they stay as they are.
 """
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -28,18 +30,26 @@ CODES = {  # use -> kinds of code
 ITEM_BYTES = 64  # of an item that a trace reads
 OUTLIERS = 1e-4  # share of points on each side that decide no box of cells
 MOST_CELLS = 4  # for each point
+MOST_SIDE = 2**20  # cells
 
 
 class Work(NamedTuple):
-    """Code of a use on arrays in one memory order.
+    """Code of a use, and its arrays in one memory order.
+
+    Those of all orders of a use have the same shapes and dtypes.
 
     Attributes:
-        run: works once.
-        result: returns what the last call computed, for the items in the order of the file.
+        arrays: on which it works.
+        run: works once on such arrays, and returns what it computed.
+        result: returns that for the items in the order of the file.
+        search_s: CPU time to make the arrays that is no part of a reorder, such as that of a search for
+            pairs.
     """
 
-    run: Callable[[], Any]
-    result: Callable[[], np.ndarray]
+    arrays: tuple[np.ndarray, ...]
+    run: Callable[..., Any]
+    result: Callable[[Any], np.ndarray]
+    search_s: float = 0.0
 
 
 class Use:
@@ -99,7 +109,7 @@ class Use:
         return np.asarray(found)[:, 1:].astype(np.int32)
 
     def arrange(self, order: np.ndarray | None) -> Work:
-        """Put the items into an order, in memory of their own.
+        """Put the items into an order, in new arrays.
 
         Args:
             order: (n,) permutation; None for that of the file; its cells and edges stay as they are.
@@ -118,28 +128,29 @@ class Use:
         if self.lengths is not None and any(self.periodic):
             box = np.where(self.periodic, self.lengths, 0.0)
             points = np.where(self.periodic, np.mod(points, self.lengths), points)
+
+        def search(points: np.ndarray) -> np.ndarray:
+            return cKDTree(points, boxsize=box).query_pairs(self.reach, output_type="ndarray")
+
         if self.code == SCIPY:
-            found: list[Any] = []
-
-            def search() -> None:
-                found[:] = [cKDTree(points, boxsize=box).query_pairs(self.reach, output_type="ndarray")]
-
             return Work(
-                search, lambda: _unsorted(np.bincount(found[0].ravel(), minlength=len(points)), order)
+                (points,),
+                search,
+                lambda pairs: _unsorted(np.bincount(pairs.ravel(), minlength=len(points)), order),
             )
-        first, second = cKDTree(points, boxsize=box).query_pairs(self.reach, output_type="ndarray").T.copy()
-        out = np.empty(len(points))
+        began = time.process_time()
+        first, second = search(points).T.copy()
+        search_s = time.process_time() - began
 
-        def run() -> None:
+        def run(points, first, second) -> np.ndarray:
             apart: Any = points[second] - points[first]
             if box is not None:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     apart -= np.where(box > 0, box * np.round(apart / box), 0.0)
             weights = 1 - np.linalg.norm(apart, axis=1) / self.reach
-            out[:] = np.bincount(first, weights, len(points))
-            out[:] += np.bincount(second, weights, len(points))
+            return np.bincount(first, weights, len(points)) + np.bincount(second, weights, len(points))
 
-        return Work(run, lambda: _unsorted(out, order))
+        return Work((points, first, second), run, lambda sums: _unsorted(sums, order), search_s)
 
     def _compiled_cutoff(self, points: np.ndarray, order: np.ndarray) -> Work:
         """Make linked lists of cells; a few stray points do not decide their box."""
@@ -152,85 +163,96 @@ class Use:
             size = np.append(self.lengths, 1.0)[:3]
             low, high = np.where(periodic, 0, low), np.where(periodic, size, high)
         lengths = np.maximum(high - low, self.reach)
-        shape = np.maximum((lengths / self.reach).astype(np.int64), 1)
-        while shape.prod() > MOST_CELLS * len(points) + 27:
+        shape = np.clip(lengths / self.reach, 1, MOST_SIDE).astype(np.int64)
+        while math.prod(shape.tolist()) > MOST_CELLS * len(points) + 27:
             shape = np.maximum(shape * 9 // 10, 1)
-        heads, nexts = np.empty(shape.prod(), np.int64), np.empty(len(points), np.int64)
-        out = np.empty(len(points))
+        arrays = (
+            points,
+            np.empty(shape.prod(), np.int64),
+            np.empty(len(points), np.int64),
+            np.empty(len(points)),
+        )
 
-        def run() -> None:
+        def run(points, heads, nexts, out) -> np.ndarray:
             kernels.cutoff_sums(points, low, lengths, periodic, shape, heads, nexts, float(self.reach), out)
+            return out
 
-        return Work(run, lambda: _unsorted(out, order))
+        return Work(arrays, run, lambda sums: _unsorted(sums, order))
 
     def _neighbours(self, order: np.ndarray, _: bool) -> Work:
         points = np.ascontiguousarray(self.points[order])
-        out = np.empty(len(points))
         if self.code == SCIPY:
 
-            def search() -> None:
+            def search(points) -> np.ndarray:
                 far: Any = cKDTree(points).query(points, int(self.reach) + 1)[0]
-                out[:] = far.sum(axis=1)
+                return far.sum(axis=1)
 
-            return Work(search, lambda: _unsorted(out, order))
+            return Work((points,), search, lambda sums: _unsorted(sums, order))
         index = _places(order)[self.nearest[order]].astype(np.int32)
         if self.code == COMPILED:
-            return Work(lambda: kernels.neighbour_sums(points, index, out), lambda: _unsorted(out, order))
+            return Work((points, index, np.empty(len(points))), _called(kernels.neighbour_sums),
+                        lambda sums: _unsorted(sums, order))  # fmt: skip
 
-        def run() -> None:
-            apart: Any = points[index] - points[:, None]
-            out[:] = np.sqrt((apart * apart).sum(axis=2)).sum(axis=1)
+        def run(points, index) -> np.ndarray:
+            apart = points[index] - points[:, None]
+            return np.sqrt((apart * apart).sum(axis=2)).sum(axis=1)
 
-        return Work(run, lambda: _unsorted(out, order))
+        return Work((points, index), run, lambda sums: _unsorted(sums, order))
 
     def _cells(self, order: np.ndarray, is_sorted: bool) -> Work:
         cells = _places(order)[self.cells]
         if is_sorted:
             cells = cells[np.argsort(cells.min(axis=1), kind="stable")]
         cells, values = np.ascontiguousarray(cells.astype(np.int32)), self.values[order]
-        out = np.empty(self.items)
         if self.code == COMPILED:
-            return Work(lambda: kernels.cell_sums(values, cells, out), lambda: _unsorted(out, order))
+            return Work((values, cells, np.empty(self.items)), _called(kernels.cell_sums),
+                        lambda sums: _unsorted(sums, order))  # fmt: skip
 
-        def run() -> None:
-            means = values[cells].mean(axis=1)
-            out[:] = 0
+        def run(values, cells) -> np.ndarray:
+            means, out = values[cells].mean(axis=1), np.zeros(len(values))
             for corner in cells.T:
-                out[:] += np.bincount(corner, means, len(out))
+                out += np.bincount(corner, means, len(out))
+            return out
 
-        return Work(run, lambda: _unsorted(out, order))
+        return Work((values, cells), run, lambda sums: _unsorted(sums, order))
 
     def _matrix(self, order: np.ndarray, is_sorted: bool) -> Work:
         matrix = scipy.sparse.csr_array(self.matrix, copy=True)
         if is_sorted:
             matrix = scipy.sparse.csr_array(matrix[order][:, order])
             matrix.sort_indices()
-        values, out = self.values[order], np.empty(self.items)
+        rows, values = (matrix.indptr, matrix.indices), self.values[order]
         if self.code == COMPILED:
-            arrays = matrix.indptr, matrix.indices, matrix.data.astype(float)
-            return Work(lambda: kernels.matrix_product(*arrays, values, out), lambda: _unsorted(out, order))
+            arrays = *rows, matrix.data.astype(float), values, np.empty(self.items)
+            return Work(arrays, _called(kernels.matrix_product), lambda sums: _unsorted(sums, order))
 
-        def run() -> None:
-            out[:] = matrix @ values
+        def run(indptr, indices, data, values) -> np.ndarray:
+            return scipy.sparse.csr_array((data, indices, indptr), (len(values),) * 2) @ values
 
-        return Work(run, lambda: _unsorted(out, order))
+        return Work((*rows, matrix.data, values), run, lambda sums: _unsorted(sums, order))
 
     def _trace(self, order: np.ndarray, _: bool) -> Work:
         numbers = max(1, self.item_bytes // 8)
         table = (np.arange(self.items)[order, None] + np.arange(numbers)) * 0.5
-        trace, out = _places(order)[self.trace], np.empty(numbers)
+        trace = _places(order)[self.trace]
         if self.code == COMPILED:
-            return Work(lambda: kernels.trace_sums(table, trace, out), out.copy)
-
-        def run() -> None:
-            out[:] = table[trace].sum(axis=0)
-
-        return Work(run, out.copy)
+            return Work((table, trace, np.empty(numbers)), _called(kernels.trace_sums), np.copy)
+        return Work((table, trace), lambda table, trace: table[trace].sum(axis=0), np.copy)
 
     def _own(self, order: np.ndarray, _: bool) -> Work:
         """Call the function of the user's; what it computes is not known, and not compared."""
         arrays = tuple(np.ascontiguousarray(one[order]) for one in self.arrays)
-        return Work(lambda: self.function(*arrays), lambda: np.empty(0))
+        return Work(arrays, self.function, lambda _: np.empty(0))
+
+
+def _called(code: Callable[..., None]) -> Callable[..., np.ndarray]:
+    """Return a function that calls a kernel and returns the last array, which it writes."""
+
+    def run(*arrays: np.ndarray) -> np.ndarray:
+        code(*arrays)
+        return arrays[-1]
+
+    return run
 
 
 def _places(order: np.ndarray) -> np.ndarray:

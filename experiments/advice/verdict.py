@@ -1,8 +1,11 @@
 """What times of candidate orders say: reorder, do not, or cannot tell.
 
-A copy's time is its median over rounds, an order's the mean of its copies' logarithms. The spread between
-copies of the same order, pooled over all orders, is the error of a copy: it holds what memory of its own and
-other work change. A gain is over the order of the file, with a 95 % interval by Student's t.
+In each round all orders are timed in the same memory. A gain is the median over rounds of the ratio to the
+time in the order of the file. The logarithm of a time is that of its order plus that of its round plus an
+error; the scale of the errors of all orders and rounds is the quantile of their sizes that is one standard
+deviation of normal ones, so that a few samples beside other work do not decide. An interval is that of a
+median, by Student's t. By Bonferroni's rule it covers the gains of all candidates at all looks at once in
+95 % of cases: the best of several is chosen, and there are more rounds while the times do not tell.
 """
 
 from __future__ import annotations
@@ -18,6 +21,10 @@ from experiments.advice.candidates import GIVEN, NEVER_ADVISED
 
 REORDER, DO_NOT, CANNOT_TELL = "REORDER", "DO NOT REORDER", "CANNOT TELL"
 SMALLEST_GAIN = 1.03
+WRONG = 0.05  # of all answers, by chance
+LOOKS = 4  # at the times of a run, at most
+ONE_SIGMA = 0.6827  # of normal errors are within a standard deviation
+OF_MEDIAN = math.sqrt(math.pi / 2)  # standard error of a median over that of a mean
 
 
 class Gain(NamedTuple):
@@ -39,7 +46,7 @@ class Verdict(NamedTuple):
         best: name of the fastest candidate.
         gains: order -> gain over the order of the file; the fastest first.
         times_ms: order -> time of one use.
-        floor: factor by which two copies of one order differ in 1 of 20 cases.
+        floor: factor by which two times of one order in the same memory differ in 1 of 20 cases.
     """
 
     says: str
@@ -61,29 +68,38 @@ def judge(table: pd.DataFrame, smallest_gain: float = SMALLEST_GAIN) -> Verdict:
     """Judge times of orders.
 
     Args:
-        table: rows with `ordering`, `copy` and `time_ms`, two copies of each order or more; with the order
-            of the file and a candidate at least.
+        table: rows with `ordering`, `round` and `time_ms`, and `run` if there are several; two rounds or
+            more, with the order of the file and a candidate at least.
         smallest_gain: that is worth a reorder, 1 or more.
 
     Raises:
-        ValueError: no row of the order of the file, or of a candidate.
+        ValueError: no row of the order of the file, or of a candidate, or one round.
     """
-    logs = np.log(table.groupby(["ordering", "copy"])["time_ms"].median()).unstack("copy")
+    rounds = [name for name in ("run", "round") if name in table]
+    logs = np.log(table.groupby(["ordering", *rounds])["time_ms"].median()).unstack(rounds).dropna(axis=1)
     advisable = [name for name in logs.index if name not in NEVER_ADVISED]
     if GIVEN not in logs.index or not advisable:
         raise ValueError(f"orders {', '.join(logs.index)}; allowed: {GIVEN} and a candidate or more")
-    copies = logs.shape[1]
-    freedom = len(logs) * (copies - 1)
-    variance = float(logs.var(axis=1, ddof=1).mean())
-    t = float(scipy.stats.t.ppf(0.975, freedom))
-    reach = math.exp(t * math.sqrt(2 * variance / copies))
-    means = logs.mean(axis=1)
+    count = logs.shape[1]
+    if count < 2:
+        raise ValueError("one round; allowed: two or more, whose spread is the error of a time")
+    over = logs - logs.loc[GIVEN]  # of ratios to the order of the file
+    means = over.median(axis=1)
+    freedom = (len(logs) - 1) * (count - 1)
+    errors = logs - logs.median(axis=0)
+    errors = errors.sub(errors.median(axis=1), axis=0).abs()
+    scale = float(np.quantile(errors, ONE_SIGMA)) * math.sqrt(errors.size / freedom)
+    deviation = math.sqrt(2) * scale  # of a ratio in one round
+    t = float(scipy.stats.t.ppf(1 - WRONG / (2 * LOOKS * len(advisable)), freedom))
+    reach = math.exp(t * OF_MEDIAN * deviation / math.sqrt(count))
     gains = {}
     for name in means.sort_values().index:
-        value = math.exp(means[GIVEN] - means[name])
+        value = math.exp(-means[name])
         gains[str(name)] = Gain(value, value / reach, value * reach) if name != GIVEN else Gain(1.0, 1.0, 1.0)
     best = min(advisable, key=lambda name: means[name])
     gain = gains[best]
     says = REORDER if gain.low > smallest_gain else DO_NOT if gain.high < smallest_gain else CANNOT_TELL
-    times = {str(name): math.exp(value) for name, value in means.items()}
-    return Verdict(says, best, gains, times, math.exp(t * math.sqrt(2 * variance)))
+    given_ms = math.exp(float(logs.loc[GIVEN].median()))
+    times = {str(name): given_ms * math.exp(value) for name, value in means.items()}
+    floor = math.exp(float(scipy.stats.t.ppf(1 - WRONG / 2, freedom)) * deviation)
+    return Verdict(says, best, gains, times, floor)

@@ -84,7 +84,7 @@ def write(data: Data, order: Sequence[int] | np.ndarray, path: str | Path) -> Pa
     """Write a file like the one that was read, with its items in another order.
 
     All columns, arrays and frames of the file are kept. Connectivity and traces name the new places;
-    cells are sorted by their first item.
+    cells are sorted by the least of their items.
 
     Args:
         data: as `read` has returned it; its file is read again.

@@ -117,7 +117,7 @@ def write_npz(data: Data, order: np.ndarray, target: Path) -> Path:
             return write_sparse(data, arrays, order, target)
         rank, stored = ranks(order), {}
         moved = {name: _renumbered(data.path, arrays[name], rank) for name in data.cells}
-        sorts = {name: np.argsort(cells[:, 0], kind="stable") for name, cells in moved.items()}
+        sorts = {name: np.argsort(cells.min(axis=1), kind="stable") for name, cells in moved.items()}
         for name, array in arrays.items():
             if name in moved:
                 stored[name] = moved[name][sorts[name]]

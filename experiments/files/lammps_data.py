@@ -110,7 +110,7 @@ def write_data(data: Data, order: np.ndarray, target: Path) -> Path:
                 rows = _places(data.path, section, ids[order], found)
             elif section in GROUPS:
                 cells = _cells(data.path, content, ids)[GROUPS[section][0]]
-                rows = np.argsort(rank[cells[:, 0]], kind="stable")
+                rows = np.argsort(rank[cells].min(axis=1), kind="stable")
             else:
                 continue
             for place, row in zip(places, rows.tolist(), strict=True):

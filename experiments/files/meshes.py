@@ -49,7 +49,7 @@ def read_mesh(path: Path, columns: Sequence[str], frame: int) -> Data:
 
 
 def write_mesh(data: Data, order: np.ndarray, target: Path) -> Path:
-    """Write a mesh with its nodes in another order, cells renumbered and sorted by their first node.
+    """Write a mesh with its nodes in another order, cells renumbered and sorted by their least node.
 
     Raises:
         FileError: an array that meshio does not write in this format.
@@ -61,7 +61,7 @@ def write_mesh(data: Data, order: np.ndarray, target: Path) -> Path:
     with library(data.path, "a mesh"):
         for block in mesh.cells:
             moved = rank[_named(data.path, block)]
-            sorts.append(np.argsort(moved[:, 0], kind="stable"))
+            sorts.append(np.argsort(moved.min(axis=1), kind="stable"))
             cells.append((block.type, moved[sorts[-1]].astype(np.asarray(block.data).dtype)))
         new = meshio.Mesh(
             np.asarray(mesh.points)[order],

@@ -91,7 +91,7 @@ def read_frames(path: Path, frame: int = -1) -> tuple[StoredFrame, StoredFrame |
 def write_ordered(path: Path, order: np.ndarray, target: Path) -> None:
     """Write a GSD file with its particles in another order, in all frames, with all chunks.
 
-    Groups (bonds, angles, ...) name the new places, and are sorted by their first particle.
+    Groups (bonds, angles, ...) name the new places, and are sorted by the least place of their particles.
 
     Args:
         path: of the file to be read.
@@ -322,7 +322,7 @@ def _ordered(
     sorts = {}
     for group in GROUPS:
         if (found := _chunk(file, index, f"{group}/group")) is not None and len(found):
-            sorts[group] = np.argsort(rank[found[:, 0]], kind="stable")
+            sorts[group] = np.argsort(rank[found].min(axis=1), kind="stable")
     for name in names:
         if not file.chunk_exists(index, name):
             continue

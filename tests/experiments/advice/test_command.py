@@ -6,7 +6,7 @@ import pytest
 
 from experiments import advise
 from experiments.advice import times
-from experiments.advice.verdict import CANNOT_TELL, DO_NOT, REORDER, judge
+from experiments.advice.verdict import CANNOT_TELL, DO_NOT, LOOKS, REORDER, judge
 from experiments.core import main
 from tests.experiments.runs import views
 
@@ -44,11 +44,10 @@ def test_data_is_written_in_the_advised_order_if_a_reorder_is_advised(tmp_path, 
         np.testing.assert_array_equal(np.load(target), POINTS[np.load(order)])
 
 
-def test_rounds_of_further_copies_are_recorded(tmp_path, saying):
+def test_all_rounds_are_recorded(tmp_path, saying):
     saying(CANNOT_TELL)
     table = run(tmp_path)
-    assert sorted(table["copy"].unique()) == [*range(times.MOST_COPIES)]
-    assert sorted(table["round"].unique()) == [*range(times.MOST_COPIES // times.COPIES)]
+    assert sorted(table["round"].unique()) == [*range(times.LEAST_ROUNDS * LOOKS)]
 
 
 @pytest.mark.parametrize(("flags", "message"), [

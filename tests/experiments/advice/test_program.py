@@ -10,18 +10,20 @@ import pytest
 import scipy.sparse
 
 import md
+import sfc
 from experiments.advice import how_often, times
 from experiments.advice.candidates import first_touch, frequency, orders_of
 from experiments.advice.how_often import AGES, lasting
-from experiments.advice.question import question_of
-from experiments.advice.times import MOST_COPIES, candidates, rounds_of
-from experiments.advice.uses import CELLS, CUTOFF, MATRIX, NEIGHBOURS, TRACE, Use
-from experiments.advice.verdict import CANNOT_TELL, REORDER, judge
+from experiments.advice.question import edges_of, question_of
+from experiments.advice.times import LEAST_ROUNDS, candidates, rounds_of
+from experiments.advice.uses import CELLS, CUTOFF, MATRIX, NEIGHBOURS, OWN, TRACE, Use
+from experiments.advice.verdict import CANNOT_TELL, LOOKS, REORDER, judge
 from experiments.advise import advise
 from experiments.core.settings import UsageError
 from experiments.files import Data
 from experiments.measurement.correctness import WrongResultError
 
+PAIRS = {"edges": np.array([[0, 1]])}
 POINTS = np.random.default_rng(0).random((1500, 3)) * 10
 
 
@@ -67,13 +69,13 @@ class TestCandidates:
         use = Use(NEIGHBOURS, "numpy", 1500, points=POINTS, reach=3)
         right = use.arrange
         monkeypatch.setattr(use, "arrange", lambda order: right(order)._replace(
-            result=lambda: np.full(1500, 0.0 if order is None else 1.0)))  # fmt: skip
+            result=lambda _: np.full(1500, 0.0 if order is None else 1.0)))  # fmt: skip
         with pytest.raises(WrongResultError, match="differs from that in the order of the file"):
             candidates(use, 0)
 
     def test_too_little_memory_is_told(self, monkeypatch):
         monkeypatch.setattr(times, "LEAST_FREE", 1.01)
-        with pytest.raises(UsageError, match=r"1,500 items in 1 copies.*take --sample"):
+        with pytest.raises(UsageError, match=r"1,500 items in 1 orders.*take --sample"):
             candidates(Use(NEIGHBOURS, "numpy", 1500, points=POINTS, reach=3), 0)
 
 
@@ -81,23 +83,50 @@ def rows_until_told(monkeypatch, says: str, **options) -> pd.DataFrame:
     """Rows of the rounds if all times say the same."""
     monkeypatch.setattr(times, "judge", lambda table, gain: SimpleNamespace(says=says))
     use = Use(NEIGHBOURS, "compiled", 1500, points=POINTS, reach=3)
-    given = {"rounds": 2, "seed": 0, "seconds": 40.0, "smallest_gain": 1.03} | options
+    given = {"rounds": 4, "seed": 0, "seconds": 40.0, "smallest_gain": 1.03} | options
     return pd.DataFrame(itertools.chain.from_iterable(rounds_of(use, candidates(use, 0), **given)))
 
 
-def test_each_copy_of_each_order_is_timed_in_each_round(monkeypatch):
+def test_each_order_is_timed_in_each_round_and_that_of_the_file_twice(monkeypatch):
     table = rows_until_told(monkeypatch, REORDER)
-    assert table.groupby(["ordering", "copy"]).size().tolist() == [2] * 12
+    assert set(table["ordering"]) == {"given", "given again", "shuffled", "row", "hilbert", "morton", "str"}
+    assert table.groupby("ordering").size().tolist() == [4] * 7
     assert (table[["time_ms", "wall_ms", "cost_ms"]] >= 0).all(axis=None)
 
 
-def test_more_copies_are_timed_while_two_do_not_tell_and_time_is_left(monkeypatch):
+def test_there_are_more_rounds_while_they_do_not_tell_and_time_is_left(monkeypatch):
     table = rows_until_told(monkeypatch, CANNOT_TELL)
-    assert sorted(table["copy"].unique()) == [*range(MOST_COPIES)]
-    assert table.groupby(["ordering", "copy"]).size().tolist() == [2] * 6 * MOST_COPIES
-    assert sorted(table["round"].unique()) == [*range(MOST_COPIES)]  # each once, as a record wants them
+    assert sorted(table["round"].unique()) == [*range(4 * LOOKS)]
     table = rows_until_told(monkeypatch, CANNOT_TELL, seconds=1e-9)
-    assert (table["copy"].nunique(), len(table)) == (2, 12)  # one round
+    assert sorted(table["round"].unique()) == [*range(LEAST_ROUNDS)]
+
+
+def test_all_orders_of_a_round_are_timed_in_the_same_memory_and_rounds_in_others():
+    use, seen = Use(NEIGHBOURS, "compiled", 1500, points=POINTS, reach=3), []
+    every = candidates(use, 0)
+
+    def noting(one):
+        def run(*arrays):
+            seen.append((arrays[0].ctypes.data, np.array_equal(arrays[0], one.work.arrays[0])))
+
+        return one._replace(use_s=1.0, work=one.work._replace(run=run))
+
+    every = [noting(one) for one in every]
+    list(rounds_of(use, every, 3, 0, 1e9, 1e9))
+    places = [place for place, _ in seen]
+    assert all(is_own for _, is_own in seen)
+    assert len(places) == 4 * 7  # an untimed round, which has the memory of the first
+    assert [len({*places[k : k + 7]}) for k in (0, 7, 14, 21)] == [1] * 4
+    assert places[7] != places[14] != places[21]
+
+
+def test_a_function_of_ones_own_is_judged_by_wall_time(monkeypatch):
+    clock = itertools.count()
+    monkeypatch.setattr(times.time, "process_time", lambda: 10.0 * next(clock))
+    use = Use(OWN, OWN, 1500, points=POINTS, function=len, arrays=(POINTS,))
+    wall, own = times.timed(len, (POINTS,), use)
+    assert wall == own < 5
+    assert times.timed(len, (POINTS,), Use(NEIGHBOURS, "numpy", 1500, points=POINTS, reach=3))[1] == 10
 
 
 class TestQuestion:
@@ -128,6 +157,16 @@ class TestQuestion:
         assert asked.use.cells.tolist() == [[0, 1], [0, 2], [1, 2], [1, 3], [2, 3]]
         assert question_of(data_of(kind="mesh", points=POINTS, cells=cells)).use.cells.shape == (2, 3)
 
+    @pytest.mark.parametrize(("name", "corners", "edges"), [
+        ("triangle", 3, 3), ("quad", 4, 4), ("tetra", 4, 6), ("pyramid", 5, 8), ("wedge", 6, 9),
+        ("hexahedron", 8, 12),
+    ])  # fmt: skip
+    def test_a_cell_has_the_edges_of_its_shape(self, name, corners, edges):
+        found = edges_of(name, np.array([range(corners), range(corners)[::-1]]), 99)
+        assert len(found) <= 2 * edges
+        assert len(edges_of(name, np.array([range(corners)]), 99)) == edges
+        assert (found[:, 0] < found[:, 1]).all()
+
     def test_bonds_of_particles_are_no_mesh(self):
         bonds = {"edges": np.array([[0, 1], [1, 2]])}
         asked = question_of(data_of(points=POINTS, cells=bonds, diameters=np.full(1500, 0.7)))
@@ -136,10 +175,15 @@ class TestQuestion:
     def test_a_sample_is_a_part_of_the_box_in_the_order_of_the_file(self):
         points = np.random.default_rng(0).random((20_000, 3))
         asked = question_of(data_of(points=points, n=20_000), cutoff=0.1, sample=5000)
-        assert 4000 < len(asked.whole) < 6000
+        assert len(asked.whole) == 5000
         assert (np.diff(asked.whole) > 0).all()
         assert np.array_equal(asked.use.points, points[asked.whole])
-        assert np.ptp(asked.use.points, axis=0).max() < 0.7
+        assert np.ptp(asked.use.points, axis=0).max() < 0.9  # a ball
+        ring = np.random.default_rng(0).random(20_000) * 2 * np.pi
+        ring = np.stack([np.cos(ring), np.sin(ring)], axis=1)
+        part = question_of(data_of(points=ring, n=20_000), neighbours=4, sample=5000).use.points
+        assert len(part) == 5000
+        assert np.ptp(part, axis=0).max() < 1.5  # a quarter of it
 
     def test_moves_are_those_of_two_frames_across_the_border(self):
         step = np.array([0.01, -0.02, 0.03])
@@ -163,10 +207,15 @@ class TestQuestion:
         ({"points": POINTS}, {"walk": "cells"}, "has no cells or matrix"),
         ({"points": POINTS}, {"box": np.ones(2)}, "points have 3 dimensions"),
         ({"points": POINTS}, {"neighbours": 1500}, "fewer than the 1,500"),
-        ({"matrix": scipy.sparse.eye_array(1500)}, {"sample": 100}, "is a matrix; allowed: of points"),
+        ({"matrix": scipy.sparse.eye_array(1500)}, {"sample": 100}, "a matrix; .* points and traces"),
+        ({"matrix": scipy.sparse.eye_array(1500)}, {"walk": "edges"}, "--walk beside points.npy, a matrix"),
+        ({"kind": "mesh", "cells": PAIRS}, {"displacement": 0.1}, "--displacement beside"),
+        ({"kind": "mesh", "cells": PAIRS}, {"walk": "matrix"}, "--walk beside"),
+        ({"trace": np.arange(1500)}, {"box": np.ones(3)}, "--box beside points.npy, a trace"),
+        ({"points": POINTS}, {"cutoff": 5.1, "box": np.full(3, 10.0)}, "up to half of the shortest periodic"),
         ({"matrix": scipy.sparse.eye_array(1500, 900)}, {}, "1,500 rows and 900 columns"),
         ({"points": POINTS}, {"cutoff": 1.0, "box": np.full(3, 5.0)}, "point 0 is at .*; allowed: from 0 to"),
-        ({"trace": np.arange(1500)}, {"item_bytes": 10**12}, "8 tables of 1,500,000,000,000,000 bytes"),
+        ({"trace": np.arange(1500)}, {"item_bytes": 10**12}, "6 tables of 1,500,000,000,000,000 bytes"),
     ])  # fmt: skip
     def test_what_does_not_fit_is_refused(self, parts, options, message):
         with pytest.raises(UsageError, match=message):
@@ -175,9 +224,15 @@ class TestQuestion:
 
 def test_the_interval_follows_from_the_loss_at_each_age(monkeypatch):
     asked = question_of(data_of(points=POINTS), cutoff=1.0, displacement=0.01)
-    taken = iter([10.0, 10.0 + 25 * 0.02, 10.0 + 50 * 0.02, 10.0 + 100 * 0.08, 10.0 + 200 * 0.08])
-    monkeypatch.setattr(how_often, "_time", lambda use, order: next(taken))
-    verdict = judge(pd.DataFrame([{"ordering": name, "copy": k, "time_ms": 1.0 + k * 1e-6}
+    losses = iter([25 * 0.02, 50 * 0.02, 100 * 0.08, 200 * 0.08])
+
+    def paired(moved, orders, rounds):
+        assert np.array_equal(orders[0], sfc.argsort(moved.points, "row"))
+        assert np.array_equal(orders[1], np.arange(1500))
+        return np.tile([10.0, 10.0 + next(losses)], (rounds, 1))
+
+    monkeypatch.setattr(how_often, "paired", paired)
+    verdict = judge(pd.DataFrame([{"ordering": name, "round": k, "time_ms": 1.0}
                                   for name in ("given", "row") for k in (0, 1)]))  # fmt: skip
     found = lasting(asked, np.arange(1500), verdict, 9.0)
     assert (found.low, found.high) == (
@@ -185,7 +240,7 @@ def test_the_interval_follows_from_the_loss_at_each_age(monkeypatch):
         pytest.approx(math.sqrt(2 * 9 / 0.02)),
     )
     assert (found.longest, found.loss) == (pytest.approx(100 * AGES[-1]), pytest.approx(1.6))
-    monkeypatch.setattr(how_often, "_time", lambda use, order: 10.0)
+    monkeypatch.setattr(how_often, "paired", lambda moved, orders, rounds: np.full((rounds, 2), 10.0))
     assert math.isinf(lasting(asked, np.arange(1500), verdict, 9.0).low)
     assert lasting(question_of(data_of(points=POINTS)), np.arange(1500), verdict, 9.0) is None
 
@@ -208,7 +263,13 @@ class TestAdvise:
         weights = np.arange(1500)
         found = advise(POINTS, weights, run=lambda pos, w: seen.append(w[0]), rounds=1)
         assert len({*seen}) > 2
-        assert set(found.table["ordering"]) == {"given", "shuffled", "row", "hilbert", "morton", "str"}
+        assert set(found.table["ordering"]) == {
+            "given", "given again", "shuffled", "row", "hilbert", "morton", "str"
+        }  # fmt: skip
+        with pytest.raises(ValueError, match="cutoff beside run; allowed: run alone"):
+            advise(POINTS, weights, run=len, cutoff=1.0)
+        with pytest.raises(ValueError, match="1 further arrays without run"):
+            advise(POINTS, weights)
         assert "Your own function was timed" in found.explain()
 
     def test_a_simulation_has_the_cutoff_of_its_law(self):

@@ -31,16 +31,29 @@ def use_of(kind: str, code: str, dim: int = 3, boxed: bool = False) -> Use:
     return Use(kind, code, N, **options)
 
 
+def result_of(use: Use, order: np.ndarray | None = None) -> np.ndarray:
+    work = use.arrange(order)
+    return work.result(work.run(*work.arrays))
+
+
 @pytest.mark.parametrize(("kind", "code"), KINDS)
 def test_no_order_changes_what_is_computed(kind, code):
     use = use_of(kind, code)
-    given = use.arrange(None)
-    given.run()
-    assert given.result().any()
+    given, found = use.arrange(None), result_of(use)
+    assert found.any()
     for order in (np.arange(N)[::-1].copy(), np.random.default_rng(1).permutation(N)):
-        other = use.arrange(order)
-        other.run()
-        np.testing.assert_allclose(other.result(), given.result(), rtol=1e-9)
+        np.testing.assert_allclose(result_of(use, order), found, rtol=1e-9)
+        for one, other in zip(given.arrays, use.arrange(order).arrays, strict=True):
+            assert (one.shape, one.dtype) == (other.shape, other.dtype)
+
+
+@pytest.mark.parametrize(("kind", "code"), KINDS)
+def test_a_use_works_on_arrays_wherever_they_lie(kind, code):
+    use, order = use_of(kind, code), np.random.default_rng(1).permutation(N)
+    work, memory = use.arrange(order), use.arrange(None)
+    for place, one in zip(memory.arrays, work.arrays, strict=True):
+        np.copyto(place, one)
+    np.testing.assert_array_equal(work.result(work.run(*memory.arrays)), result_of(use, order))
 
 
 @pytest.mark.parametrize("boxed", [False, True])
@@ -54,23 +67,20 @@ def test_sums_within_a_cutoff_are_those_of_all_pairs(dim, boxed):
     np.fill_diagonal(far, np.inf)
     right = np.where(far < use.reach, 1 - far / use.reach, 0).sum(axis=1)
     for code in ("compiled", "numpy"):
-        work = use_of(CUTOFF, code, dim, boxed).arrange(None)
-        work.run()
-        np.testing.assert_allclose(work.result(), right, rtol=1e-9, atol=1e-12)
-    counted = use_of(CUTOFF, "scipy", dim, boxed).arrange(None)
-    counted.run()
-    assert np.array_equal(counted.result(), (far < use.reach).sum(axis=1))
+        found = result_of(use_of(CUTOFF, code, dim, boxed))
+        np.testing.assert_allclose(found, right, rtol=1e-9, atol=1e-12)
+    counted = result_of(use_of(CUTOFF, "scipy", dim, boxed))
+    assert np.array_equal(counted, (far < use.reach).sum(axis=1))
 
 
 def test_a_stray_point_decides_no_cells():
     points = np.random.default_rng(0).random((20_000, 3)) * 10
     points[7] = 1e30
     use = Use(CUTOFF, "compiled", len(points), points=points, reach=0.5)
-    work = use.arrange(None)
-    work.run()
+    found = result_of(use)
     pairs = cKDTree(np.delete(points, 7, axis=0)).count_neighbors(cKDTree(np.delete(points, 7, axis=0)), 0.5)
-    assert (work.result() > 0).sum() > 0.9 * len(points)
-    assert work.result()[7] == 0
+    assert (found > 0).sum() > 0.9 * len(points)
+    assert found[7] == 0
     assert pairs > len(points)
 
 
@@ -78,9 +88,8 @@ def test_a_stray_point_decides_no_cells():
 def test_distances_are_those_of_the_nearest(code):
     use = use_of(NEIGHBOURS, code)
     right = np.sort(np.linalg.norm(use.points[:, None] - use.points, axis=2), axis=1)[:, 1:6].sum(axis=1)
-    work = use.arrange(None)
-    work.run()
-    np.testing.assert_allclose(work.result(), right, rtol=1e-9)
+    found = result_of(use)
+    np.testing.assert_allclose(found, right, rtol=1e-9)
 
 
 @pytest.mark.parametrize("code", CODES[CELLS])
@@ -88,26 +97,23 @@ def test_cells_add_the_mean_of_their_items_to_each(code):
     use = use_of(CELLS, code)
     right = np.zeros(N)
     np.add.at(right, use.cells, use.values[use.cells].mean(axis=1)[:, None])
-    work = use.arrange(None)
-    work.run()
-    np.testing.assert_allclose(work.result(), right, rtol=1e-9)
+    found = result_of(use)
+    np.testing.assert_allclose(found, right, rtol=1e-9)
 
 
 @pytest.mark.parametrize("code", CODES[MATRIX])
 def test_a_product_is_that_of_the_matrix(code):
     use = use_of(MATRIX, code)
-    work = use.arrange(np.random.default_rng(5).permutation(N))
-    work.run()
-    np.testing.assert_allclose(work.result(), use.matrix @ use.values, rtol=1e-9)
+    found = result_of(use, np.random.default_rng(5).permutation(N))
+    np.testing.assert_allclose(found, use.matrix @ use.values, rtol=1e-9)
 
 
 @pytest.mark.parametrize("code", CODES[TRACE])
 def test_a_trace_reads_each_item_as_often_as_it_says(code):
     use = use_of(TRACE, code)
-    work = use.arrange(np.random.default_rng(5).permutation(N))
-    work.run()
+    found = result_of(use, np.random.default_rng(5).permutation(N))
     sums = [(0.5 * (use.trace + k)).sum() for k in range(8)]
-    np.testing.assert_allclose(work.result(), sums, rtol=1e-9)
+    np.testing.assert_allclose(found, sums, rtol=1e-9)
 
 
 def test_cells_are_sorted_in_another_order_and_stay_in_that_of_the_file(monkeypatch):
@@ -116,7 +122,7 @@ def test_cells_are_sorted_in_another_order_and_stay_in_that_of_the_file(monkeypa
     use = use_of(CELLS, "compiled")
     order = np.random.default_rng(1).permutation(N)
     for one in (None, order):
-        use.arrange(one).run()
+        result_of(use, one)
     assert np.array_equal(seen[0], use.cells)
     assert (np.diff(seen[1].min(axis=1)) >= 0).all()
     named = sorted(map(tuple, order[seen[1]].tolist()))
@@ -128,7 +134,7 @@ def test_a_function_of_ones_own_gets_its_arrays_in_order():
     points, masses = np.random.default_rng(0).random((N, 3)), np.arange(N)
     use = Use(OWN, OWN, N, points=points, function=lambda *given: seen.append(given), arrays=(points, masses))
     order = np.random.default_rng(1).permutation(N)
-    use.arrange(order).run()
+    result_of(use, order)
     ((pos, mass),) = seen
     assert np.array_equal(pos, points[order])
     assert np.array_equal(mass, order)
