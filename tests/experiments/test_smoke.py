@@ -21,7 +21,7 @@ from tests.tiers import nightly
 # In double precision and by few searches, so that few kinds of kernels are compiled.
 SMALLER = {
     "advise": "{points} --cutoff 1 --displacement 0.1 --rounds 1",
-    "advised": "--data zipf_probes --n 1100 --rounds 1 --seconds 0.01",
+    "advised": "--data zipf_probes --n 1100 --rounds 2 --seconds 0.01",
     "cache_hit": "--geometry cubes --size 8 --filling-fraction 0.2 --ordering hilbert row shuffled",
     "cavity": "--n 9 --strategy numpy serial --layout arrays --order row hilbert --rounds 2 --updates 81",
     "cavity_flow": "--n 9 17 --drawn 17 --film-n 9 --film-time 0.1 --pictures 2 --settled 5e-2",
