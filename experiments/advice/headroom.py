@@ -1,0 +1,127 @@
+"""How much faster than along an order a use could be, if only the bytes that it needs counted.
+
+A use that reads each of its arrays once, and writes its results once, takes at least the time in which a copy
+moves as many bytes, if they do not fit the last cache. What a memory order can save lies above that time. It
+is known where the arrays are: of neighbours in a list, cells, a matrix and a trace, but not of a search within
+a cutoff or in a tree, nor of a user's own function.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+import md
+from experiments.advice.uses import CELLS, COMPILED, MATRIX, NEIGHBOURS, SCIPY, TRACE, Use
+from experiments.measurement.hardware_caches import caches
+from experiments.results.answers import rounded
+from sfc import checks
+
+NUMBER, INDEX = 8, 4  # bytes of a float, and of an index of items
+LEAST = 2**26  # bytes of each array of a copy
+BEYOND = 2  # last caches that bytes fill at least: of fewer a part stays there from use to use
+SAMPLES = 5
+NO_ORDER = 1.05  # headroom that is none
+
+
+class Memory(NamedTuple):
+    """Main memory, as one thread sees it.
+
+    Attributes:
+        rate: bytes in a second, read and written by a copy.
+        cache: bytes of the last cache; 0 if the system lists none.
+    """
+
+    rate: float
+    cache: int
+
+
+@lru_cache
+def memory() -> Memory:
+    """Measure the rate of a copy in one thread by CPU time, the best of a few; once in a process."""
+    try:
+        cache = caches(md.backend.get("cpu"))[-1].bytes
+    except ValueError:
+        cache = 0
+    source = np.ones(max(LEAST, BEYOND * cache) // NUMBER)
+    target, times = np.full_like(source, 2.0), []
+    for _ in range(SAMPLES):
+        began = time.process_time()
+        np.copyto(target, source)
+        times.append(time.process_time() - began)
+    return Memory(2 * source.nbytes / min(times), cache)
+
+
+def least_bytes(use: Use) -> int | None:
+    """Return the bytes of a use if each number is read once, and each result is written once.
+
+    Args:
+        use: of a list of neighbours, cells, a matrix or a trace.
+
+    Returns:
+        The bytes; of a trace those of the items that it reads, each once. None for another use.
+    """
+    values = 2 * NUMBER * use.items  # read, and written
+    if use.kind == NEIGHBOURS and use.code != SCIPY:
+        return use.points.nbytes + INDEX * use.items * int(use.reach) + NUMBER * use.items
+    if use.kind == CELLS:
+        return INDEX * use.cells.size + values
+    if use.kind == MATRIX:
+        number = NUMBER if use.code == COMPILED else use.matrix.dtype.itemsize
+        return (number + INDEX) * use.matrix.nnz + INDEX * (use.items + 1) + values
+    if use.kind == TRACE:
+        seen = int(np.count_nonzero(np.bincount(use.trace, minlength=use.items)))
+        return NUMBER * len(use.trace) + NUMBER * max(1, use.item_bytes // NUMBER) * seen
+    return None
+
+
+def least_ms(use: Use, memory: Memory) -> float | None:
+    """Return the time of a use if only its bytes counted, in ms.
+
+    Args:
+        use: that is timed.
+        memory: of the machine.
+
+    Returns:
+        The time; None for a use of unknown bytes, or of fewer than `BEYOND` last caches.
+
+    Raises:
+        ValueError: a rate that is not above 0.
+    """
+    rate = checks.number("rate", memory.rate, above=0, unit="bytes/s", remedy="measure it with memory()")
+    moved = least_bytes(use)
+    return None if moved is None or moved < BEYOND * memory.cache else 1e3 * moved / rate
+
+
+def headroom(time_ms: float, least: float) -> float:
+    """Return how many times as fast a use could be.
+
+    Args:
+        time_ms: that it takes, above 0.
+        least: that its bytes take, in ms, above 0.
+
+    Raises:
+        ValueError: a time that is not above 0.
+    """
+    return checks.number("time_ms", time_ms, above=0) / checks.number("least", least, above=0, unit="ms")
+
+
+def sentence(order: str, time_ms: float, least: float) -> str:
+    """Say how much a better order could still gain.
+
+    Args:
+        order: name of the fastest order.
+        time_ms: of a use along it.
+        least: that its bytes take, in ms.
+
+    Raises:
+        ValueError: a time that is not above 0.
+    """
+    found = headroom(time_ms, least)
+    alone = f"Its bytes alone, each moved once, take {rounded(least)} ms"
+    if found < NO_ORDER:
+        return f"{alone}, as long as along {order}: no order is much faster."
+    return f"{alone}: no order is over {rounded(found)} times as fast as {order}."
