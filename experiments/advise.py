@@ -25,7 +25,9 @@ import numpy as np
 import pandas as pd
 import tyro
 
+from experiments.advice.headroom import least_ms, memory
 from experiments.advice.how_often import lasting
+from experiments.advice.memory_map import draw, rows_of_map, without_map
 from experiments.advice.program import Advice, advise
 from experiments.advice.question import Question, question_of
 from experiments.advice.report import lines_of
@@ -119,6 +121,7 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     columns = {
         "items": use.items, "use": use.in_words, "said": " ".join(asked.said), "uses": case.uses,
         "smallest_gain": case.smallest_gain, "step_ms": case.step_ms,
+        "least_ms": least_ms(use, memory()) or 0.0,
     }  # fmt: skip
     taken: list[list[dict]] = []
     for found in rounds_of(use, every, case.rounds, case.seed, case.seconds, case.smallest_gain):
@@ -129,7 +132,7 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     best = next(one for one in every if one.name == verdict.best)
     last = lasting(asked, best.order, verdict, best.cost_ms)
     ages = {f"interval_{name}": value for name, value in asdict(last).items()} if last else {}
-    yield [row | ages for row in taken[-1]]
+    yield [row | ages for row in taken[-1]] + rows_of_map(use, best.name, best.order)
     if case.write and verdict.says == REORDER:
         _write(case, asked, best.order)
 
@@ -172,14 +175,15 @@ def _write(case: Config, asked: Question, order: np.ndarray) -> None:
 VIEWS = (
     Chart(
         "times_{use}", "Time of {use}, {items} items", DOTS, Points("time_ms"), Scale("", "ordering"),
-        Scale("CPU time (ms)", log=10), files=("use",),
+        Scale("CPU time (ms)", log=10), files=("use",), prepare=without_map,
     ),
+    draw,
 )  # fmt: skip
 
 
 def answer(table: pd.DataFrame) -> Answer:
     """Say whether to reorder, along what, what was timed and what it costs."""
-    first, *rest = lines_of(table)
+    first, *rest = lines_of(without_map(table))
     return Answer(pd.DataFrame(), first, tuple(rest))
 
 

@@ -121,7 +121,7 @@ def sentence(order: str, time_ms: float, least: float) -> str:
         ValueError: a time that is not above 0.
     """
     found = headroom(time_ms, least)
-    alone = f"Its bytes alone, each moved once, take {rounded(least)} ms"
+    alone = f"Its bytes alone take {rounded(least)} ms"
     if found < NO_ORDER:
-        return f"{alone}, as long as along {order}: no order is much faster."
-    return f"{alone}: no order is over {rounded(found)} times as fast as {order}."
+        return f"{alone}: no order is much faster than {order}."
+    return f"{alone}: at most {rounded(found)} times as fast as {order}."

@@ -17,6 +17,7 @@ import pandas as pd
 import scipy.sparse
 
 import md
+from experiments.advice.headroom import least_ms, memory
 from experiments.advice.how_often import Lasting, lasting
 from experiments.advice.question import Question, question_of
 from experiments.advice.report import lines
@@ -133,7 +134,7 @@ def advice_of(asked: Question, every: list[Candidate], table: pd.DataFrame, smal
     said = lines(
         verdict, what=asked.use.in_words, items=asked.use.items, last=last, said=" ".join(asked.said),
         costs_ms={one.name: one.cost_ms for one in every}, smallest_gain=smallest_gain,
-        rounds=int(table["round"].nunique()),
+        rounds=int(table["round"].nunique()), least_ms=least_ms(asked.use, memory()) or 0.0,
     )  # fmt: skip
     return Advice(verdict, table, best.order, last, tuple(said))
 

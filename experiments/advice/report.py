@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import pandas as pd
 
-from experiments.advice.candidates import GIVEN
+from experiments.advice import headroom
+from experiments.advice.candidates import AGAIN, GIVEN
 from experiments.advice.how_often import Lasting
 from experiments.advice.uses import YOURS
 from experiments.advice.verdict import CANNOT_TELL, DO_NOT, REORDER, Verdict, judge
@@ -15,7 +15,7 @@ from experiments.results.answers import listed, rounded
 from experiments.results.baselines import SHUFFLED
 
 NEVER = 10**6  # uses
-NOT_MEASURED = "Not measured: your code; a gain holds for one kind of code (--code), on this machine."
+NOT_MEASURED = "Not measured: your own code; a gain holds for one kind (--code) and machine."
 OWN_CODE = "Your own function was timed: the gain holds for it, on this machine."
 
 
@@ -37,7 +37,7 @@ def first_line(verdict: Verdict, smallest_gain: float) -> str:
 def lines(
     verdict: Verdict, *, what: str, items: int, costs_ms: dict[str, float], smallest_gain: float,
     uses: int = 0, step_ms: float = 0, last: Lasting | None = None, said: str = "", rounds: int = 0,
-    more: Sequence[str] = (),
+    least_ms: float = 0, foreseen: str = "",
 ) -> list[str]:  # fmt: skip
     """Say all that was found.
 
@@ -52,7 +52,8 @@ def lines(
         last: how long the order lasts; None if items do not move.
         said: sentences on what was assumed.
         rounds: in which orders were timed.
-        more: further sentences.
+        least_ms: time of a use by its bytes alone; 0 if that is not known.
+        foreseen: sentence on another machine.
     """
     best, times = verdict.best, verdict.times_ms
     saved, cost = times[GIVEN] - times[best], costs_ms[best]
@@ -60,29 +61,35 @@ def lines(
     threads = "" if what == YOURS else "one thread, "
     found.append(
         f"{what[0].upper()}{what[1:]}, {items:,} items: {rounded(times[GIVEN])} ms as given, "
-        f"{rounded(times[best])} along {best} ({threads}{rounds} rounds; equal times "
-        f"differ by up to {100 * (verdict.floor - 1):.0f} %)."
+        f"{rounded(times[best])} along {best} ({threads}{rounds} rounds; noise "
+        f"{100 * (verdict.floor - 1):.0f} %)."
     )
-    others = [f"{name} {gain.value:.2f}" for name, gain in verdict.gains.items() if name not in (best, GIVEN)]
+    others = [f"{name} {gain.value:.2f}" for name, gain in verdict.gains.items()
+              if name not in (best, GIVEN, AGAIN)]  # fmt: skip
     equal = f"; equal to {best}: {listed(verdict.equal)}" if verdict.equal else ""
     found.append(f"Over given: {', '.join(others)}{equal}.")
+    worth = []
     if saved > 0:
-        pays = math.ceil(cost / saved)
-        word = f"pays after {pays:,} use{'s' * (pays != 1)}" if pays < NEVER else "never pays"
-        worth = f"; {uses:,} uses save {rounded((uses * saved - cost) / 1e3)} s" if uses else ""
-        found.append(
-            f"A reorder takes {rounded(cost)} ms, {rounded(cost / times[GIVEN])} uses; it {word}{worth}."
-        )
-    if last is not None:
-        found.append(_often(last, times, best))
-    if further := " ".join(filter(None, (*more, said))):
-        found.append(further)
+        worth.append(_cost(cost, saved, times[GIVEN], uses))
+    if least_ms:
+        fastest = min((GIVEN, best), key=lambda name: times[name])
+        worth.append(headroom.sentence(fastest, times[fastest], least_ms))
+    often = _often(last, times, best) if last is not None else ""
     step = ""
     if step_ms:
-        step = f"Your step of {step_ms:g} ms is shorter than the time saved here. "
+        step = f"Your step of {step_ms:g} ms is shorter than the time saved here."
         if saved < step_ms:
-            step = f"Your step of {step_ms:g} ms: at best {step_ms / (step_ms - saved):.2f} times as fast. "
-    return [*found, step + (OWN_CODE if what == YOURS else NOT_MEASURED)]
+            step = f"Your step of {step_ms:g} ms: at best {step_ms / (step_ms - saved):.2f} times as fast."
+    bounds = " ".join(filter(None, (said, step, OWN_CODE if what == YOURS else NOT_MEASURED)))
+    return [*found, *filter(None, (" ".join(worth), often, foreseen, bounds))]
+
+
+def _cost(cost: float, saved: float, given: float, uses: int) -> str:
+    """Say what a reorder costs, and after how many uses it pays; times in ms."""
+    pays = math.ceil(cost / saved)
+    word = f"pays after {pays:,} use{'s' * (pays != 1)}" if pays < NEVER else "never pays"
+    worth = f"; {uses:,} uses save {rounded((uses * saved - cost) / 1e3)} s" if uses else ""
+    return f"A reorder takes {rounded(cost)} ms, {rounded(cost / given)} uses; it {word}{worth}."
 
 
 def _often(last: Lasting, times: dict[str, float], best: str) -> str:
@@ -112,5 +119,6 @@ def lines_of(table: pd.DataFrame) -> list[str]:
     return lines(
         verdict, what=first["use"], items=int(first["items"]), costs_ms=costs, said=first["said"],
         smallest_gain=float(first["smallest_gain"]), uses=int(first["uses"]), step_ms=float(first["step_ms"]),
-        last=ages, rounds=len(table[[one for one in ("run", "round") if one in table]].drop_duplicates()),
+        last=ages, least_ms=float(first.get("least_ms") or 0), foreseen=str(first.get("foreseen") or ""),
+        rounds=len(table[[one for one in ("run", "round") if one in table]].drop_duplicates()),
     )  # fmt: skip

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from experiments.advice import headroom, kernels
+from experiments.advice import headroom
 from experiments.advice.headroom import Memory
 from experiments.advice.uses import CELLS, CUTOFF, MATRIX, NEIGHBOURS, OWN, TRACE, Use
 
@@ -25,15 +25,10 @@ def use_of(kind: str, code: str, **options) -> Use:
     return Use(kind, code, N, **(made | options))
 
 
-@pytest.mark.parametrize(("kind", "name"), [
-    (NEIGHBOURS, "neighbour_sums"), (CELLS, "cell_sums"), (MATRIX, "matrix_product"),
-])  # fmt: skip
-def test_least_bytes_are_those_of_the_arrays_of_the_compiled_code(monkeypatch, kind, name):
-    seen = []
-    monkeypatch.setattr(kernels, name, lambda *arrays: seen.extend(arrays))
+@pytest.mark.parametrize("kind", [NEIGHBOURS, CELLS, MATRIX])
+def test_least_bytes_are_those_of_the_arrays_of_the_compiled_code(kind):
     use = use_of(kind, "compiled")
-    use.arrange(None).run()
-    assert headroom.least_bytes(use) == sum(one.nbytes for one in seen)
+    assert headroom.least_bytes(use) == sum(one.nbytes for one in use.arrange(None).arrays)
 
 
 def test_a_trace_needs_itself_and_each_item_that_it_reads_once():
@@ -83,11 +78,11 @@ def test_a_product_of_a_million_entries_has_the_headroom_of_its_bytes():
 
 
 @pytest.mark.parametrize(("time_ms", "words"), [
-    (4.94, "take 1.90 ms: no order is over 2.60 times as fast as row."),
-    (1.9, "take 1.90 ms, as long as along row: no order is much faster."),
+    (4.94, "at most 2.60 times as fast as row."),
+    (1.9, "no order is much faster than row."),
 ])  # fmt: skip
 def test_the_sentence_has_the_headroom(time_ms, words):
-    assert headroom.sentence("row", time_ms, 1.9) == f"Its bytes alone, each moved once, {words}"
+    assert headroom.sentence("row", time_ms, 1.9) == f"Its bytes alone take 1.90 ms: {words}"
 
 
 def test_the_rate_is_of_arrays_beyond_the_last_cache_that_were_written(monkeypatch):

@@ -110,17 +110,19 @@ def said_of(times=TIMES, what="a walk", **more) -> list[str]:
 
 def test_the_answer_has_ten_lines_at_most_and_says_all():
     last = Lasting(40.0, 60.0, 200.0, 0.14)
-    found = said_of(uses=1000, step_ms=20.0, last=last, said="A cutoff.", more=("More to say.", ""))
+    found = said_of(
+        uses=1000, step_ms=20.0, last=last, said="A cutoff.", least_ms=2.5, foreseen="More to say."
+    )
     answer = Answer(pd.DataFrame(), found[0], tuple(found[1:]))
     assert len(answer_lines(answer, Path("results/advise/run"))) <= 10
     assert found[0].startswith("REORDER along row: 2.00 (")
     text = " ".join(found)
     for part in (
-        "A walk, 5,000 items: ", "along row (one thread, 8 rounds; equal times differ by up to 0 %)",
+        "A walk, 5,000 items: ", "along row (one thread, 8 rounds; noise 0 %)",
         "equal to row: hilbert",
         "shuffled 0.83", "pays after 4 uses", "1,000 uses save ", "at best 1.33 times as fast",
         "every 40 to 60 steps", "takes 14 % longer after 200, up to 2.40 times as long if never", "A cutoff.",
-        "More to say.", NOT_MEASURED,
+        "More to say.", "at most 2.00 times as fast", NOT_MEASURED,
     ):  # fmt: skip
         assert part in text, part
 
