@@ -3,7 +3,7 @@
 from md.particles.capabilities import TriggerCapabilities as Capabilities
 from md.registry import Registry
 from md.reorder.adaptive import Decayed
-from md.reorder.base import ActiveTrigger, RunTrigger, Trigger, require_trigger
+from md.reorder.base import ActiveTrigger, ChosenInterval, RunTrigger, Trigger, require_trigger
 from md.reorder.reorder import MODES, ActiveReorder, Reorder
 from md.reorder.triggers import Every, Moved, Never
 
@@ -13,6 +13,7 @@ __all__ = [
     "ActiveReorder",
     "ActiveTrigger",
     "Capabilities",
+    "ChosenInterval",
     "Decayed",
     "Every",
     "Moved",

@@ -14,11 +14,13 @@ import numpy as np
 from md import checks
 from md.particles.capabilities import TriggerCapabilities
 from md.particles.system import System
-from md.reorder.base import ActiveTrigger, RunTrigger
+from md.reorder.base import ActiveTrigger, ChosenInterval, RunTrigger
 
 FIRST = 64  # interval in steps, before any time is known
-LEAST, MOST = 16, 2**20
-KEPT = 0.8  # weight of earlier times after each reorder
+LEAST, MOST = 2, 2**20  # pieces, steps
+SHORT = 16  # steps; an interval below has to be proven
+PROVEN = 2.0  # standard errors of the wear that are subtracted from it where the interval is short
+KEPT, MEMORY = 0.8, 32  # weight of earlier times after so many steps, or at a reorder that comes later
 
 
 class ReorderCostModel:
@@ -26,26 +28,38 @@ class ReorderCostModel:
 
     The time of a step is assumed to grow linearly with its age, the number of steps since the last reorder.
     The line is fitted by least squares to the known times, with weights of earlier times reduced at each
-    reorder. If the time rises by `slope` a step, the mean time of a step with a reorder of cost C every k
-    steps is least at k = sqrt(2 C / slope). A time of more than twice the mean counts as twice the mean,
+    reorder. If the time rises by `wear` a step, the mean time of a step with a reorder of cost C every k
+    steps is least at k = sqrt(2 C / wear). A time of more than twice the mean counts as twice the mean,
     because other work used the machine. A device gets steps before the times of earlier ones are known,
     and a measured loss may be caused by other work too, so the interval is predicted from the cycles before.
+
+    Short intervals cost most where they are wrong, and noise looks like wear. So an interval below 16 is
+    chosen only as far as the wear is proven: two standard errors are subtracted from it first. None is tried
+    without that. Earlier times count less by the step there, not by the reorder, because a few short cycles
+    do not tell the wear from noise.
 
     Args:
         piece: steps that a device gets at once; shorter pieces take longer a step and would appear decayed. 1
             for a host.
 
     Attributes:
-        interval: steps from a reorder to the next, in whole pieces; at least 16 and two pieces, which a slope
-            needs; otherwise at most doubled or halved from one reorder to the next.
+        chosen: the interval from the last reorder to the next, and the times from which it was chosen. It is
+            in whole pieces; at least two pieces, which a slope needs (2 steps on a host, 32 on a device with
+            pieces of 16: no piece of another length is recorded); at most doubled or halved from one reorder
+            to the next.
     """
 
     def __init__(self, piece: int = 1):
-        self.interval, self._piece = FIRST, piece
+        self.chosen, self._piece = ChosenInterval(FIRST), piece
         self._starts: list[int] = []
         self._first: int | None = None
         self._cost = math.nan
-        self._sums = [0.0] * 5  # of weight, age, age^2, time, age * time
+        self._sums = [0.0] * 6  # of weight, age, age^2, time, age * time, time^2
+
+    @property
+    def interval(self) -> int:
+        """Steps from the last reorder to the next."""
+        return self.chosen.interval
 
     def observe_cost(self, ms: float) -> None:
         """Record the time of a reorder, in ms."""
@@ -65,10 +79,10 @@ class ReorderCostModel:
         if not place or step == self._first:
             return
         age, mean = step - self._starts[place - 1] + (steps - 1) / 2, ms / steps
-        weight, _, _, time, _ = self._sums
+        weight, _, _, time, *_ = self._sums
         if weight:
             mean = min(mean, 2 * time / weight)
-        terms = 1.0, age, age * age, mean, age * mean
+        terms = 1.0, age, age * age, mean, age * mean, mean * mean
         self._sums = [held + steps * term for held, term in zip(self._sums, terms, strict=True)]
 
     def reordered(self, step: int) -> None:
@@ -81,15 +95,30 @@ class ReorderCostModel:
         self._starts = [*self._starts[-64:], step]
         if self._first is None:
             self._first = step
-        weight, age, square, time, product = self._sums
-        spread = weight * square - age * age
-        if spread > 0 and not math.isnan(self._cost):
-            slope = (weight * product - age * time) / spread
-            best = math.sqrt(2 * self._cost / slope) if slope > 0 else math.inf
-            least, most = self.interval // 2, self.interval * 2
-            pieces = round(min(max(best, least, LEAST), most, MOST) / self._piece)
-            self.interval = self._piece * max(2, pieces)
-            self._sums = [KEPT * held for held in self._sums]
+        weight, age, square, *_ = self._sums
+        if weight * square > age * age and not math.isnan(self._cost):
+            kept = KEPT ** min(1.0, self.interval / MEMORY)
+            self._choose()
+            self._sums = [kept * held for held in self._sums]
+
+    def _choose(self) -> None:
+        """Fit the wear, and choose the interval."""
+        weight, age, square, time, product, time_square = self._sums
+        spread, common = weight * square - age * age, weight * product - age * time
+        wear = common / spread
+        left = max(0.0, weight * time_square - time * time - wear * common)  # of the times, beside the line
+        error = math.sqrt(self._piece * left / (spread * max(1.0, weight - 2)))
+        best = self._best(wear)
+        if best < SHORT:
+            best = min(SHORT, self._best(wear - PROVEN * error))
+        least, most = self.interval // 2, self.interval * 2
+        pieces = round(min(max(best, least), most, MOST) / self._piece)
+        interval = self._piece * max(LEAST, pieces)
+        self.chosen = ChosenInterval(interval, self._cost, wear, error, self.chosen.measured + 1)
+
+    def _best(self, wear: float) -> float:
+        """Return the best interval for a wear, in steps; infinite without one."""
+        return math.sqrt(2 * self._cost / wear) if wear > 0 else math.inf
 
 
 LONGEST = 2**24  # largest window; its times are stored
@@ -103,7 +132,9 @@ class Decayed(RunTrigger):
     Args:
         loss: relative increase of the time, above 0; or "auto" to reorder when the total loss equals the cost
             of a reorder, which is optimal while the loss grows linearly with the steps. The interval is
-            predicted from the cycles before (`ReorderCostModel`), so the first few are not optimal yet.
+            predicted from the cycles before (`ReorderCostModel`), so the first few are not optimal yet. It is
+            at least 2 steps, on a device 32. `Simulation.reordering.trigger.chosen` says which one was
+            chosen, and from which times (`ChosenInterval`).
         window: steps to average over, up to 2^24; not used by "auto".
 
     Raises:
@@ -200,9 +231,9 @@ class TunedTrigger(TimedTrigger):
         self._model = ReorderCostModel(piece)
 
     @property
-    def interval(self) -> int:
-        """Steps from the last reorder to the next."""
-        return self._model.interval
+    def chosen(self) -> ChosenInterval:
+        """Interval from the last reorder to the next, and the times from which it was chosen."""
+        return self._model.chosen
 
     def reordered(self, step: int) -> None:
         """Choose the interval to the next reorder."""

@@ -8,8 +8,10 @@ the `ActiveTrigger` that its `build(system)` makes, with a method `reordered` ca
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -36,6 +38,32 @@ class RunTrigger(ABC):
         """Make the trigger for a system."""
 
 
+@dataclass(frozen=True)
+class ChosenInterval:
+    """Interval between reorders that a trigger has chosen, and the times from which it was chosen.
+
+    Attributes:
+        interval: steps between two reorders.
+        reorder_ms: time of a reorder; NaN if no choice was made yet.
+        wear_ms: growth of a step's time with each step since the last reorder; NaN as above.
+        wear_error_ms: standard error of `wear_ms`; NaN as above.
+        measured: number of reorders at which the interval was chosen from measured times.
+    """
+
+    interval: int
+    reorder_ms: float = math.nan
+    wear_ms: float = math.nan
+    wear_error_ms: float = math.nan
+    measured: int = 0
+
+    def __str__(self) -> str:
+        if not self.measured:
+            return f"interval {self.interval}"
+        wear = f"each step {self.wear_ms:.3g} +- {self.wear_error_ms:.1g} ms longer than the one before"
+        cost = f"a reorder takes {self.reorder_ms:.3g} ms"
+        return f"interval {self.interval}: {cost}, {wear}; chosen {self.measured} times"
+
+
 class ActiveTrigger(Capable, ABC):
     """Trigger that reads the run of a system.
 
@@ -44,7 +72,8 @@ class ActiveTrigger(Capable, ABC):
 
     Attributes:
         capabilities: whether the trigger needs the times of phases, or of captured steps.
-        interval: steps between two reorders that the trigger has chosen by itself; None if it chooses none.
+        chosen: the interval that the trigger has chosen by itself, and why; None if it chooses none.
+        interval: steps of `chosen`; None without.
     """
 
     capabilities: TriggerCapabilities = TriggerCapabilities()
@@ -55,13 +84,18 @@ class ActiveTrigger(Capable, ABC):
 
     def __repr__(self) -> str:
         last = "no reorder yet" if self._last is None else f"last reorder before step {self._last}"
-        chosen = "" if self.interval is None else f", interval {self.interval}"
+        chosen = "" if self.chosen is None else f", {self.chosen}"
         return f"<{type(self).__name__}, {last}{chosen}>"
+
+    @property
+    def chosen(self) -> ChosenInterval | None:
+        """Interval that the trigger has chosen by itself, and why; None if it chooses none."""
+        return None
 
     @property
     def interval(self) -> int | None:
         """Steps between two reorders that the trigger has chosen by itself; None if it chooses none."""
-        return None
+        return None if self.chosen is None else self.chosen.interval
 
     def reordered(self, step: int) -> None:
         """Record that the particles were just reordered, before this step."""

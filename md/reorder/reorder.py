@@ -85,8 +85,8 @@ class ActiveReorder:
 
     Attributes:
         config: as given.
-        trigger: decides at which steps to reorder; its `interval` is the one a self-tuning trigger has
-            chosen.
+        trigger: decides at which steps to reorder; its `chosen` is the interval of a self-tuning trigger
+            (`ChosenInterval`).
         is_applied: whether the particles have been reordered, in this run or in the run that it resumes.
     """
 

@@ -69,8 +69,8 @@ class Simulation:
         config: `SimulationConfig`, all choices, with the derived `dt`.
         system: `md.particles.system.System`: particle arrays, cells, time step, timings, status.
         search: the search at work; with a reorder of mode "shadow" a `SortedCopySearch` of it.
-        reordering: the reorder at work: `steps` at which it reordered, and `trigger.interval` that a
-            self-tuning trigger has chosen; None without a reorder.
+        reordering: the reorder at work: `steps` at which it reordered, and `trigger.chosen`, the interval
+            that a self-tuning trigger has chosen (`md.reorder.ChosenInterval`); None without a reorder.
         surroundings: boundaries at work, in the order in which they were given.
         backend: the `md.backend.Backend` on which the arrays are stored.
         timings: `md.backend.Timings` of the phases reorder, build, force and integrate, and of whole runs.

@@ -126,6 +126,85 @@ def test_what_has_the_machine_for_a_moment_moves_the_foreseen_interval_little(sl
     assert all(0.5 < interval / np.sqrt(4 / slope) < 2 for interval in found[30:])
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize(("slope", "best"), [(6.25e-2, 8), (0.25, 4), (4.0, 2)])
+def test_decayed_auto_comes_to_a_short_interval_where_it_pays(slope, best):
+    found = np.diff(
+        Clock(md.Decayed("auto"), [1.0 + slope * age for age in range(4000)], cost=2.0).reorders()
+    )
+    assert list(found[:2]) == [64, 32]
+    assert set(found[-20:]) == {best}
+
+
+@pytest.mark.parametrize(("slope", "best"), [(6.25e-2, 8), (0.25, 4)])
+def test_decayed_auto_comes_near_a_short_interval_though_times_vary(slope, best):
+    noise = 1 + 0.05 * np.random.default_rng(5).normal(size=10**5)
+    late = Late(lambda age: 1.0 + slope * age, cost=2.0, piece=1, late=0, factor=noise)
+    found = late.intervals(200)[50:]
+    assert all(best / 1.5 <= interval <= 1.5 * best for interval in found)
+    chosen = late.model.chosen
+    assert chosen.interval == found[-1]
+    assert chosen.wear_ms == pytest.approx(slope, abs=4 * chosen.wear_error_ms)
+    assert 0 < chosen.wear_error_ms < slope / 4
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_short_cycles_are_remembered_long_enough_to_tell_the_wear_from_noise(seed):
+    noise = 1 + 0.2 * np.random.default_rng(seed).normal(size=10**5)
+    late = Late(lambda age: 1.0 + 6.25e-2 * age, cost=2.0, piece=1, late=0, factor=noise)
+    assert set(late.intervals(200)[50:]) <= set(range(7, 13))  # 8 is best
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("slope", [0.0, 1e-4, 1e-3])
+def test_noise_leads_to_no_short_interval_where_long_ones_are_best(slope, seed):
+    """A reorder of 0.4 steps' time: cheap, so that a little noise looks like wear that pays for it."""
+    steps, chance = 8000, np.random.default_rng(seed)
+    noise = 1 + 0.1 * chance.normal(size=steps) + 9 * (chance.random(steps) < 0.005)
+    model, step = ReorderCostModel(), 0
+    taken = []
+    while step < steps - model.interval:
+        model.reordered(step)
+        model.observe_cost(0.4)
+        for age in range(min(model.interval, steps - step)):
+            model.observe_steps(step + age, 1, (1 + slope * age) * noise[step + age])
+        taken.append(model.interval)
+        step += model.interval
+    assert min(taken) >= 16
+    time = sum(0.4 + k + slope * k * (k - 1) / 2 for k in taken) / step
+    best = 1 + (np.sqrt(2 * 0.4 * slope) if slope else 0.0)
+    assert time < 1.01 * best
+
+
+def test_a_short_interval_is_left_soon_once_the_order_no_longer_wears():
+    model, step = ReorderCostModel(), 0
+    while step < 2200:
+        model.reordered(step)
+        model.observe_cost(2.0)
+        for age in range(model.interval):
+            model.observe_steps(step + age, 1, 1.0 + age * (step < 2000))
+        step += model.interval
+        assert model.interval == 2 or not 1000 < step < 2000
+    assert model.interval >= 64
+
+
+def test_a_device_gets_no_interval_below_two_pieces_and_none_of_parts_of_them():
+    found = Late(lambda age: 1.0 + 4.0 * age, cost=2.0).intervals(60)
+    assert set(found) == {64, 32}
+
+
+def test_the_choice_tells_the_times_that_it_rests_on():
+    clock = Clock(md.Decayed("auto"), [1.0 + 6.25e-2 * age for age in range(2000)], cost=2.0)
+    assert str(clock.trigger.chosen) == "interval 64"
+    assert np.isnan([clock.trigger.chosen.reorder_ms, clock.trigger.chosen.wear_ms]).all()
+    fired, chosen = clock.reorders(), clock.trigger.chosen
+    assert (chosen.interval, chosen.reorder_ms, chosen.measured) == (8, 2.0, len(fired) - 1)
+    assert chosen.wear_ms == pytest.approx(6.25e-2)
+    assert chosen.wear_error_ms == pytest.approx(0, abs=1e-6)
+    assert str(chosen).startswith("interval 8: a reorder takes 2 ms, each step 0.0625 +- ")
+    assert str(chosen).endswith(f"chosen {len(fired) - 1} times")
+
+
 class Late:
     """A device that does steps of times known only some steps later, reordered as foreseen."""
 
