@@ -7,16 +7,15 @@ Implementing sparse matrix-vector multiplication on throughput-oriented processo
 
 from __future__ import annotations
 
-from functools import partial
-
-import numpy as np
 from scipy.sparse import csr_array
 
 from sfc import checks
-from sfc.cache import LoadStream, WarpLoads
-from sfc.cache.loads import LANES, READ, WRITTEN, starts_of
+from sfc.cache import LoadStream, end, in_lockstep, note, starts_of
+from sfc.cache.loads import READ, WRITTEN
+from sfc.compile import kernel
 
 INDEX = 4  # bytes of a column, and of the place at which a row begins
+STORE = 2**61  # place of the store: behind all loads
 
 
 def csr_loads(matrix: csr_array, block: int = 256, registers: int = 32) -> LoadStream:
@@ -39,27 +38,19 @@ def csr_loads(matrix: csr_array, block: int = 256, registers: int = 32) -> LoadS
         )
     rows, columns = matrix.shape
     base = starts_of([INDEX * (rows + 1), INDEX * entries, size * entries, size * columns, size * rows])
-    begin, column = matrix.indptr.astype(np.int64), matrix.indices
-    return LoadStream(rows, block, partial(_loads_of, begin, column, size, base), registers)
+    return in_lockstep(_row_by_row, (matrix.indptr, matrix.indices, size, base), rows, block, registers)
 
 
-def _loads_of(
-    begin: np.ndarray, column: np.ndarray, size: int, base: np.ndarray, warps: np.ndarray
-) -> WarpLoads:
-    """Return the loads of some warps, with as many instructions as the longest row of them needs."""
-    rows = warps[:, None] * LANES + np.arange(LANES)
-    is_there = rows < len(begin) - 1
-    rows = np.where(is_there, rows, 0)
-    lengths = np.where(is_there, begin[rows + 1] - begin[rows], 0)
-    addresses = [base[0] + INDEX * rows, base[0] + INDEX * (rows + 1)]
-    waits, kinds = [True, False], [READ, READ]
-    there = [is_there, is_there]
-    for k in range(int(lengths.max())):
-        goes_on = k < lengths
-        place = np.where(goes_on, begin[rows] + k, 0)
-        addresses += [base[1] + INDEX * place, base[2] + size * place, base[3] + size * column[place]]
-        waits, kinds, there = [*waits, True, False, True], kinds + 3 * [READ], there + 3 * [goes_on]
-    addresses.append(base[4] + size * rows)
-    waits, kinds, there = [*waits, True], [*kinds, WRITTEN], [*there, is_there]
-    address = np.where(np.stack(there, axis=1), np.stack(addresses, axis=1), -1)
-    return WarpLoads.of(address, waits, kinds)
+@kernel
+def _row_by_row(threads, begin, column, size, base, noted):
+    for k in range(len(threads)):
+        i = threads[k]
+        note(noted, 0, base[0] + INDEX * i, READ, True)
+        note(noted, 1, base[0] + INDEX * (i + 1), READ, False)
+        for turn in range(begin[i + 1] - begin[i]):
+            entry, place = begin[i] + turn, 3 * turn + 2
+            note(noted, place, base[1] + INDEX * entry, READ, True)
+            note(noted, place + 1, base[2] + size * entry, READ, False)
+            note(noted, place + 2, base[3] + size * column[entry], READ, True)
+        note(noted, STORE, base[4] + size * i, WRITTEN, True)
+        end(noted, k)

@@ -42,7 +42,7 @@ class CoreForecast(NamedTuple):
     time: float
 
 
-def foresee(stream: CoreStream, processor: Processor, fitted: CoreFitted) -> CoreForecast:
+def foresee(stream: CoreStream, processor: Processor, fitted: CoreFitted, passes: int = 2) -> CoreForecast:
     """Foresee the lines that a kernel takes from each level of the memory of a CPU, and its time.
 
     The time of an item is that of its loads, if all were in the first cache, and of its lines. Those of a
@@ -56,17 +56,18 @@ def foresee(stream: CoreStream, processor: Processor, fitted: CoreFitted) -> Cor
         stream: loads and stores of the kernel.
         processor: the CPU.
         fitted: numbers that were fitted to other kernels.
+        passes: as those of `lines`: 1 for a kernel that finds the caches empty.
 
     Raises:
         TypeError: objects of other classes.
-        ValueError: fewer items than threads, or a fitted number out of range.
+        ValueError: fewer items than threads, no pass, or a fitted number out of range.
     """
     checks.instance("fitted", fitted, CoreFitted, "an sfc.cache.core.CoreFitted", "make CoreFitted()")
     checks.number("load of CoreFitted", fitted.load, above=0)
     checks.number("waits of CoreFitted", fitted.waits, 0, 1)
     checks.number("added of CoreFitted", fitted.added, 0)
     checks.integer("depth of CoreFitted", fitted.depth, 1, unit="additions")
-    found = lines(stream, processor)
+    found = lines(stream, processor, passes)
     time = time_of(found, stream.branches, processor, fitted)
     return CoreForecast(found, time + _waited(stream, found, processor, fitted))
 

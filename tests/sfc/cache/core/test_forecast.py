@@ -51,6 +51,12 @@ def test_a_forecast_has_the_lines_and_their_time():
     assert found.time == time_of(found.lines, False, SMALL, fitted) > 2
 
 
+def test_a_kernel_that_runs_once_finds_the_caches_empty():
+    stream = stream_of(np.arange(4), branches=False)
+    once, again = (foresee(stream, SMALL, CoreFitted(), passes).lines for passes in (1, 2))
+    assert once.memory.mean > again.memory.mean == 0
+
+
 @pytest.mark.parametrize(
     ("fitted", "message"),
     [
