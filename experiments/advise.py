@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 import tyro
 
+from experiments.advice.forecast import in_words, machine_of
 from experiments.advice.headroom import least_ms, memory
 from experiments.advice.how_often import lasting
 from experiments.advice.memory_map import draw, rows_of_map, without_map
@@ -83,6 +84,8 @@ class Config(TimedSettings):
     """Time of a step of your program, of which the timed use is a part; 0 if it is all."""
     uses: int = 0
     """Uses of the data in its order; 0 for any number."""
+    machine: str = ""
+    """GPU or CPU for which gains are foreseen too, such as h200, or a file that experiments.machine wrote."""
     write: str = ""
     """File for the data in the advised order, with its permutation beside it (.order.npy); none is written if
     no reorder is advised."""
@@ -100,6 +103,8 @@ class Config(TimedSettings):
         self.check("item_bytes", low=8)
         if self.item_bytes % 8:
             raise ValueError(f"--item-bytes {self.item_bytes}; allowed: multiples of 8")
+        if self.machine:
+            machine_of(self.machine)
         if self.cutoff and self.neighbours:
             raise UsageError(
                 f"--cutoff {self.cutoff:g} beside --neighbours {self.neighbours}; allowed: one of them, the "
@@ -122,6 +127,7 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
         "items": use.items, "use": use.in_words, "said": " ".join(asked.said), "uses": case.uses,
         "smallest_gain": case.smallest_gain, "step_ms": case.step_ms,
         "least_ms": least_ms(use, memory()) or 0.0,
+        "foreseen": in_words(use, {one.name: one.order for one in every}, case.machine, case.seed),
     }  # fmt: skip
     taken: list[list[dict]] = []
     for found in rounds_of(use, every, case.rounds, case.seed, case.seconds, case.smallest_gain):

@@ -160,6 +160,26 @@ def error_of(machine: str, kind: str) -> str:
     )
 
 
+def in_words(use: Use, orders: Mapping[str, np.ndarray | None], machine: str, seed: int = 0) -> str:
+    """Foresee a use in memory orders, and say the gains over the order of the file; "" for no machine.
+
+    Args:
+        use: its points, cells, matrix or trace.
+        orders: name -> permutation; that of the file, `GIVEN`, is among them.
+        machine: as for `foreseen`.
+        seed: of samples.
+
+    Raises:
+        UsageError, ValueError: as `foreseen`.
+    """
+    if not machine:
+        return ""
+    times = foreseen(use, orders, machine, seed)
+    return sentence(
+        {name: times[GIVEN] / ms for name, ms in times.items()}, machine, error_of(machine, use.kind)
+    )
+
+
 def sentence(gains: Mapping[str, float], machine: str, measured: str) -> str:
     """Say the gains that are foreseen, the largest first.
 

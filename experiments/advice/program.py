@@ -17,6 +17,7 @@ import pandas as pd
 import scipy.sparse
 
 import md
+from experiments.advice.forecast import in_words
 from experiments.advice.headroom import least_ms, memory
 from experiments.advice.how_often import Lasting, lasting
 from experiments.advice.question import Question, question_of
@@ -84,7 +85,7 @@ class Advice:
 
 def advise(
     data: Any, *arrays: np.ndarray, run: Callable[..., Any] | None = None, rounds: int = ROUNDS,
-    seed: int = 0, smallest_gain: float = SMALLEST_GAIN, **options: Any,
+    seed: int = 0, smallest_gain: float = SMALLEST_GAIN, machine: str = "", **options: Any,
 ) -> Advice:  # fmt: skip
     """Time candidate memory orders of data, and say whether one is worth a reorder.
 
@@ -98,6 +99,7 @@ def advise(
         rounds: number of rounds; fewer if they would take more than `SECONDS`, 40 s, of CPU time.
         seed: of the shuffled order.
         smallest_gain: that is worth a reorder.
+        machine: GPU or CPU for which gains are foreseen too, such as "h200"; not for `run`.
         options: of `question_of`: cutoff, neighbours, walk, code, diameter, box, sample, item_bytes,
             displacement.
 
@@ -116,10 +118,13 @@ def advise(
     every = candidates(asked.use, seed, asked.learnt)
     taken = rounds_of(asked.use, every, rounds, seed, SECONDS, smallest_gain)
     table = pd.DataFrame(itertools.chain.from_iterable(taken))
-    return advice_of(asked, every, table, smallest_gain)
+    foreseen = in_words(asked.use, {one.name: one.order for one in every}, machine, seed)
+    return advice_of(asked, every, table, smallest_gain, foreseen)
 
 
-def advice_of(asked: Question, every: list[Candidate], table: pd.DataFrame, smallest_gain: float) -> Advice:
+def advice_of(
+    asked: Question, every: list[Candidate], table: pd.DataFrame, smallest_gain: float, foreseen: str = ""
+) -> Advice:
     """Judge the times of candidates.
 
     Args:
@@ -127,6 +132,7 @@ def advice_of(asked: Question, every: list[Candidate], table: pd.DataFrame, smal
         every: candidates.
         table: their times.
         smallest_gain: that is worth a reorder.
+        foreseen: sentence on another machine.
     """
     verdict = judge(table, smallest_gain)
     best = next(one for one in every if one.name == verdict.best)
@@ -134,7 +140,8 @@ def advice_of(asked: Question, every: list[Candidate], table: pd.DataFrame, smal
     said = lines(
         verdict, what=asked.use.in_words, items=asked.use.items, last=last, said=" ".join(asked.said),
         costs_ms={one.name: one.cost_ms for one in every}, smallest_gain=smallest_gain,
-        rounds=int(table["round"].nunique()), least_ms=least_ms(asked.use, memory()) or 0.0,
+        rounds=int(table["round"].nunique()), foreseen=foreseen,
+        least_ms=least_ms(asked.use, memory()) or 0.0,
     )  # fmt: skip
     return Advice(verdict, table, best.order, last, tuple(said))
 

@@ -1,5 +1,7 @@
 """The command on a file: what is written, what is recorded, and what is refused before anything is."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -51,7 +53,13 @@ def test_all_rounds_are_recorded(tmp_path, saying):
     assert sorted(table["round"].unique()) == [*range(times.LEAST_ROUNDS * LOOKS)]
 
 
+def test_another_machine_is_foreseen_beside_what_was_measured(tmp_path):
+    said = " ".join(advise.answer(run(tmp_path, "--machine", "h200")).lines)
+    assert re.search(r"Foreseen on h200: (\w+ \d\.\d, ){4}\w+ \d\.\d \(model: gather;", said)
+
+
 @pytest.mark.parametrize(("flags", "message"), [
+    (("--machine", "abacus"), "--machine abacus"),
     (("--write", "no.npy", "--sample", "1100"), "--write beside --sample; allowed: one of them"),
     (("--walk", "cells"), "has no cells or matrix"),
 ])  # fmt: skip

@@ -279,6 +279,11 @@ class TestAdvise:
         assert f"Neighbours within {md.scenes.BENCHMARK_LAW.cutoff:g}" in found.explain()
         assert found.interval is not None
 
+    def test_another_machine_can_be_foreseen(self):
+        assert "Foreseen on h200: " in advise(POINTS, neighbours=3, rounds=1, machine="h200").explain()
+        with pytest.raises(ValueError, match="beside a function of your own"):
+            advise(POINTS, run=len, rounds=1, machine="h200")
+
     def test_a_matrix_and_a_trace_are_known_by_their_class(self):
         matrix = scipy.sparse.random_array((1500, 1500), density=0.01, rng=np.random.default_rng(0))
         assert "A matrix times a vector" in advise(matrix, rounds=1).explain()
