@@ -52,7 +52,8 @@ def test_each_run_of_a_data_set_is_judged_and_counted():
     assert len(judged(table)) == 3
     assert answer(table).sentence == (
         "Of 3 data sets the advice is right in 1, open in 1, wrong in 1; its order is within 5 % of the "
-        "best, or the noise, in 3, its gain within 15 % in 3. Of 1 partly in order it is right in 0, the rule in 1."
+        "best, or the noise, in 3, its gain within 15 % in 3. Of 1 "
+        "partly in order it is right in 0, the rule in 1."
     )
 
 
