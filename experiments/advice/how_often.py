@@ -12,16 +12,18 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 import sfc
 from experiments.advice.candidates import OF_POINTS
 from experiments.advice.question import Question
 from experiments.advice.times import paired
 from experiments.advice.uses import CUTOFF, Use
-from experiments.advice.verdict import Verdict
+from experiments.advice.verdict import OF_MEDIAN, Verdict
 
-AGES = (0.25, 0.5, 1.0, 2.0)  # mean paths over the reach at which times are taken
-ROUNDS = 3
+AGES = (0.25, 0.5, 1.0, 2.0, 4.0)  # mean paths over the reach at which times are taken
+ROUNDS = 5
+T = float(scipy.stats.t.ppf(0.95, ROUNDS - 1))  # a loss is one beyond its error, on one side
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def lasting(asked: Question, order: np.ndarray, verdict: Verdict, reorder_ms: fl
     Args:
         asked: question about points that move.
         order: permutation that is advised, of the best candidate.
-        verdict: on the fresh orders; a loss below its floor is none.
+        verdict: on the fresh orders, with the name of the best.
         reorder_ms: time of a reorder.
 
     Returns:
@@ -68,10 +70,11 @@ def lasting(asked: Question, order: np.ndarray, verdict: Verdict, reorder_ms: fl
             points = np.where(use.periodic, np.mod(points, use.lengths), points)
         moved = Use(use.kind, use.code, use.items, points=points, reach=use.reach, lengths=use.lengths,
                     periodic=use.periodic)  # fmt: skip
-        fresh, old = np.median(paired(moved, (sfc.argsort(points, name), order), ROUNDS), axis=0)
-        loss = float(old / fresh - 1)
-        if loss > verdict.floor - 1:
-            found.append(math.sqrt(2 * reorder_ms * steps / (old - fresh)))
+        times = paired(moved, (sfc.argsort(points, name), order), ROUNDS)
+        ratios = times[:, 1] / times[:, 0]
+        loss = float(np.median(ratios)) - 1
+        if math.log1p(loss) > T * OF_MEDIAN * float(np.log(ratios).std(ddof=1)) / math.sqrt(ROUNDS):
+            found.append(math.sqrt(2 * reorder_ms * steps / (loss * np.median(times[:, 0]))))
     if not found:
         return Lasting(math.inf, math.inf, steps, loss)
     return Lasting(min(found), max(found), steps, loss)
