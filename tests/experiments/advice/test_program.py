@@ -224,7 +224,7 @@ class TestQuestion:
 
 def test_the_interval_follows_from_the_loss_at_each_age(monkeypatch):
     asked = question_of(data_of(points=POINTS), cutoff=1.0, displacement=0.01)
-    losses = iter([25 * 0.02, 50 * 0.02, 100 * 0.08, 200 * 0.08])
+    losses = iter([25 * 0.02, 50 * 0.02, 100 * 0.08, 200 * 0.08, 400 * 0.08])
 
     def paired(moved, orders, rounds):
         assert np.array_equal(orders[0], sfc.argsort(moved.points, "row"))
@@ -239,7 +239,7 @@ def test_the_interval_follows_from_the_loss_at_each_age(monkeypatch):
         pytest.approx(math.sqrt(2 * 9 / 0.08)),
         pytest.approx(math.sqrt(2 * 9 / 0.02)),
     )
-    assert (found.longest, found.loss) == (pytest.approx(100 * AGES[-1]), pytest.approx(1.6))
+    assert (found.longest, found.loss) == (pytest.approx(100 * AGES[-1]), pytest.approx(3.2))
     monkeypatch.setattr(how_often, "paired", lambda moved, orders, rounds: np.full((rounds, 2), 10.0))
     assert math.isinf(lasting(asked, np.arange(1500), verdict, 9.0).low)
     assert lasting(question_of(data_of(points=POINTS)), np.arange(1500), verdict, 9.0) is None

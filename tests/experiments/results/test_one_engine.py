@@ -22,8 +22,11 @@ COUNTS = {
     "calls",
 }  # a time of one is no gain
 ALLOWED = {  # file -> how many places, and why they are no gains of the engine
-    "advice/report.py": (2, "uses after which a reorder pays, and a step of which the use is a part"),
-    "advice/verdict.py": (1, "the spread of copies of one process, where the engine has runs"),
+    "advice/forecast.py": (1, "gains of forecasts, which have no rounds"),
+    "advice/how_often.py": (3, "the wear of an order over a new one in the same memory, in one process"),
+    "advice/report.py": (1, "a step of which the use is a part"),
+    "advice/verdict.py": (2, "rounds of one process, each in memory of its own, where the engine has runs"),
+    "advised.py": (1, "the error of a median of processes"),
     "cache_hit.py": (1, "a forecast for a machine, which has no rounds"),
     "cooling.py": (2, "times of the physics of a gas"),
     "counters.py": (1, "correlations of ranks, resampled"),
