@@ -117,9 +117,10 @@ MINUTES = 1
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
-    """Yield the rounds of the candidate orders of a file, all of them or, from another `begin` on, none."""
-    if begin:
-        return
+    """Yield the rounds of the candidate orders of a file, from `begin` on.
+
+    They are yielded when all are taken: what is interrupted before is measured again.
+    """
     asked = question(case)
     use = asked.use
     every = candidates(use, case.seed, asked.learnt)
@@ -129,18 +130,16 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
         "least_ms": least_ms(use, memory()) or 0.0,
         "foreseen": in_words(use, {one.name: one.order for one in every}, case.machine, case.seed),
     }  # fmt: skip
-    taken: list[list[dict]] = []
-    for found in rounds_of(use, every, case.rounds, case.seed, case.seconds, case.smallest_gain):
-        if taken:
-            yield taken[-1]
-        taken.append([columns | row for row in found])
+    rounds = rounds_of(use, every, case.rounds, case.seed, case.seconds, case.smallest_gain)
+    taken = [[columns | row for row in found] for found in rounds]
     verdict = judge(pd.DataFrame(itertools.chain.from_iterable(taken)), case.smallest_gain)
     best = next(one for one in every if one.name == verdict.best)
     last = lasting(asked, best.order, verdict, best.cost_ms)
     ages = {f"interval_{name}": value for name, value in asdict(last).items()} if last else {}
-    yield [row | ages for row in taken[-1]] + rows_of_map(use, best.name, best.order)
+    taken[-1] = [row | ages for row in taken[-1]] + rows_of_map(use, best.name, best.order)
     if case.write and verdict.says == REORDER:
         _write(case, asked, best.order)
+    yield from taken[begin:]
 
 
 def question(case: Config) -> Question:

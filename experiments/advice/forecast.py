@@ -32,7 +32,7 @@ from scipy.spatial import cKDTree
 
 import sfc
 from experiments.advice.candidates import GIVEN
-from experiments.advice.uses import CELLS, CUTOFF, MATRIX, NEIGHBOURS, OWN, TRACE, Use
+from experiments.advice.uses import CELLS, CUTOFF, MATRIX, NEIGHBOURS, OWN, TRACE, Use, wrapped
 from experiments.core.settings import UsageError
 from experiments.forecasts.on_cpu import LOAD, SHARED
 from experiments.forecasts.predicted import fitted_for
@@ -201,8 +201,7 @@ def _listed(use: Use, seed: int) -> np.ndarray | None:
     points, box = use.points, None
     if use.lengths is not None and any(use.periodic):
         box = np.where(use.periodic, use.lengths, 0.0)
-        points = np.where(use.periodic, np.mod(points, use.lengths), points)
-        points = np.where(np.asarray(use.periodic) & (points >= use.lengths), 0.0, points)  # rounded up
+        points = wrapped(points, use.lengths, use.periodic)
     tree = cKDTree(points, boxsize=box)
     counted = np.random.default_rng(seed).integers(0, len(points), min(COUNTED, len(points)))
     within = float(np.mean(tree.query_ball_point(points[counted], use.reach, return_length=True))) - 1

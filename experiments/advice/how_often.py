@@ -18,12 +18,12 @@ import sfc
 from experiments.advice.candidates import OF_POINTS
 from experiments.advice.question import Question
 from experiments.advice.times import paired
-from experiments.advice.uses import CUTOFF, Use
+from experiments.advice.uses import CUTOFF, Use, wrapped
 from experiments.advice.verdict import OF_MEDIAN, Verdict
 
 AGES = (0.25, 0.5, 1.0, 2.0, 4.0)  # mean paths over the reach at which times are taken
 ROUNDS = 5
-T = float(scipy.stats.t.ppf(0.95, ROUNDS - 1))  # a loss is one beyond its error, on one side
+T = float(scipy.stats.t.ppf(1 - 0.05 / len(AGES), ROUNDS - 1))  # of a loss at any age, on one side
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def lasting(asked: Question, order: np.ndarray, verdict: Verdict, reorder_ms: fl
         steps = age * reach / path
         points = use.points + steps * asked.moves_by
         if use.lengths is not None:
-            points = np.where(use.periodic, np.mod(points, use.lengths), points)
+            points = wrapped(points, use.lengths, use.periodic)
         moved = Use(use.kind, use.code, use.items, points=points, reach=use.reach, lengths=use.lengths,
                     periodic=use.periodic)  # fmt: skip
         times = paired(moved, (sfc.argsort(points, name), order), ROUNDS)

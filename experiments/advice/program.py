@@ -20,7 +20,7 @@ import md
 from experiments.advice.forecast import in_words
 from experiments.advice.headroom import least_ms, memory
 from experiments.advice.how_often import Lasting, lasting
-from experiments.advice.question import Question, question_of
+from experiments.advice.question import LEAST_ITEMS, Question, question_of
 from experiments.advice.report import lines
 from experiments.advice.times import Candidate, candidates, rounds_of
 from experiments.advice.uses import OWN, Use
@@ -29,7 +29,7 @@ from experiments.files import Data, read
 from sfc import checks
 
 ROUNDS = 5
-SECONDS = 40.0  # CPU time of all rounds
+SECONDS = 40.0  # of all rounds
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Advice:
 
     Attributes:
         verdict: reorder, do not, or cannot tell; with gains and times.
-        table: times, a row for each round, order and copy.
+        table: times, a row for each round and order.
         order: permutation of the best order: item `order[i]` goes to place i. It is there even if it should
             not be applied.
         interval: steps between reorders; None if items do not move.
@@ -96,7 +96,8 @@ def advise(
         run: function of your own that takes the points and the further arrays, and is timed in place of a
             stand-in: the only one for which a gain is promised. It must not depend on the order, nor change
             its arrays.
-        rounds: number of rounds; fewer if they would take more than `SECONDS`, 40 s, of CPU time.
+        rounds: number of rounds; three at least, fewer if they would take more than `SECONDS`, 40 s, and up
+            to four times as many while they do not tell.
         seed: of the shuffled order.
         smallest_gain: that is worth a reorder.
         machine: GPU or CPU for which gains are foreseen too, such as "h200"; not for `run`.
@@ -108,17 +109,18 @@ def advise(
         ValueError: too few items, settings that do not fit, or a file that cannot be read.
     """
     rounds = checks.integer("rounds", rounds, 1)
-    if run is not None and options:
-        raise ValueError(f"{', '.join(options)} beside run; allowed: run alone, which is what is timed")
+    if run is not None and (options or machine):
+        given = [*options, *["machine"] * bool(machine)]
+        raise ValueError(f"{', '.join(given)} beside run; allowed: run alone, which is what is timed")
     if run is None and arrays:
         raise ValueError(
             f"{len(arrays)} further arrays without run; allowed: beside a function that takes them"
         )
     asked = question_of(_data(data, options), **options) if run is None else _own(data, arrays, run)
     every = candidates(asked.use, seed, asked.learnt)
+    foreseen = in_words(asked.use, {one.name: one.order for one in every}, machine, seed)
     taken = rounds_of(asked.use, every, rounds, seed, SECONDS, smallest_gain)
     table = pd.DataFrame(itertools.chain.from_iterable(taken))
-    foreseen = in_words(asked.use, {one.name: one.order for one in every}, machine, seed)
     return advice_of(asked, every, table, smallest_gain, foreseen)
 
 
@@ -160,6 +162,9 @@ def _data(data: Any, options: dict[str, Any]) -> Data:
         return Data(Path("a matrix"), "matrix", rows.shape[0], matrix=data)
     found = np.asarray(data)
     if found.ndim == 1 and np.issubdtype(found.dtype, np.integer):
+        if not len(found) or found.min() < 0:
+            least = f"with {found.min()}" if len(found) else "of no reads"
+            raise ValueError(f"a trace {least}; allowed: one read or more, of items from 0 on")
         return Data(Path("a trace"), "trace", int(found.max()) + 1, trace=found)
     return Data(Path("points"), "points", len(found), points=_points(found))
 
@@ -181,6 +186,8 @@ def _own(data: Any, arrays: tuple[np.ndarray, ...], run: Callable[..., Any]) -> 
     """Ask about a function of the user's."""
     points = _points(np.asarray(data))
     checks.function("run", run, "a function of the points and the further arrays")
+    if len(points) < LEAST_ITEMS:
+        raise ValueError(f"{len(points):,} points; allowed: {LEAST_ITEMS:,} or more: fewer fit a first cache")
     for k, one in enumerate(arrays):
         if len(one) != len(points):
             raise ValueError(f"arrays[{k}] has {len(one):,} rows; allowed: {len(points):,}, one a point")

@@ -98,6 +98,8 @@ def question_of(
                 f"{data.path}: a matrix of {rows:,} rows and {across:,} columns; allowed: as many rows as "
                 "columns, which one order sorts"
             )
+        if np.iscomplexobj(data.matrix.data):
+            raise UsageError(f"{data.path}: complex numbers; allowed: real ones; take the real part")
         return Question(
             data, Use(MATRIX, code, data.n, matrix=data.matrix), everything, None, None, tuple(said)
         )

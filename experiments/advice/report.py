@@ -81,7 +81,7 @@ def lines(
         if saved < step_ms:
             step = f"Your step of {step_ms:g} ms: at best {step_ms / (step_ms - saved):.2f} times as fast."
     bounds = " ".join(filter(None, (said, step, OWN_CODE if what == YOURS else NOT_MEASURED)))
-    return [*found, *filter(None, (" ".join(worth), often, foreseen, bounds))]
+    return [*found, *filter(None, (" ".join(filter(None, worth)), often, foreseen, bounds))]
 
 
 def _cost(cost: float, saved: float, given: float, uses: int) -> str:

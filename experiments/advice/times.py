@@ -105,11 +105,15 @@ def candidates(use: Use, seed: int, learnt: np.ndarray | None = None) -> list[Ca
     right: Any = None
     for name, order, keys_s in orders_of(use, seed, learnt):
         work, moved_s = _arranged(use, order)
-        result = work.result(work.run(*work.arrays))  # compiles
+        arrays = tuple(np.copy(one) for one in work.arrays) if use.kind == OWN else work.arrays
+        result = work.result(work.run(*arrays))  # compiles
+        for k, (now, before) in enumerate(zip(arrays, work.arrays, strict=True)):
+            if use.kind == OWN and now.tobytes() != before.tobytes():
+                raise UsageError(f"your function changes its arrays[{k}]; allowed: none; copy them in it")
         right = result if right is None else right
         what = f"the result in order {name!r} differs from that in the order of the file by"
         check_error(what, _difference(result, right), TOLERANCE, "")
-        _, use_s = timed(work.run, work.arrays, use)
+        _, use_s = timed(work.run, arrays, use)
         found.append(Candidate(name, order, 1e3 * (keys_s + moved_s), work, use_s))
         _check_memory(use, found)
     return found

@@ -127,7 +127,7 @@ class Use:
         box = None
         if self.lengths is not None and any(self.periodic):
             box = np.where(self.periodic, self.lengths, 0.0)
-            points = np.where(self.periodic, np.mod(points, self.lengths), points)
+            points = wrapped(points, self.lengths, self.periodic)
 
         def search(points: np.ndarray) -> np.ndarray:
             return cKDTree(points, boxsize=box).query_pairs(self.reach, output_type="ndarray")
@@ -243,6 +243,19 @@ class Use:
         """Call the function of the user's; what it computes is not known, and not compared."""
         arrays = tuple(np.ascontiguousarray(one[order]) for one in self.arrays)
         return Work(arrays, self.function, lambda _: np.empty(0))
+
+
+def wrapped(points: np.ndarray, lengths: Any, periodic: Any) -> np.ndarray:
+    """Move points across periodic sides into the box, from 0 up to, but not at, its lengths.
+
+    Args:
+        points: (n, dim) positions.
+        lengths: (dim,) sides of the box from 0 on.
+        periodic: (dim,) bools.
+    """
+    inside = np.mod(points, lengths)
+    inside = np.where(inside < lengths, inside, 0.0)  # a small negative number is rounded up
+    return np.where(periodic, inside, points)
 
 
 def _called(code: Callable[..., None]) -> Callable[..., np.ndarray]:

@@ -47,6 +47,12 @@ def test_data_is_written_in_the_advised_order_if_a_reorder_is_advised(tmp_path, 
         np.testing.assert_array_equal(np.load(target), POINTS[np.load(order)])
 
 
+def test_what_is_interrupted_is_measured_again(tmp_path):
+    np.save(tmp_path / "p.npy", POINTS)
+    case = advise.Config(file=str(tmp_path / "p.npy"), rounds=3, smallest_gain=1e9)
+    assert [rows[0]["round"] for rows in advise.measure(case, 1)] == [1, 2]
+
+
 def test_all_rounds_are_recorded(tmp_path, saying):
     saying(CANNOT_TELL)
     table = without_map(run(tmp_path))

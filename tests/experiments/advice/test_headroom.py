@@ -28,7 +28,8 @@ def use_of(kind: str, code: str, **options) -> Use:
 @pytest.mark.parametrize("kind", [NEIGHBOURS, CELLS, MATRIX])
 def test_least_bytes_are_those_of_the_arrays_of_the_compiled_code(kind):
     use = use_of(kind, "compiled")
-    assert headroom.least_bytes(use) == sum(one.nbytes for one in use.arrange(None).arrays)
+    unused = N - len(np.unique(use.cells)) if kind == CELLS else 0
+    assert headroom.least_bytes(use) == sum(one.nbytes for one in use.arrange(None).arrays) - 8 * unused
 
 
 def test_a_trace_needs_itself_and_each_item_that_it_reads_once():
@@ -78,11 +79,11 @@ def test_a_product_of_a_million_entries_has_the_headroom_of_its_bytes():
 
 
 @pytest.mark.parametrize(("time_ms", "words"), [
-    (4.94, "at most 2.60 times as fast as row."),
-    (1.9, "no order is much faster than row."),
+    (4.94, "at most about 2.60 times as fast as row."),
 ])  # fmt: skip
 def test_the_sentence_has_the_headroom(time_ms, words):
     assert headroom.sentence("row", time_ms, 1.9) == f"Its bytes alone take 1.90 ms: {words}"
+    assert not headroom.sentence("row", 1.9, 1.9)
 
 
 def test_the_rate_is_of_arrays_beyond_the_last_cache_that_were_written(monkeypatch):

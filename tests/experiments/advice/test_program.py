@@ -281,7 +281,7 @@ class TestAdvise:
 
     def test_another_machine_can_be_foreseen(self):
         assert "Foreseen on h200: " in advise(POINTS, neighbours=3, rounds=1, machine="h200").explain()
-        with pytest.raises(ValueError, match="beside a function of your own"):
+        with pytest.raises(ValueError, match="machine beside run; allowed: run alone"):
             advise(POINTS, run=len, rounds=1, machine="h200")
 
     def test_a_matrix_and_a_trace_are_known_by_their_class(self):
@@ -289,7 +289,16 @@ class TestAdvise:
         assert "A matrix times a vector" in advise(matrix, rounds=1).explain()
         assert "learnt from the first 2,000" in advise(np.arange(4000) % 1500, rounds=1).explain()
 
+    def test_a_function_that_changes_its_arrays_is_refused(self):
+        with pytest.raises(ValueError, match=r"changes its arrays\[0\]; allowed: none"):
+            advise(POINTS, run=lambda points: points.sort(axis=0), rounds=1)
+        with pytest.raises(ValueError, match="9 points; allowed: 1,000 or more"):
+            advise(POINTS[:9], run=len)
+
     @pytest.mark.parametrize(("given", "error", "message"), [
+        (np.empty(0, int), ValueError, "a trace of no reads"),
+        (np.array([3, -1]), ValueError, "a trace with -1"),
+        (scipy.sparse.eye_array(1500) * 1j, ValueError, "complex numbers; allowed: real ones"),
         (np.full((1500, 3), np.nan), ValueError, r"points\[0\] = \[nan"),
         (np.ones((1500, 4)), TypeError, "points \\(n, 2\\) or \\(n, 3\\)"),
         ("nothing.npy", ValueError, "nothing.npy"),
@@ -297,6 +306,6 @@ class TestAdvise:
     def test_what_is_no_data_is_refused(self, given, error, message):
         with pytest.raises(error, match=message):
             advise(given)
-        if not isinstance(given, str):
+        if isinstance(given, np.ndarray) and given.ndim == 2:
             with pytest.raises(error, match=message):
                 advise(given, run=len)

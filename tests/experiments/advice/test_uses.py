@@ -73,6 +73,16 @@ def test_sums_within_a_cutoff_are_those_of_all_pairs(dim, boxed):
     assert np.array_equal(counted, (far < use.reach).sum(axis=1))
 
 
+@pytest.mark.parametrize("code", CODES[CUTOFF])
+def test_a_point_just_outside_a_periodic_side_is_inside(code):
+    use = use_of(CUTOFF, code, boxed=True)
+    found = result_of(use)
+    use.points[0] = use.points[0] * [0, 1, 1] + [-1e-18, 0, 0]
+    use.points[1] = use.points[1] * [0, 1, 1] + [10, 0, 0]
+    assert np.isfinite(result_of(use)).all()
+    assert not np.array_equal(result_of(use), found)
+
+
 def test_a_stray_point_decides_no_cells():
     points = np.random.default_rng(0).random((20_000, 3)) * 10
     points[7] = 1e30

@@ -58,7 +58,7 @@ def kept(name: str, run: str):
 
 def test_words_of_older_runs_are_those_of_now(a_large_machine):
     assert kept("reorder_cost", "h200").memory == ("shuffled", "aged", "fresh")
-    assert kept("speed_up", "h200").ordering == ("shuffled", "aged", "pancake")
+    assert kept("speed_up", "h200_1024").ordering == ("shuffled", "aged", "pancake")
     assert kept("timing", "h200_orders").ordering[:2] == ("shuffled", "lattice")
     assert kept("counters", "h200_1048576").runs == 3
 
