@@ -1,9 +1,9 @@
 """How much faster than along an order a use could be, if only the bytes that it needs counted.
 
 A use that reads each of its arrays once, and writes its results once, takes about the time in which a copy
-moves as many bytes, if they do not fit the last cache; where it mostly reads, up to a fifth less. What a memory
-order can save lies above that time. The bytes are known of a list of neighbours, cells, a matrix and a trace,
-but not of a search within a cutoff or in a tree, nor of a user's own function.
+moves as many bytes, if they do not fit the last cache; where it mostly reads, up to a fifth less. What a
+memory order can save lies above that time. The bytes are known of a list of neighbours, cells, a matrix and a
+trace, but not of a search within a cutoff or in a tree, nor of a user's own function.
 """
 
 from __future__ import annotations
