@@ -8,7 +8,7 @@ promised for another; `advise(points, run=...)` of this module times a function 
 
 The answer is to reorder, not to reorder, or that the times do not say, because the interval of the gain holds
 the smallest one that is worth it. In each round all orders are timed in the same memory, by CPU time, and a
-round takes new memory, since where arrays lie changes times; there are more rounds while they do not say.
+round takes other memory, since where arrays lie changes times; there are more rounds while they do not say.
 Results are compared with those in the order of the file. Shuffled memory is timed too, and never advised. The
 order of a trace is learnt from its first half, and judged on the second.
 """
@@ -79,7 +79,7 @@ class Config(TimedSettings):
     item_bytes: int = ITEM_BYTES
     """Bytes of an item that a trace reads, a multiple of 8."""
     seconds: float = 40.0
-    """Time for the rounds; of large data there are fewer rounds, three at least."""
+    """Time for the rounds; of large data there are fewer, three at least. How often to reorder takes more."""
     step_ms: float = 0.0
     """Time of a step of your program, of which the timed use is a part; 0 if it is all."""
     uses: int = 0

@@ -4,7 +4,7 @@ Each data set of `experiments.advice.sets` is written to a file as its users hav
 `experiments.advise` does, with the same kind of code. Then the user's own plain code is timed apart from it,
 in a process of its own for each sample, in the order of the file and in all candidate orders. Advice to
 reorder is right if the advised order gains the user's code at least the smallest gain that pays, and advice
-not to if no candidate gains that much, or more than the error of a gain; "cannot tell" is no answer. Orders
+not to if no candidate gains that much and more than the error of a gain; "cannot tell" is no answer. Orders
 of a trace are learnt from its first half; the user's code reads the second. The rule that stands beside it
 reorders if the order of the file is less than 1.2 times as fast as shuffled memory.
 """

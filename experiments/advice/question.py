@@ -126,8 +126,8 @@ def _refuse(what: str, data: Data, **given: Any) -> None:
     """
     for name, is_given in given.items():
         if is_given:
-            others = " and traces" * (name == "sample")
-            raise UsageError(f"--{name} beside {data.path}, {what}; allowed: for points{others} alone")
+            allowed = "for points and traces alone" if name == "sample" else "without it"
+            raise UsageError(f"--{name} beside {data.path}, {what}; allowed: {allowed}")
 
 
 def _of_trace(data: Data, code: str, sample: int, item_bytes: int, said: list[str]) -> Question:

@@ -1,7 +1,8 @@
 """Times of a use in candidate orders, in rounds, each in memory of its own.
 
-Where arrays lie changes times by several percent, up to a third. So a round takes new memory, and the arrays
-of each order are copied into the same memory in turn and timed there: what the place of the memory does to a
+Where arrays lie changes times by several percent, up to a third. So a round takes other memory than the one
+before (of few places in turn, as the allocator gives them again), and the arrays of each order are copied
+into the same memory in turn and timed there: what the place of the memory does to a
 time is the same for all orders, and is left out of their ratios. Results are compared with those in the order
 of the file before anything is timed.
 """
@@ -27,7 +28,7 @@ from experiments.measurement.rounds import Entry, take_rounds
 
 LEAST_ROUNDS = 3
 LEAST = 0.02  # s of a sample
-PARTS = 3  # of a sample, whose median is its time
+PARTS = 3  # of a sample; its time is their median
 LONG = 0.1  # s of a use that is timed once, and is not warmed up
 LEAST_FREE = 0.05  # of the memory
 TOLERANCE = 1e-9  # of a result over that in the order of the file

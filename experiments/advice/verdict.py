@@ -5,7 +5,7 @@ time in the order of the file. The logarithm of a time is that of its order plus
 error; the scale of the errors of all orders and rounds is the quantile of their sizes that is one standard
 deviation of normal ones, so that a few samples beside other work do not decide. An interval is that of a
 median, by Student's t. By Bonferroni's rule it covers the gains of all candidates at all looks at once in
-95 % of cases, if errors of all orders are alike: the best of several is chosen, and there are more rounds
+95 % of cases, if all orders have equal errors: the best of several is chosen, and there are more rounds
 while the times do not tell. Where the order of the file has errors three times as large as the others, an
 answer is wrong in up to 28 % of cases at the smallest gain itself.
 """
@@ -84,7 +84,7 @@ def judge(table: pd.DataFrame, smallest_gain: float = SMALLEST_GAIN) -> Verdict:
         raise ValueError(f"orders {', '.join(logs.index)}; allowed: {GIVEN} and a candidate or more")
     count = logs.shape[1]
     if count < 2:
-        raise ValueError("one round; allowed: two or more, whose spread is the error of a time")
+        raise ValueError("one round; allowed: two or more: their spread is the error of a time")
     over = logs - logs.loc[GIVEN]  # of ratios to the order of the file
     means = over.median(axis=1)
     freedom = (len(logs) - 1) * (count - 1)

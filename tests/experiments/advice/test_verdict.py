@@ -15,7 +15,7 @@ from experiments.results.answers import Answer
 
 
 def table_of(times: dict[str, float], spread: float = 1.001, rounds: int = 8) -> pd.DataFrame:
-    """Times in rounds of memory of other speeds, with errors whose logarithms are that of `spread`, drawn."""
+    """Times in rounds of memory of other speeds, with normal errors of the size of the log of `spread`."""
     random = np.random.default_rng(1)
     memory = 0.2 * random.normal(size=rounds)
     memory = np.exp(memory - np.median(memory))

@@ -123,6 +123,13 @@ def test_what_a_smaller_cache_gains_is_that_of_its_runs(chip, unit):
         changes = 100 * (table[16.0] / table[4.0] - 1)
         shown = [f"{change:+.0f} %".replace("+0", "0").replace("-0", "0") for change in changes]
         assert cells(SURFACE, f"{chip.upper()}, by {unit}{name}") == shown
+    own, other = ((one[16.0] / one[4.0] - 1)[gains.index >= 0.4] for one in (gains, smaller))
+    assert len(own) == 4  # of two chips
+    assert (own > 0).all()
+    assert (
+        f"by {own.sum() / other.sum():.2f} {'of that ' * (chip == 'h200')}on the {chip.upper()}"
+        in text_of(SURFACE)
+    )
 
 
 def test_wear_is_that_of_the_runs():
