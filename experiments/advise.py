@@ -26,7 +26,7 @@ import pandas as pd
 import tyro
 
 from experiments.advice.forecast import in_words, machine_of
-from experiments.advice.headroom import least_ms, memory
+from experiments.advice.headroom import least_ms
 from experiments.advice.how_often import lasting
 from experiments.advice.memory_map import draw, rows_of_map, without_map
 from experiments.advice.program import Advice, advise
@@ -127,14 +127,14 @@ def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
     columns = {
         "items": use.items, "use": use.in_words, "said": " ".join(asked.said), "uses": case.uses,
         "smallest_gain": case.smallest_gain, "step_ms": case.step_ms,
-        "least_ms": least_ms(use, memory()) or 0.0,
+        "least_ms": least_ms(use) or 0.0,
         "foreseen": in_words(use, {one.name: one.order for one in every}, case.machine, case.seed),
     }  # fmt: skip
     rounds = rounds_of(use, every, case.rounds, case.seed, case.seconds, case.smallest_gain)
     taken = [[columns | row for row in found] for found in rounds]
     verdict = judge(pd.DataFrame(itertools.chain.from_iterable(taken)), case.smallest_gain)
     best = next(one for one in every if one.name == verdict.best)
-    last = lasting(asked, best.order, verdict, best.cost_ms)
+    last = lasting(asked, best.order, verdict, best.cost_ms, case.seconds, case.seed)
     ages = {f"interval_{name}": value for name, value in asdict(last).items()} if last else {}
     taken[-1] = [row | ages for row in taken[-1]] + rows_of_map(use, best.name, best.order)
     if case.write and verdict.says == REORDER:

@@ -81,7 +81,8 @@ def measure(case: Any, begin: int = 0) -> Iterator[list[dict]]:
     with temporary_folder("advised-") as folder:
         path = _written(one, data, folder)
         asked = question_of(
-            read(path), code=one.library, cutoff=data.cutoff, neighbours=data.neighbours,
+            read(path), code=one.library, neighbours=data.neighbours,
+            cutoff=data.cutoff if data.radii is None else 0,  # those of the file decide
             item_bytes=_bytes(data) if data.trace is not None else ITEM_BYTES,
         )  # fmt: skip
         every = candidates(asked.use, case.seed, asked.learnt)

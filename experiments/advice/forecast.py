@@ -219,9 +219,8 @@ def _indices(
     if use.kind == MATRIX:
         yield _product(use, order, _most(chip))
         return
-    places = np.arange(use.items) if order is None else np.argsort(order)
     if use.kind == CELLS:
-        yield from _corners(use, places, order is not None, _most(chip))
+        yield from _corners(use, _places(use, order), order is not None, _most(chip))
         return
     row = NUMBER * (max(1, use.item_bytes // NUMBER) if listed is None else use.points.shape[1])
     unit = NUMBER  # bytes of a load
@@ -231,11 +230,21 @@ def _indices(
         unit = ROW_ON_GPU
         row = row if listed is None else ROW_ON_GPU
     pieces = -(-row // unit)
+    if use.items * pieces > 2**31:
+        raise ValueError(
+            f"{use.items:,} items of {row} bytes: {use.items * pieces:,} loads of {unit}; allowed: up to "
+            "2^31, which an index of 32 bits names; take fewer items, or a part"
+        )
     reads = use.trace[:, None] if listed is None else listed
     part, share = _middle(np.arange(len(reads) + 1) * reads.shape[1] * pieces, _most(chip))
     taken = reads[part] if listed is None or order is None else reads[order[part]]
-    index = (places[taken][:, :, None] * pieces + np.arange(pieces)).reshape(len(taken), -1)
+    index = (_places(use, order)[taken][:, :, None] * pieces + np.arange(pieces)).reshape(len(taken), -1)
     yield _Index(GATHER, index.astype(np.int32), min(row, unit), row * use.items, share)
+
+
+def _places(use: Use, order: np.ndarray | None) -> np.ndarray:
+    """Return the place of each item in an order."""
+    return np.arange(use.items) if order is None else np.argsort(order)
 
 
 def _most(chip: Machine | Processor) -> int:

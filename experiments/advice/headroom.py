@@ -87,12 +87,12 @@ def _seen(items: np.ndarray) -> int:
     return int(np.count_nonzero(np.bincount(items)))
 
 
-def least_ms(use: Use, memory: Memory) -> float | None:
+def least_ms(use: Use, machine: Memory | None = None) -> float | None:
     """Return the time of a use if only its bytes counted, in ms.
 
     Args:
         use: that is timed.
-        memory: of the machine.
+        machine: its memory; None for that of this one, which is measured for a use of known bytes.
 
     Returns:
         The time; None for a use of unknown bytes, or of fewer than `BEYOND` last caches.
@@ -100,9 +100,12 @@ def least_ms(use: Use, memory: Memory) -> float | None:
     Raises:
         ValueError: a rate that is not above 0.
     """
-    rate = checks.number("rate", memory.rate, above=0, unit="bytes/s", remedy="measure it with memory()")
     moved = least_bytes(use)
-    return None if moved is None or moved < BEYOND * memory.cache else 1e3 * moved / rate
+    if moved is None:
+        return None
+    machine = memory() if machine is None else machine
+    rate = checks.number("rate", machine.rate, above=0, unit="bytes/s", remedy="measure it with memory()")
+    return None if moved < BEYOND * machine.cache else 1e3 * moved / rate
 
 
 def headroom(time_ms: float, least: float) -> float:

@@ -23,7 +23,7 @@ from experiments.advice.verdict import OF_MEDIAN, Verdict
 
 AGES = (0.25, 0.5, 1.0, 2.0, 4.0)  # mean paths over the reach at which times are taken
 ROUNDS = 5
-T = float(scipy.stats.t.ppf(1 - 0.05 / len(AGES), ROUNDS - 1))  # of a loss at any age, on one side
+WRONG = 0.05  # of all losses that are found, by chance
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,9 @@ class Lasting:
     loss: float
 
 
-def lasting(asked: Question, order: np.ndarray, verdict: Verdict, reorder_ms: float) -> Lasting | None:
+def lasting(
+    asked: Question, order: np.ndarray, verdict: Verdict, reorder_ms: float, seconds: float, seed: int = 0
+) -> Lasting | None:
     """Time an order at several ages of items that move.
 
     Args:
@@ -50,6 +52,8 @@ def lasting(asked: Question, order: np.ndarray, verdict: Verdict, reorder_ms: fl
         order: permutation that is advised, of the best candidate.
         verdict: on the fresh orders, with the name of the best.
         reorder_ms: time of a reorder.
+        seconds: for all times; there are fewer rounds if they would take more, three at least.
+        seed: of the order within rounds.
 
     Returns:
         The interval; None for items that do not move, or have no positions.
@@ -68,12 +72,14 @@ def lasting(asked: Question, order: np.ndarray, verdict: Verdict, reorder_ms: fl
         points = use.points + steps * asked.moves_by
         if use.lengths is not None:
             points = wrapped(points, use.lengths, use.periodic)
-        moved = Use(use.kind, use.code, use.items, points=points, reach=use.reach, lengths=use.lengths,
-                    periodic=use.periodic)  # fmt: skip
-        times = paired(moved, (sfc.argsort(points, name), order), ROUNDS)
+        moved = Use(use.kind, use.code, use.items, points=points, reach=use.reach, radii=use.radii,
+                    lengths=use.lengths, periodic=use.periodic)  # fmt: skip
+        times = paired(moved, (sfc.argsort(points, name), order), ROUNDS, seed, seconds / len(AGES))
         ratios = times[:, 1] / times[:, 0]
         loss = float(np.median(ratios)) - 1
-        if math.log1p(loss) > T * OF_MEDIAN * float(np.log(ratios).std(ddof=1)) / math.sqrt(ROUNDS):
+        rounds = len(ratios)
+        t = float(scipy.stats.t.ppf(1 - WRONG / len(AGES), rounds - 1))  # of a loss at any age, on one side
+        if math.log1p(loss) > t * OF_MEDIAN * float(np.log(ratios).std(ddof=1)) / math.sqrt(rounds):
             found.append(math.sqrt(2 * reorder_ms * steps / (loss * np.median(times[:, 0]))))
     if not found:
         return Lasting(math.inf, math.inf, steps, loss)

@@ -9,18 +9,19 @@ from sfc.compile import kernel
 
 
 @kernel
-def cutoff_sums(points, lower, lengths, periodic, shape, heads, nexts, cutoff, out):
-    """Build linked lists of cells, and sum 1 - r / cutoff over the neighbours of each point.
+def cutoff_sums(points, radii, lower, lengths, periodic, shape, heads, nexts, cutoff, out):
+    """Build linked lists of cells, and sum 1 - r / range over the neighbours of each point.
 
     Args:
         points: (n, 3) positions.
+        radii: (n,), the range of two points is the sum of theirs; empty if it is the cutoff.
         lower: (3,) corner of the box of the cells; points outside are in the cells of its border.
         lengths: (3,) sides of this box.
         periodic: (3,) bools.
         shape: (3,) cells along each axis, each as wide as the cutoff or wider.
         heads: (cells,) integers, first point of each list, which are written.
         nexts: (n,) integers, next point of the same list, which are written.
-        cutoff: of the neighbours.
+        cutoff: largest range.
         out: (n,) sums, which are written.
     """
     heads[:] = -1
@@ -65,8 +66,9 @@ def cutoff_sums(points, lower, lengths, periodic, shape, heads, nexts, cutoff, o
                         if periodic[2]:
                             pz -= lengths[2] * round(pz / lengths[2])
                         square = px * px + py * py + pz * pz
-                        if square < cutoff * cutoff and j != i:
-                            total += 1 - square**0.5 / cutoff
+                        reach = radii[i] + radii[j] if len(radii) else cutoff
+                        if square < reach * reach and j != i:
+                            total += 1 - square**0.5 / reach
                         j = nexts[j]
         out[i] = total
 

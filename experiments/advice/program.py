@@ -18,7 +18,7 @@ import scipy.sparse
 
 import md
 from experiments.advice.forecast import in_words
-from experiments.advice.headroom import least_ms, memory
+from experiments.advice.headroom import least_ms
 from experiments.advice.how_often import Lasting, lasting
 from experiments.advice.question import LEAST_ITEMS, Question, question_of
 from experiments.advice.report import lines
@@ -121,12 +121,13 @@ def advise(
     foreseen = in_words(asked.use, {one.name: one.order for one in every}, machine, seed)
     taken = rounds_of(asked.use, every, rounds, seed, SECONDS, smallest_gain)
     table = pd.DataFrame(itertools.chain.from_iterable(taken))
-    return advice_of(asked, every, table, smallest_gain, foreseen)
+    return advice_of(asked, every, table, smallest_gain, foreseen, seed)
 
 
 def advice_of(
-    asked: Question, every: list[Candidate], table: pd.DataFrame, smallest_gain: float, foreseen: str = ""
-) -> Advice:
+    asked: Question, every: list[Candidate], table: pd.DataFrame, smallest_gain: float, foreseen: str = "",
+    seed: int = 0,
+) -> Advice:  # fmt: skip
     """Judge the times of candidates.
 
     Args:
@@ -135,15 +136,16 @@ def advice_of(
         table: their times.
         smallest_gain: that is worth a reorder.
         foreseen: sentence on another machine.
+        seed: of the order within rounds.
     """
     verdict = judge(table, smallest_gain)
     best = next(one for one in every if one.name == verdict.best)
-    last = lasting(asked, best.order, verdict, best.cost_ms)
+    last = lasting(asked, best.order, verdict, best.cost_ms, SECONDS, seed)
     said = lines(
         verdict, what=asked.use.in_words, items=asked.use.items, last=last, said=" ".join(asked.said),
         costs_ms={one.name: one.cost_ms for one in every}, smallest_gain=smallest_gain,
         rounds=int(table["round"].nunique()), foreseen=foreseen,
-        least_ms=least_ms(asked.use, memory()) or 0.0,
+        least_ms=least_ms(asked.use) or 0.0,
     )  # fmt: skip
     return Advice(verdict, table, best.order, last, tuple(said))
 
@@ -158,6 +160,7 @@ def _data(data: Any, options: dict[str, Any]) -> Data:
         return Data(Path("a simulation"), "particles", len(state), points=state.pos, velocities=state.vel,
                    lengths=np.array(state.box.lengths), periodic=state.box.periodic)  # fmt: skip
     rows: Any = data
+    _check_mask("data", data)
     if scipy.sparse.issparse(data):
         return Data(Path("a matrix"), "matrix", rows.shape[0], matrix=data)
     found = np.asarray(data)
@@ -182,8 +185,16 @@ def _points(found: np.ndarray) -> np.ndarray:
     return found.astype(float)
 
 
+def _check_mask(name: str, array: Any) -> None:
+    """Refuse entries that are masked, which would be taken as numbers."""
+    if np.ma.is_masked(array):
+        raise ValueError(f"{name} has {np.ma.count_masked(array):,} masked entries; allowed: none; fill them")
+
+
 def _own(data: Any, arrays: tuple[np.ndarray, ...], run: Callable[..., Any]) -> Question:
     """Ask about a function of the user's."""
+    for name, one in (("data", data), *((f"arrays[{k}]", one) for k, one in enumerate(arrays))):
+        _check_mask(name, one)
     points = _points(np.asarray(data))
     checks.function("run", run, "a function of the points and the further arrays")
     if len(points) < LEAST_ITEMS:

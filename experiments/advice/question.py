@@ -177,6 +177,7 @@ def _of_points(
 ) -> Question:  # fmt: skip
     """Ask about the neighbours of points."""
     points: Any = data.points
+    radii: Any = None
     lengths, periodic = box, (True,) * points.shape[1]
     if box is None and data.lengths is not None:
         lengths, periodic = data.lengths, data.periodic or periodic
@@ -192,16 +193,20 @@ def _of_points(
         )
     if not cutoff and not neighbours:
         own = diameter or (float(np.max(data.diameters)) if data.diameters is not None else 0.0)
+        if not diameter and data.diameters is not None and np.ptp(data.diameters):
+            radii = 0.5 * data.diameters
         cutoff, neighbours = own, 0 if own else NEAREST
         said.append(
-            f"The cutoff is the diameter, {own:g}." if own else f"{NEAREST} neighbours of each point."
-        )
+            f"The cutoff is the {'largest ' if radii is not None else ''}diameter, {own:g}." if own
+            else f"{NEAREST} neighbours of each point."
+        )  # fmt: skip
     moves = _moves(data, displacement, points, seed)
     whole = np.arange(len(points))
     if 0 < sample < len(points):
         whole = _part(points, sample)
         points, lengths = points[whole], None
         moves = None if moves is None else moves[whole]
+        radii = None if radii is None else radii[whole]
         said.append(
             f"{len(whole):,} points, those nearest to one in the middle, are timed; they may fit a cache."
         )
@@ -214,8 +219,8 @@ def _of_points(
             f"--cutoff {reach:g}: the sides are {' '.join(f'{one:g}' for one in np.asarray(lengths))}; "
             "allowed: up to half of the shortest periodic one"
         )
-    use = Use(kind, code, len(points), points=points, reach=reach, lengths=lengths if is_boxed else None,
-              periodic=periodic if is_boxed else ())  # fmt: skip
+    use = Use(kind, code, len(points), points=points, reach=reach, radii=radii,
+              lengths=lengths if is_boxed else None, periodic=periodic if is_boxed else ())  # fmt: skip
     return Question(data, use, whole, None, moves, tuple(said))
 
 

@@ -112,10 +112,14 @@ def lines_of(table: pd.DataFrame) -> list[str]:
     """
     first, last = table.iloc[0], table.iloc[-1]
     verdict = judge(table, float(first["smallest_gain"]))
-    costs = {str(name): float(cost) for name, cost in table.groupby("ordering")["cost_ms"].first().items()}
+    costs = {str(name): float(cost) for name, cost in table.groupby("ordering")["cost_ms"].median().items()}
     ages = None
     if "interval_low" in table and last["interval_low"] == last["interval_low"]:
-        ages = Lasting(*(float(last[f"interval_{name}"]) for name in ("low", "high", "longest", "loss")))
+        known = table.dropna(subset="interval_low")  # a row of each run
+        ages = Lasting(
+            float(known["interval_low"].min()), float(known["interval_high"].max()),
+            float(last["interval_longest"]), float(known["interval_loss"].median()),
+        )  # fmt: skip
     return lines(
         verdict, what=first["use"], items=int(first["items"]), costs_ms=costs, said=first["said"],
         smallest_gain=float(first["smallest_gain"]), uses=int(first["uses"]), step_ms=float(first["step_ms"]),

@@ -1,15 +1,14 @@
 """Times of a use in candidate orders, in rounds, each in memory of its own.
 
-Where arrays lie changes times by several percent, up to a third. So a round takes other memory than the one
-before (of few places in turn, as the allocator gives them again), and the arrays of each order are copied
-into the same memory in turn and timed there: what the place of the memory does to a
-time is the same for all orders, and is left out of their ratios. Results are compared with those in the order
+Where arrays lie changes times by several percent, up to a third. So each array of a round begins at a random
+line of new memory, since an allocator gives few places in turn, and the arrays of each order are copied into
+the same memory in turn and timed there: what the place of the memory does to a time is the same for all
+orders, and is left out of their ratios. Results are compared with those in the order
 of the file before anything is timed.
 """
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -30,6 +29,7 @@ LEAST_ROUNDS = 3
 LEAST = 0.02  # s of a sample
 PARTS = 3  # of a sample; its time is their median
 LONG = 0.1  # s of a use that is timed once, and is not warmed up
+LINE, SPREAD = 64, 2**20  # bytes: an array begins at a line of the first so many of its memory
 LEAST_FREE = 0.05  # of the memory
 TOLERANCE = 1e-9  # of a result over that in the order of the file
 
@@ -73,15 +73,23 @@ class Memory:
 
     Args:
         arrays: of one order; all have the same shapes and dtypes.
+        seed: of where in the memory they begin.
     """
 
-    def __init__(self, arrays: Sequence[np.ndarray]):
+    def __init__(self, arrays: Sequence[np.ndarray], seed: int):
         self._held: list[tuple[np.ndarray, ...]] = []
+        self._random = np.random.default_rng(seed)
         self.renew(arrays)
 
     def renew(self, arrays: Sequence[np.ndarray]) -> None:
         """Take new memory, and give the old back only then, so that it is another."""
-        self._held = [*self._held[-1:], tuple(np.empty_like(one) for one in arrays)]
+        self._held = [*self._held[-1:], tuple(map(self._taken, arrays))]
+
+    def _taken(self, one: np.ndarray) -> np.ndarray:
+        """Return an array like one, from a random line of new memory on."""
+        begin = LINE * int(self._random.integers(SPREAD // LINE))
+        memory = np.empty(one.nbytes + SPREAD, np.uint8)
+        return memory[begin : begin + one.nbytes].view(one.dtype).reshape(one.shape)
 
     def hold(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         """Copy arrays into the memory, and return them there."""
@@ -195,7 +203,7 @@ def rounds_of(
         `take_rounds`.
     """
     backend, taken = md.backend.get("cpu"), list[dict]()
-    memory = Memory(every[0].work.arrays)
+    memory = Memory(every[0].work.arrays, seed)
     again = every[0]._replace(name=AGAIN)
     entries = [
         Entry({"ordering": one.name, "cost_ms": one.cost_ms}, _sampler(use, one, memory), threads=1)
@@ -231,23 +239,35 @@ def _sampler(use: Use, one: Candidate, memory: Memory) -> Callable[[], Iterator[
     return sample
 
 
-def paired(use: Use, orders: Sequence[np.ndarray], rounds: int) -> np.ndarray:
-    """Time a use in some orders, in the same memory in turn, with new memory for each round.
+def paired(use: Use, orders: Sequence[np.ndarray], rounds: int, seed: int, seconds: float) -> np.ndarray:
+    """Time a use in some orders, in random order in the same memory, with new memory for each round.
 
     Args:
         use: that is timed.
         orders: permutations.
         rounds: number of rounds.
+        seed: of the order within them, and of the memory.
+        seconds: for all; there are fewer rounds if they would take more, `LEAST_ROUNDS` at least.
 
     Returns:
         (rounds, orders) times in ms, as `timed`.
+
+    Raises:
+        UsageError: too little memory.
     """
-    works = [use.arrange(order) for order in orders]
-    ready = [Candidate("", None, 0, work, timed(work.run, work.arrays, use)[1]) for work in works]
-    memory, found = Memory(works[0].arrays), []
+    ready = []
+    for order in orders:
+        work = use.arrange(order)
+        ready.append(Candidate("", order, 0, work, timed(work.run, work.arrays, use)[1]))
+        _check_memory(use, ready)
+    round_s = sum(one.sample_s for one in ready)
+    random, found = np.random.default_rng(seed), []
+    memory = Memory(ready[0].work.arrays, seed)
     samplers = [_sampler(use, one, memory) for one in ready]
-    for _ in range(rounds):
-        rows = list(itertools.chain.from_iterable(sample() for sample in samplers))
-        found.append([row["time_ms"] for row in rows])
-        memory.renew(works[0].arrays)
+    for _ in range(max(LEAST_ROUNDS, min(rounds, int(seconds / round_s)))):
+        row = np.empty(len(ready))
+        for k in random.permutation(len(ready)):
+            row[k] = next(samplers[k]())["time_ms"]
+        found.append(row)
+        memory.renew(ready[0].work.arrays)
     return np.array(found)

@@ -61,6 +61,8 @@ class Use:
         items: number of items.
         points: (n, 2) or (n, 3) positions; of cutoff and neighbours.
         reach: cutoff, or number of neighbours.
+        radii: (n,) of points within a cutoff: two are neighbours within the sum of theirs; None for the
+            cutoff. A search in scipy's tree takes the cutoff.
         lengths, periodic: of a periodic box from 0 on, for a cutoff; None for none.
         cells: (m, k) items of each cell or edge.
         matrix: a sparse matrix with as many rows as columns.
@@ -74,7 +76,7 @@ class Use:
     """
 
     def __init__(
-        self, kind: str, code: str, items: int, *, points: Any = None, reach: float = 0,
+        self, kind: str, code: str, items: int, *, points: Any = None, reach: float = 0, radii: Any = None,
         lengths: Any = None, periodic: tuple[bool, ...] = (), cells: Any = None,
         matrix: Any = None, trace: Any = None, item_bytes: int = ITEM_BYTES,
         function: Any = None, arrays: tuple[np.ndarray, ...] = (),
@@ -84,14 +86,16 @@ class Use:
         self.items, self.reach, self.item_bytes = items, reach, item_bytes
         self.points, self.cells, self.matrix, self.trace = points, cells, matrix, trace
         self.lengths, self.periodic = lengths, periodic
+        self.radii = None if code == SCIPY else radii
         self.function, self.arrays = function, arrays
         self.values: Any = np.random.default_rng(0).random(items) if kind in (CELLS, MATRIX) else None
 
     @property
     def in_words(self) -> str:
         """Return what is timed, for a sentence."""
+        within = f"{self.reach:g}" if self.radii is None else "the sum of their radii"
         what = {
-            CUTOFF: f"neighbours within {self.reach:g}", NEIGHBOURS: f"{self.reach:.0f} nearest neighbours",
+            CUTOFF: f"neighbours within {within}", NEIGHBOURS: f"{self.reach:.0f} nearest neighbours",
             CELLS: "a gather and a scatter over cells or edges", MATRIX: "a matrix times a vector",
             TRACE: f"reads of the trace, {self.item_bytes} bytes each", OWN: YOURS,
         }[self.kind]  # fmt: skip
@@ -122,8 +126,9 @@ class Use:
 
     def _cutoff(self, order: np.ndarray, _: bool) -> Work:
         points = np.ascontiguousarray(self.points[order])
+        radii = np.empty(0) if self.radii is None else self.radii[order]
         if self.code == COMPILED:
-            return self._compiled_cutoff(points, order)
+            return self._compiled_cutoff(points, radii, order)
         box = None
         if self.lengths is not None and any(self.periodic):
             box = np.where(self.periodic, self.lengths, 0.0)
@@ -142,17 +147,18 @@ class Use:
         first, second = search(points).T.copy()
         search_s = time.process_time() - began
 
-        def run(points, first, second) -> np.ndarray:
+        def run(points, radii, first, second) -> np.ndarray:
             apart: Any = points[second] - points[first]
             if box is not None:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     apart -= np.where(box > 0, box * np.round(apart / box), 0.0)
-            weights = 1 - np.linalg.norm(apart, axis=1) / self.reach
+            reach = radii[first] + radii[second] if len(radii) else self.reach
+            weights = np.maximum(1 - np.linalg.norm(apart, axis=1) / reach, 0)
             return np.bincount(first, weights, len(points)) + np.bincount(second, weights, len(points))
 
-        return Work((points, first, second), run, lambda sums: _unsorted(sums, order), search_s)
+        return Work((points, radii, first, second), run, lambda sums: _unsorted(sums, order), search_s)
 
-    def _compiled_cutoff(self, points: np.ndarray, order: np.ndarray) -> Work:
+    def _compiled_cutoff(self, points: np.ndarray, radii: np.ndarray, order: np.ndarray) -> Work:
         """Make linked lists of cells; a few stray points do not decide their box."""
         if points.shape[1] == 2:
             points = np.column_stack([points, np.zeros(len(points))])
@@ -168,13 +174,16 @@ class Use:
             shape = np.maximum(shape * 9 // 10, 1)
         arrays = (
             points,
+            radii,
             np.empty(shape.prod(), np.int64),
             np.empty(len(points), np.int64),
             np.empty(len(points)),
         )
 
-        def run(points, heads, nexts, out) -> np.ndarray:
-            kernels.cutoff_sums(points, low, lengths, periodic, shape, heads, nexts, float(self.reach), out)
+        def run(points, radii, heads, nexts, out) -> np.ndarray:
+            kernels.cutoff_sums(
+                points, radii, low, lengths, periodic, shape, heads, nexts, float(self.reach), out
+            )
             return out
 
         return Work(arrays, run, lambda sums: _unsorted(sums, order))

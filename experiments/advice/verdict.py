@@ -1,13 +1,13 @@
 """What times of candidate orders say: reorder, do not, or cannot tell.
 
-In each round all orders are timed in the same memory. A gain is the median over rounds of the ratio to the
-time in the order of the file. The logarithm of a time is that of its order plus that of its round plus an
-error; the scale of the errors of all orders and rounds is the quantile of their sizes that is one standard
-deviation of normal ones, so that a few samples beside other work do not decide. An interval is that of a
-median, by Student's t. By Bonferroni's rule it covers the gains of all candidates at all looks at once in
-95 % of cases, if all orders have equal errors: the best of several is chosen, and there are more rounds
-while the times do not tell. Where the order of the file has errors three times as large as the others, an
-answer is wrong in up to 28 % of cases at the smallest gain itself.
+In each round all orders are timed in the same memory, the order of the file twice. A gain is the median over
+rounds of the ratio of its mean time (of logarithms) to that of an order. An interval is that of a median, by
+Student's t. The variance of a ratio is that of what all candidates share, which is the error of the order of
+the file, and of what they do not; the freedom is that of their sum (Satterthwaite, Biometrics Bulletin 2,
+110, 1946). A candidate whose own ratios spread more has its own variance. Scales of errors are the quantile
+of their sizes that is one standard deviation of normal ones, so that a few samples beside other work do not
+decide. By Bonferroni's rule the intervals cover the gains of all candidates at all looks at once in 95 % of
+cases: the best of several is chosen, and there are more rounds while the times do not tell.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from experiments.advice.candidates import GIVEN, NEVER_ADVISED
+from experiments.advice.candidates import AGAIN, GIVEN, NEVER_ADVISED
 
 REORDER, DO_NOT, CANNOT_TELL = "REORDER", "DO NOT REORDER", "CANNOT TELL"
 SMALLEST_GAIN = 1.03
@@ -48,7 +48,7 @@ class Verdict(NamedTuple):
         best: name of the fastest candidate.
         gains: order -> gain over the order of the file; the fastest first.
         times_ms: order -> time of one use.
-        floor: factor by which two times of one order in the same memory differ in 1 of 20 cases.
+        floor: factor by which a gain in one round errs in 1 of 20 cases.
     """
 
     says: str
@@ -85,23 +85,50 @@ def judge(table: pd.DataFrame, smallest_gain: float = SMALLEST_GAIN) -> Verdict:
     count = logs.shape[1]
     if count < 2:
         raise ValueError("one round; allowed: two or more: their spread is the error of a time")
-    over = logs - logs.loc[GIVEN]  # of ratios to the order of the file
-    means = over.median(axis=1)
-    freedom = (len(logs) - 1) * (count - 1)
-    errors = logs - logs.median(axis=0)
-    errors = errors.sub(errors.median(axis=1), axis=0).abs()
-    scale = float(np.quantile(errors, ONE_SIGMA)) * math.sqrt(errors.size / freedom)
-    deviation = math.sqrt(2) * scale  # of a ratio in one round
-    t = float(scipy.stats.t.ppf(1 - WRONG / (2 * LOOKS * len(advisable)), freedom))
-    reach = math.exp(t * OF_MEDIAN * deviation / math.sqrt(count))
+    runs = logs.columns.get_level_values("run").nunique() if "run" in rounds else 1
+    base = logs.loc[[name for name in (GIVEN, AGAIN) if name in logs.index]].mean(axis=0)
+    ratios = base - logs  # logarithms of gains
+    means = ratios.median(axis=1)
+    off = ratios.sub(means, axis=0)
+    variance, freedom = _variance(off.loc[advisable].to_numpy())
+    t = float(scipy.stats.t.ppf(1 - WRONG / (2 * LOOKS * runs * len(advisable)), freedom))
     gains = {}
-    for name in means.sort_values().index:
-        value = math.exp(-means[name])
+    for name in means.sort_values(ascending=False).index:
+        deviation = math.sqrt(max(variance, _scale(off.loc[name].to_numpy(), count - 1) ** 2))
+        reach = math.exp(t * OF_MEDIAN * deviation / math.sqrt(count))
+        value = math.exp(means[name])
         gains[str(name)] = Gain(value, value / reach, value * reach) if name != GIVEN else Gain(1.0, 1.0, 1.0)
-    best = min(advisable, key=lambda name: means[name])
+    best = max(advisable, key=lambda name: means[name])
     gain = gains[best]
     says = REORDER if gain.low > smallest_gain else DO_NOT if gain.high < smallest_gain else CANNOT_TELL
-    given_ms = math.exp(float(logs.loc[GIVEN].median()))
-    times = {str(name): given_ms * math.exp(value) for name, value in means.items()}
-    floor = math.exp(float(scipy.stats.t.ppf(1 - WRONG / 2, freedom)) * deviation)
+    given_ms = math.exp(float(base.median()))
+    times = {name: given_ms / one.value for name, one in gains.items()}
+    floor = math.exp(float(scipy.stats.t.ppf(1 - WRONG / 2, freedom)) * math.sqrt(variance))
     return Verdict(says, best, gains, times, floor)
+
+
+def _variance(off: np.ndarray) -> tuple[float, float]:
+    """Return the variance of a logarithm of a gain in one round, and its degrees of freedom.
+
+    Args:
+        off: (candidates, rounds) logarithms of gains over their medians.
+    """
+    candidates, rounds = off.shape
+    shared = np.median(off, axis=0)
+    shared -= np.median(shared)
+    of_shared = _scale(shared, rounds - 1) ** 2
+    if candidates == 1:
+        return of_shared, rounds - 1
+    own = off - shared
+    own -= np.median(own, axis=1, keepdims=True)
+    freedom = (candidates - 1) * (rounds - 1)
+    of_own = (1 - 1 / candidates) * _scale(own, freedom) ** 2  # of_shared has the rest
+    variance = of_shared + of_own
+    if not variance:
+        return 0.0, rounds - 1
+    return variance, variance**2 / (of_shared**2 / (rounds - 1) + of_own**2 / freedom)
+
+
+def _scale(errors: np.ndarray, freedom: int) -> float:
+    """Return the standard deviation of errors, of which a few may be large."""
+    return float(np.quantile(np.abs(errors), ONE_SIGMA)) * math.sqrt(errors.size / freedom)

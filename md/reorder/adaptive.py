@@ -107,7 +107,7 @@ class ReorderCostModel:
         spread, common = weight * square - age * age, weight * product - age * time
         wear = common / spread
         left = max(0.0, weight * time_square - time * time - wear * common)  # of the times, beside the line
-        error = math.sqrt(self._piece * left / (spread * max(1.0, weight - 2)))
+        error = math.sqrt(self._piece * left / (spread * max(self._piece, weight - 2 * self._piece)))
         best = self._best(wear)
         if best < SHORT:
             best = min(SHORT, self._best(wear - PROVEN * error))

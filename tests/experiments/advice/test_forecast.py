@@ -185,6 +185,12 @@ def test_a_function_of_the_users_is_refused():
         foreseen(use, {"given": None}, "h200")
 
 
+def test_more_loads_than_an_index_names_are_refused(small_cpu):
+    use = Use(TRACE, "numpy", 2**28, trace=np.arange(10), item_bytes=1024)
+    with pytest.raises(ValueError, match=r"4,294,967,296 loads of 64; allowed: up to 2\^31"):
+        foreseen(use, {"given": np.broadcast_to(0, 2**28)}, small_cpu)
+
+
 def test_wrong_orders_and_single_items_are_told():
     with pytest.raises(ValueError, match="order 'short' has 5 items; allowed: 4,096"):
         foreseen(use_of(NEIGHBOURS), {"short": np.arange(5)}, "h200")

@@ -52,6 +52,11 @@ def test_the_bytes_of_a_search_and_of_ones_own_function_are_not_known(kind, code
     assert headroom.least_ms(use_of(kind, code), SMALL) is None
 
 
+def test_no_memory_is_measured_for_unknown_bytes(monkeypatch):
+    monkeypatch.setattr(headroom, "memory", lambda: pytest.fail("measured"))
+    assert headroom.least_ms(use_of(CUTOFF, "compiled")) is None
+
+
 def test_the_least_time_is_that_of_the_bytes_beyond_the_cache():
     use = use_of(TRACE, "numpy")  # 16,000 bytes
     assert headroom.least_ms(use, Memory(1e6, 8000)) == pytest.approx(16.0)

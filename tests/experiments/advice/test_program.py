@@ -222,11 +222,44 @@ class TestQuestion:
             question_of(data_of(**parts), **options)
 
 
+class TestMemory:
+    def test_each_round_begins_at_other_lines(self):
+        arrays = np.ones(1000), np.arange(300, dtype=np.int32)
+        memory, seen = times.Memory(arrays, 0), set()
+        for _ in range(20):
+            held = memory.hold(arrays)
+            for one, right in zip(held, arrays, strict=True):
+                np.testing.assert_array_equal(one, right)
+                assert (one.dtype, one.flags.c_contiguous, one.flags.aligned) == (right.dtype, True, True)
+            seen.add(tuple(one.ctypes.data % times.SPREAD for one in held))
+            memory.renew(arrays)
+        assert len(seen) > 15
+
+    def test_pairs_are_timed_in_as_many_rounds_as_there_are_seconds_for(self):
+        use = Use(CUTOFF, "compiled", 1500, points=POINTS, reach=1.0)
+        orders = [np.arange(1500), np.arange(1500)[::-1].copy()]
+        assert times.paired(use, orders, 5, 0, 100.0).shape == (5, 2)
+        assert times.paired(use, orders, 5, 0, 1e-9).shape == (LEAST_ROUNDS, 2)
+
+
+def test_spheres_of_two_sizes_have_the_largest_diameter_as_cutoff():
+    sizes = np.where(np.arange(1500) % 2, 0.5, 1.0)
+    asked = question_of(data_of(points=POINTS, diameters=sizes))
+    assert asked.use.reach == 1
+    assert np.array_equal(asked.use.radii, sizes / 2)
+    assert "The cutoff is the largest diameter, 1." in asked.said
+    assert question_of(data_of(points=POINTS, diameters=sizes), diameter=0.7).use.radii is None
+    assert question_of(data_of(points=POINTS, diameters=sizes), code="scipy").use.radii is None
+    part = question_of(data_of(points=POINTS, diameters=sizes), sample=1100)
+    assert np.array_equal(part.use.radii, sizes[part.whole] / 2)
+
+
 def test_the_interval_follows_from_the_loss_at_each_age(monkeypatch):
     asked = question_of(data_of(points=POINTS), cutoff=1.0, displacement=0.01)
     losses = iter([25 * 0.02, 50 * 0.02, 100 * 0.08, 200 * 0.08, 400 * 0.08])
 
-    def paired(moved, orders, rounds):
+    def paired(moved, orders, rounds, seed, seconds):
+        assert seconds == pytest.approx(20 / len(AGES))
         assert np.array_equal(orders[0], sfc.argsort(moved.points, "row"))
         assert np.array_equal(orders[1], np.arange(1500))
         return np.tile([10.0, 10.0 + next(losses)], (rounds, 1))
@@ -234,15 +267,15 @@ def test_the_interval_follows_from_the_loss_at_each_age(monkeypatch):
     monkeypatch.setattr(how_often, "paired", paired)
     verdict = judge(pd.DataFrame([{"ordering": name, "round": k, "time_ms": 1.0}
                                   for name in ("given", "row") for k in (0, 1)]))  # fmt: skip
-    found = lasting(asked, np.arange(1500), verdict, 9.0)
+    found = lasting(asked, np.arange(1500), verdict, 9.0, 20.0)
     assert (found.low, found.high) == (
         pytest.approx(math.sqrt(2 * 9 / 0.08)),
         pytest.approx(math.sqrt(2 * 9 / 0.02)),
     )
     assert (found.longest, found.loss) == (pytest.approx(100 * AGES[-1]), pytest.approx(3.2))
-    monkeypatch.setattr(how_often, "paired", lambda moved, orders, rounds: np.full((rounds, 2), 10.0))
-    assert math.isinf(lasting(asked, np.arange(1500), verdict, 9.0).low)
-    assert lasting(question_of(data_of(points=POINTS)), np.arange(1500), verdict, 9.0) is None
+    monkeypatch.setattr(how_often, "paired", lambda moved, orders, rounds, *_: np.full((rounds, 2), 10.0))
+    assert math.isinf(lasting(asked, np.arange(1500), verdict, 9.0, 20.0).low)
+    assert lasting(question_of(data_of(points=POINTS)), np.arange(1500), verdict, 9.0, 20.0) is None
 
 
 class TestAdvise:
@@ -294,6 +327,13 @@ class TestAdvise:
             advise(POINTS, run=lambda points: points.sort(axis=0), rounds=1)
         with pytest.raises(ValueError, match="9 points; allowed: 1,000 or more"):
             advise(POINTS[:9], run=len)
+
+    def test_masked_entries_are_not_numbers(self):
+        masked = np.ma.masked_array(np.arange(1500), np.arange(1500) == 7)
+        with pytest.raises(ValueError, match=r"arrays\[0\] has 1 masked entries; allowed: none"):
+            advise(POINTS, masked, run=lambda *_: None)
+        with pytest.raises(ValueError, match="data has 1 masked entries"):
+            advise(masked)
 
     @pytest.mark.parametrize(("given", "error", "message"), [
         (np.empty(0, int), ValueError, "a trace of no reads"),

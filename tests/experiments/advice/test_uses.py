@@ -73,6 +73,19 @@ def test_sums_within_a_cutoff_are_those_of_all_pairs(dim, boxed):
     assert np.array_equal(counted, (far < use.reach).sum(axis=1))
 
 
+@pytest.mark.parametrize("code", [code for code in CODES[CUTOFF] if code != "scipy"])
+def test_spheres_of_two_sizes_are_neighbours_within_the_sum_of_their_radii(code):
+    points, order = use_of(CUTOFF, code).points, np.random.default_rng(1).permutation(N)
+    radii = np.where(np.arange(N) % 3, 0.3, 0.7)
+    far = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
+    np.fill_diagonal(far, np.inf)
+    right = np.maximum(1 - far / (radii[:, None] + radii), 0).sum(axis=1)
+    use = Use(CUTOFF, code, N, points=points, reach=1.4, radii=radii)
+    for found in (result_of(use), result_of(use, order)):
+        np.testing.assert_allclose(found, right, rtol=1e-9, atol=1e-12)
+    assert "the sum of their radii" in use.in_words
+
+
 @pytest.mark.parametrize("code", CODES[CUTOFF])
 def test_a_point_just_outside_a_periodic_side_is_inside(code):
     use = use_of(CUTOFF, code, boxed=True)
