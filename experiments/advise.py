@@ -3,8 +3,9 @@
 A file of particles, points, a mesh, a sparse matrix or a trace of a program is read, and what a program does
 with its items is timed here in candidate memory orders: neighbours within a cutoff, nearest neighbours, a
 gather and a scatter over cells or edges, a matrix times a vector, or the reads of the trace. The code is a
-stand-in for the user's, in compiled loops, numpy or scipy: a gain belongs to one kind of code, and is not
-promised for another; `advise(points, run=...)` of this module times a function of the user's instead.
+stand-in for the user's, in compiled loops, numpy or scipy, or on a GPU in CUDA or cupy: a gain belongs to one
+kind of code, and is not promised for another; `advise(points, run=...)` of this module times a function of
+the user's instead.
 
 The answer is to reorder, not to reorder, or that the times do not say, because the interval of the gain holds
 the smallest one that is worth it. In each round all orders are timed in the same memory, by CPU time, and a
@@ -33,7 +34,7 @@ from experiments.advice.program import Advice, advise
 from experiments.advice.question import Question, question_of
 from experiments.advice.report import lines_of
 from experiments.advice.times import candidates, rounds_of
-from experiments.advice.uses import COMPILED, ITEM_BYTES, NUMPY, SCIPY
+from experiments.advice.uses import COMPILED, CUDA, CUPY, ITEM_BYTES, NUMPY, SCIPY
 from experiments.advice.verdict import REORDER, SMALLEST_GAIN, judge
 from experiments.core import TimedSettings, main
 from experiments.core.settings import UsageError
@@ -62,7 +63,7 @@ class Config(TimedSettings):
     walk: str = "auto"
     """cells or edges: gather and scatter over those of a mesh; matrix: times a vector; auto by the file."""
     code: str = COMPILED
-    """Kind of code that stands for yours: compiled, numpy or scipy."""
+    """Kind of code that stands for yours: compiled, numpy or scipy; on the GPU here cuda or cupy."""
     diameter: float = 0.0
     """Diameter of particles in the file's unit, if it has none; 0 for that of the file."""
     box: list[float] = field(default_factory=list)
@@ -92,7 +93,9 @@ class Config(TimedSettings):
 
     def __post_init__(self):
         super().__post_init__()
-        self.check_known({"code": (COMPILED, NUMPY, SCIPY), "walk": ("auto", "cells", "edges", "matrix")})
+        self.check_known(
+            {"code": (COMPILED, NUMPY, SCIPY, CUDA, CUPY), "walk": ("auto", "cells", "edges", "matrix")}
+        )
         for name in ("cutoff", "diameter", "displacement", "step_ms"):
             self.check(name, low=0.0)
         self.check("smallest_gain", low=1.0)

@@ -1,12 +1,14 @@
 """Is the advice on own data right, for code that it has not seen?
 
 Each data set of `experiments.advice.sets` is written to a file as its users have it, and advised as
-`experiments.advise` does, with the same kind of code. Then the user's own plain code is timed apart from it,
-in a process of its own for each sample, in the order of the file and in all candidate orders. Advice to
-reorder is right if the advised order gains the user's code at least the smallest gain that pays, and advice
-not to if no candidate gains that much and more than the error of a gain; "cannot tell" is no answer. Orders
-of a trace are learnt from its first half; the user's code reads the second. The rule that stands beside it
-reorders if the order of the file is less than 1.2 times as fast as shuffled memory.
+`experiments.advise` does, with the same kind of code. On a GPU that is CUDA in place of compiled loops, and
+cupy in place of numpy and scipy (of neighbours within a cutoff CUDA, since cupy has no search). Then the
+user's own plain code is timed apart from it, in a process of its own for each sample, in the order of the
+file and in all candidate orders. Advice to reorder is right if the advised order gains the user's code at
+least the smallest gain that pays, and advice not to if no candidate gains that much and more than the error
+of a gain; "cannot tell" is no answer. Orders of a trace are learnt from its first half; the user's code reads
+the second. The rule that stands beside it reorders if the order of the file is less than 1.2 times as fast as
+shuffled memory.
 """
 
 import itertools
@@ -20,9 +22,11 @@ import numpy as np
 import pandas as pd
 import scipy
 
+import md
 from experiments.advice.apart import medians, timed_apart
 from experiments.advice.candidates import GIVEN, NEVER_ADVISED
 from experiments.advice.question import question_of
+from experiments.advice.sets.codes import library_on_gpu
 from experiments.advice.sets.data import SetData
 from experiments.advice.sets.files import write
 from experiments.advice.sets.permutations import Order
@@ -58,7 +62,7 @@ class Config(TimedSettings):
     n: int = 0
     """Number of items; 0 for that of each set."""
     seconds: float = 30.0
-    """CPU time of an advice."""
+    """Time of the rounds of an advice."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -77,11 +81,13 @@ def measure(case: Any, begin: int = 0) -> Iterator[list[dict]]:
     if begin:
         return
     one = SETS[case.data]
+    is_on_gpu = md.backend.get(case.backend).name == "cuda"
+    library = library_on_gpu(one.use, one.library) if is_on_gpu else one.library
     data = make(one.name, case.n or None, case.seed)
     with temporary_folder("advised-") as folder:
         path = _written(one, data, folder)
         asked = question_of(
-            read(path), code=one.library, neighbours=data.neighbours,
+            read(path), code=library, neighbours=data.neighbours,
             cutoff=data.cutoff if data.radii is None else 0,  # those of the file decide
             item_bytes=_bytes(data) if data.trace is not None else ITEM_BYTES,
         )  # fmt: skip
@@ -91,11 +97,11 @@ def measure(case: Any, begin: int = 0) -> Iterator[list[dict]]:
     orders = {found.name: _order(data, found.order) for found in every if found.order is not None}
     if asked.learnt is not None:
         data = replace(data, trace=asked.use.trace)
-    apart = timed_apart(one.name, orders, case.rounds, seed=case.seed, data=data)
+    apart = timed_apart(one.name, orders, case.rounds, seed=case.seed, library=library, data=data)
     times = medians(apart).set_index("order")
     yield [
         {
-            "round": 0, "kind": one.kind, "use": one.use, "library": one.library, "items": data.n,
+            "round": 0, "kind": one.kind, "use": one.use, "library": library, "items": data.n,
             "says": verdict.says,
             "is_partly_ordered": one.is_partly_ordered, "ordering": name, "is_advised": name == verdict.best,
             "advised_gain": verdict.gains[name].value, "advised_low": verdict.gains[name].low,

@@ -17,15 +17,17 @@ import argparse
 import gc
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+import md
 from experiments.advice.sets import SETS, Order, SetData, code_of, given, make, put, undo
-from experiments.advice.sets.codes import OF_TRACE
+from experiments.advice.sets.codes import OF_TRACE, ON_GPU, on_gpu
 from experiments.advice.sets.permutations import check_order_of
 from experiments.measurement.correctness import check_error
 from experiments.processes.lifetime import temporary_folder
@@ -36,6 +38,7 @@ from sfc import checks
 MODULE = "experiments.advice.apart"  # as a process imports it, also where it is the program
 GIVEN = "given"  # the order in which a data set is made
 TOLERANCE = 1e-9  # of the root mean square of a result: sums of float64 in another order
+ON_WAY = 8  # runs that a GPU is given before one waits for their end
 AT_LEAST = 0.2  # s that a sample takes; a shorter code is repeated
 
 
@@ -91,27 +94,41 @@ def timed(
         library: of the code.
 
     Returns:
-        The result in the order given, and a row with `cpu_ms`, `wall_ms` and `runs`.
+        The result in the order given, and a row with `cpu_ms`, `wall_ms` and `runs`. Of code on a GPU both
+        times are wall time, to the end of its work.
 
     Raises:
         TypeError, ValueError: an order that is none of the data, or an unknown code.
     """
     code, order = code_of(use, library), check_order_of(data, order)
     data = put(data, order)
-    result = code(data)  # compiles
+    is_on_gpu = library in ON_GPU.values()
+    data, end = (on_gpu(data), _end_of_gpu()) if is_on_gpu else (data, lambda: None)
+    result: Any = code(data)  # compiles
+    end()
     runs, cpu, wall = 0, 0.0, 0.0
     gc.disable()
     try:
         while wall < AT_LEAST:
             begin_wall, begin_cpu = time.perf_counter(), time.process_time()
-            code(data)
+            for _ in range(ON_WAY if is_on_gpu else 1):
+                code(data)
+                runs += 1
+            end()
             cpu += time.process_time() - begin_cpu
             wall += time.perf_counter() - begin_wall
-            runs += 1
     finally:
         gc.enable()
+    cpu = wall if is_on_gpu else cpu
     row = {"cpu_ms": 1e3 * cpu / runs, "wall_ms": 1e3 * wall / runs, "runs": runs}
+    result = result.get() if is_on_gpu else result
     return result if use == OF_TRACE else undo(result, order), row
+
+
+def _end_of_gpu() -> Callable[[], Any]:
+    """Return a function that waits for all work of the GPU."""
+    backend = md.backend.get("cuda")
+    return lambda: backend.between(backend.mark(), backend.mark())
 
 
 def check_result(name: str, found: np.ndarray, expected: np.ndarray) -> float:

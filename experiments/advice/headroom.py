@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import time
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 import md
-from experiments.advice.uses import CELLS, COMPILED, MATRIX, NEIGHBOURS, SCIPY, TRACE, Use
+from experiments.advice.uses import CELLS, CUDA, MATRIX, NEIGHBOURS, SCIPY, TRACE, Use
 from experiments.measurement.hardware_caches import caches
 from experiments.results.answers import rounded
 from sfc import checks
@@ -29,7 +29,7 @@ NO_ORDER = 1.05  # headroom that is none
 
 
 class Memory(NamedTuple):
-    """Main memory, as one thread sees it.
+    """Memory, as one thread sees that of the host, or all of a GPU its own.
 
     Attributes:
         rate: bytes in a second, read and written by a copy.
@@ -41,8 +41,14 @@ class Memory(NamedTuple):
 
 
 @lru_cache
-def memory() -> Memory:
-    """Measure the rate of a copy in one thread by CPU time, the best of a few; once in a process."""
+def memory(backend: Any = None) -> Memory:
+    """Measure the rate of a copy, the best of a few; once in a process.
+
+    Args:
+        backend: of a GPU, by whose time it is measured; None for one thread of the host, by CPU time.
+    """
+    if backend is not None:
+        return _of_gpu(backend)
     try:
         cache = caches(md.backend.get("cpu"))[-1].bytes
     except ValueError:
@@ -53,6 +59,18 @@ def memory() -> Memory:
         began = time.process_time()
         np.copyto(target, source)
         times.append(time.process_time() - began)
+    return Memory(2 * source.nbytes / min(times), cache)
+
+
+def _of_gpu(backend: Any) -> Memory:
+    """Measure the rate of copies of a GPU."""
+    cache = int(backend.describe()["l2_MiB"] * 2**20)
+    source = backend.zeros(max(LEAST, BEYOND * cache) // NUMBER, np.float64)
+    target, times = backend.zeros(source.shape, np.float64), []
+    for _ in range(SAMPLES):
+        with backend.stopwatch() as elapsed:
+            np.copyto(target, source)
+        times.append(1e-3 * elapsed[0])
     return Memory(2 * source.nbytes / min(times), cache)
 
 
@@ -70,7 +88,7 @@ def least_bytes(use: Use) -> int | None:
     if use.kind == CELLS:
         return INDEX * use.cells.size + NUMBER * (_seen(use.cells.ravel()) + use.items)
     if use.kind == MATRIX:
-        number = NUMBER if use.code == COMPILED else use.matrix.dtype.itemsize
+        number = use.matrix.dtype.itemsize if use.code == SCIPY else NUMBER
         return (
             (number + INDEX) * use.matrix.nnz
             + INDEX * (use.items + 1)
@@ -78,7 +96,8 @@ def least_bytes(use: Use) -> int | None:
         )
     if use.kind == TRACE:
         row = NUMBER * max(1, use.item_bytes // NUMBER)
-        return NUMBER * len(use.trace) + row * _seen(use.trace)
+        results = len(use.trace) if use.code == CUDA else 0  # of each read
+        return NUMBER * (len(use.trace) + results) + row * _seen(use.trace)
     return None
 
 
@@ -92,7 +111,8 @@ def least_ms(use: Use, machine: Memory | None = None) -> float | None:
 
     Args:
         use: that is timed.
-        machine: its memory; None for that of this one, which is measured for a use of known bytes.
+        machine: memory in which it works; None for that of this one, which is measured for a use of known
+            bytes.
 
     Returns:
         The time; None for a use of unknown bytes, or of fewer than `BEYOND` last caches.
@@ -103,7 +123,7 @@ def least_ms(use: Use, machine: Memory | None = None) -> float | None:
     moved = least_bytes(use)
     if moved is None:
         return None
-    machine = memory() if machine is None else machine
+    machine = memory(use.backend) if machine is None else machine
     rate = checks.number("rate", machine.rate, above=0, unit="bytes/s", remedy="measure it with memory()")
     return None if moved < BEYOND * machine.cache else 1e3 * moved / rate
 

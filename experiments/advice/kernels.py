@@ -1,10 +1,16 @@
 """Compiled loops that stand for a user's own code: what they read is renumbered with the items.
 
 Each is what a C or Fortran program does in one thread; memory order changes nothing but where things lie.
+`DeviceKernels` has the same functions for arrays on a device (kernels.cu), with a thread for each item.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from md.backend.base import Array, Backend
 from sfc.compile import kernel
 
 
@@ -143,3 +149,61 @@ def trace_sums(table, trace, out):
     for t in range(len(trace)):
         for k in range(table.shape[1]):
             out[k] += table[trace[t], k]
+
+
+class DeviceKernels:
+    """The functions of this module for arrays of a device; indices are int32, those of a trace int64.
+
+    Args:
+        backend: of the device.
+    """
+
+    def __init__(self, backend: Backend):
+        self._backend, self._kernels = backend, backend.kernels(__name__)
+
+    def cutoff_sums(
+        self, points: Array, radii: Array, lower: Any, lengths: Any, periodic: Any, shape: Any, heads: Array,
+        nexts: Array, cutoff: float, out: Array,
+    ) -> None:  # fmt: skip
+        """Build linked lists of cells by atomic exchanges, and sum as `cutoff_sums` of the host.
+
+        Points of a cell are in lists of another order at each call, so that sums differ by rounding.
+        """
+        box = self._backend.upload(np.concatenate([lower, lengths]).astype(np.float64))
+        cells = self._backend.upload(np.concatenate([shape, periodic]).astype(np.int32))
+        self._backend.fill(heads, -1)
+        n, flat = len(points), points.ravel()
+        self._kernels.link_cells(n, flat, box, cells, heads, nexts)
+        self._kernels.cutoff_sums(n, len(radii), flat, radii, box, cells, heads, nexts, cutoff, out)
+
+    def neighbour_sums(self, points: Array, index: Array, out: Array) -> None:
+        """Sum the distances of each point to its listed neighbours, as `neighbour_sums` of the host."""
+        n, k = index.shape
+        self._kernels.neighbour_sums(n, points.shape[1], k, points.ravel(), index.ravel(), out)
+
+    def cell_sums(self, values: Array, cells: Array, out: Array) -> None:
+        """Gather and scatter by atomic additions, as `cell_sums` of the host."""
+        self._backend.fill(out, 0)
+        self._kernels.cell_sums(*cells.shape, values, cells.ravel(), out)
+
+    def matrix_product(self, indptr: Array, indices: Array, data: Array, values: Array, out: Array) -> None:
+        """Multiply a sparse matrix in rows with a vector, as `matrix_product` of the host."""
+        self._kernels.matrix_product(len(out), indptr, indices, data, values, out)
+
+    def trace_sums(self, table: Array, trace: Array, out: Array) -> None:
+        """Sum the numbers of the item of each read into an entry for each read, (m,), of `out`."""
+        self._kernels.trace_sums(len(trace), table.shape[1], table.ravel(), trace, out)
+
+
+def add_on_device(out: Array, items: Array, numbers: Array) -> None:
+    """Add numbers to those of items by cupy, as `np.add.at`; items may be named several times."""
+    import cupyx
+
+    cupyx.scatter_add(out, items, numbers)
+
+
+def matrix_on_device() -> Any:
+    """Return cupy's class of sparse matrices in rows, whose products are cuSPARSE's."""
+    from cupyx.scipy.sparse import csr_matrix
+
+    return csr_matrix

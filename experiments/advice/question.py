@@ -61,7 +61,7 @@ def question_of(
         cutoff: within which points are neighbours; 0 for what the data says.
         neighbours: nearest ones of each point; 0 for what the data says.
         walk: "auto", "cells", "edges" or "matrix".
-        code: "compiled", "numpy" or "scipy".
+        code: "compiled", "numpy" or "scipy"; on a GPU "cuda" or "cupy".
         diameter: of particles, in the unit of the data; 0 for its own.
         box: (dim,) sides of a periodic box; None for that of the data.
         sample: points or reads that are taken; 0 for all.
@@ -71,6 +71,7 @@ def question_of(
 
     Raises:
         UsageError: a use for which the data has no items, or too few items.
+        BackendUnavailableError: code on a GPU, and none is here.
     """
     said = [f"{one[:1].upper()}{one[1:].rstrip('.')}." for one in data.said]
     if data.n < LEAST_ITEMS:

@@ -9,7 +9,7 @@ import pandas as pd
 from experiments.advice import headroom
 from experiments.advice.candidates import AGAIN, GIVEN
 from experiments.advice.how_often import Lasting
-from experiments.advice.uses import YOURS
+from experiments.advice.uses import THERE, YOURS
 from experiments.advice.verdict import CANNOT_TELL, DO_NOT, REORDER, Verdict, judge
 from experiments.results.answers import listed, rounded
 from experiments.results.baselines import SHUFFLED
@@ -58,7 +58,7 @@ def lines(
     best, times = verdict.best, verdict.times_ms
     saved, cost = times[GIVEN] - times[best], costs_ms[best]
     found = [first_line(verdict, smallest_gain)]
-    threads = "" if what == YOURS else "one thread, "
+    threads = "" if what == YOURS or what.endswith(THERE) else "one thread, "
     found.append(
         f"{what[0].upper()}{what[1:]}, {items:,} items: {rounded(times[GIVEN])} ms as given, "
         f"{rounded(times[best])} along {best} ({threads}{rounds} rounds; noise "

@@ -40,8 +40,8 @@ class Candidate(NamedTuple):
     Attributes:
         name: of the order.
         order: permutation; None for the order of the file.
-        cost_ms: CPU time of a reorder: of the permutation, and of the data that is put into it, with
-            renumbered and sorted cells.
+        cost_ms: time of a reorder by `Use.clock`: of the permutation, and of the data that is put into it,
+            with renumbered and sorted cells.
         work: arrays in this order.
         use_s: time of one use, by which rounds are planned.
     """
@@ -88,7 +88,7 @@ class Memory:
     def _taken(self, one: np.ndarray) -> np.ndarray:
         """Return an array like one, from a random line of new memory on."""
         begin = LINE * int(self._random.integers(SPREAD // LINE))
-        memory = np.empty(one.nbytes + SPREAD, np.uint8)
+        memory = np.empty_like(one, np.uint8, shape=one.nbytes + SPREAD)  # where it lies
         return memory[begin : begin + one.nbytes].view(one.dtype).reshape(one.shape)
 
     def hold(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
@@ -129,13 +129,16 @@ def candidates(use: Use, seed: int, learnt: np.ndarray | None = None) -> list[Ca
 
 
 def _arranged(use: Use, order: np.ndarray | None) -> tuple[Work, float]:
-    """Return the work of an order, and the CPU time to put the data into it, the second if that is short."""
+    """Return the work of an order, and the time to put the data into it, by `Use.clock`.
+
+    Of the first two times the shorter one if it is short, and on a GPU, where the first one may compile.
+    """
     taken = LONG + 1
     for _ in range(2):
-        began = time.process_time()
+        began = use.clock()
         work = use.arrange(order)
-        taken = min(taken, time.process_time() - began - work.search_s)
-        if taken > LONG:
+        taken = min(taken, use.clock() - began - work.search_s)
+        if taken > LONG and use.backend is None:
             break
     return work, taken
 
@@ -145,8 +148,8 @@ def timed(
 ) -> tuple[float, float]:
     """Return the wall time of a use and the time by which orders are judged, in s.
 
-    That is CPU time, which other work on the machine affects less. Of a function of the user's, which may
-    work on several threads or on a device, it is wall time.
+    That is CPU time, which other work on the machine affects less. Of code on a GPU it is wall time to its
+    end, and of a function of the user's, which may work on several threads or on a device, wall time.
 
     Args:
         run: works once.
@@ -154,11 +157,11 @@ def timed(
         use: that it is of.
         repeats: uses over which times are means.
     """
-    wall, began = time.perf_counter(), time.process_time()
+    began, wall = use.clock(), time.perf_counter()
     for _ in range(repeats):
         run(*arrays)
-    cpu, wall = (time.process_time() - began) / repeats, (time.perf_counter() - wall) / repeats
-    return wall, wall if use.kind == OWN else cpu
+    taken, wall = (use.clock() - began) / repeats, (time.perf_counter() - wall) / repeats
+    return wall, wall if use.kind == OWN else taken
 
 
 def _difference(result: np.ndarray, right: np.ndarray) -> float:
@@ -168,16 +171,17 @@ def _difference(result: np.ndarray, right: np.ndarray) -> float:
 
 
 def _check_memory(use: Use, every: Sequence[Candidate]) -> None:
-    """Check that there is memory for two rounds beside the orders.
+    """Check that there is memory for two rounds beside the orders, where the code works.
 
     Raises:
-        UsageError: less than that and a share of all.
+        UsageError: less than that and a share of all of the host's.
     """
-    memory = psutil.virtual_memory()
-    needed = int(LEAST_FREE * memory.total) + 2 * sum(one.nbytes for one in every[0].work.arrays)
-    if memory.available < needed:
+    memory, needed = psutil.virtual_memory(), 2 * sum(one.nbytes for one in every[0].work.arrays)
+    free = memory.available if use.backend is None else use.backend.free_memory()
+    needed += int(LEAST_FREE * memory.total) if use.backend is None else 0
+    if free < needed:
         raise UsageError(
-            f"{use.items:,} items in {len(every)} orders leave {memory.available:,} bytes of memory; "
+            f"{use.items:,} items in {len(every)} orders leave {free:,} bytes of memory; "
             f"allowed: {needed:,}; take --sample"
         )
 
@@ -202,7 +206,7 @@ def rounds_of(
         Rows with `ordering`, `time_ms` (of `timed`), `wall_ms`, `cost_ms` of a reorder, and the columns of
         `take_rounds`.
     """
-    backend, taken = md.backend.get("cpu"), list[dict]()
+    backend, taken = use.backend or md.backend.get("cpu"), list[dict]()
     memory = Memory(every[0].work.arrays, seed)
     again = every[0]._replace(name=AGAIN)
     entries = [

@@ -1,6 +1,7 @@
 """What a program does with its items, in an order of memory: stand-ins for a user's own code.
 
-A use makes, for an order, arrays and a function that works once on arrays like these, wherever they lie.
+A use makes, for an order, arrays and a function that works once on arrays like these, wherever they lie. The
+arrays of code on a GPU are on it, with the numbers of the host's: float64, and indices of 32 bits.
 Orders are permutations: item `order[i]` lies at place i. Edges and cells are renumbered, and sorted by the
 least place of their items; in the order of the file they stay as they are.
 """
@@ -17,16 +18,20 @@ import numpy as np
 import scipy.sparse
 from scipy.spatial import cKDTree
 
+import md
 from experiments.advice import kernels
 from sfc import checks
 
 CUTOFF, NEIGHBOURS, CELLS, MATRIX, TRACE = "cutoff", "neighbours", "cells", "matrix", "trace"
 OWN, YOURS = "own", "your function"
-COMPILED, NUMPY, SCIPY = "compiled", "numpy", "scipy"
+COMPILED, NUMPY, SCIPY, CUDA, CUPY = "compiled", "numpy", "scipy", "cuda", "cupy"
 CODES = {  # use -> kinds of code
-    CUTOFF: (COMPILED, NUMPY, SCIPY), NEIGHBOURS: (COMPILED, NUMPY, SCIPY), CELLS: (COMPILED, NUMPY),
-    MATRIX: (COMPILED, SCIPY), TRACE: (COMPILED, NUMPY), OWN: (OWN,),
+    CUTOFF: (COMPILED, NUMPY, SCIPY, CUDA), NEIGHBOURS: (COMPILED, NUMPY, SCIPY, CUDA, CUPY),
+    CELLS: (COMPILED, NUMPY, CUDA, CUPY), MATRIX: (COMPILED, SCIPY, CUDA, CUPY),
+    TRACE: (COMPILED, NUMPY, CUDA, CUPY), OWN: (OWN,),
 }  # fmt: skip
+ON_GPU = (CUDA, CUPY)
+THERE = " on the GPU"
 ITEM_BYTES = 64  # of an item that a trace reads
 OUTLIERS = 1e-4  # share of points on each side that decide no box of cells
 MOST_CELLS = 4  # for each point
@@ -57,7 +62,7 @@ class Use:
 
     Args:
         kind: cutoff, neighbours, cells, matrix or trace.
-        code: compiled, numpy or scipy.
+        code: compiled, numpy or scipy; on a GPU cuda or cupy.
         items: number of items.
         points: (n, 2) or (n, 3) positions; of cutoff and neighbours.
         reach: cutoff, or number of neighbours.
@@ -71,8 +76,12 @@ class Use:
         function: of the user's, which takes `arrays` in the order that is timed.
         arrays: of n rows each.
 
+    Attributes:
+        backend: of the GPU on which it works; None for the host.
+
     Raises:
         ValueError: a kind or a code that is not known, or not for the kind.
+        BackendUnavailableError: code on a GPU, and none is here.
     """
 
     def __init__(
@@ -88,6 +97,9 @@ class Use:
         self.lengths, self.periodic = lengths, periodic
         self.radii = None if code == SCIPY else radii
         self.function, self.arrays = function, arrays
+        backend: Any = md.backend.get("cuda") if code in ON_GPU else None
+        self.backend = backend
+        self._kernels: Any = kernels.DeviceKernels(backend) if code == CUDA else kernels
         self.values: Any = np.random.default_rng(0).random(items) if kind in (CELLS, MATRIX) else None
 
     @property
@@ -103,8 +115,34 @@ class Use:
             OWN: "",
             COMPILED: "a compiled loop", NUMPY: "numpy",
             SCIPY: "scipy's tree" if self.kind in (CUTOFF, NEIGHBOURS) else "scipy",
+            CUDA: f"CUDA kernels{THERE}", CUPY: f"cupy{THERE}",
         }[self.code]  # fmt: skip
         return what if self.kind == OWN else f"{what} in {how}"
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the code is a loop of its own: one of a thread, or of a GPU's."""
+        return self.code in (COMPILED, CUDA)
+
+    def clock(self) -> float:
+        """Return CPU time in s; of code on a GPU wall time, at the end of all that it was given."""
+        if self.backend is None:
+            return time.process_time()
+        self.backend.between(self.backend.mark(), self.backend.mark())  # waits
+        return time.perf_counter()
+
+    def there(self, array: np.ndarray) -> Any:
+        """Return an array in the memory in which the code works; the same on the host."""
+        return array if self.backend is None else self.backend.upload(array)
+
+    @cached_property
+    def placed(self) -> dict[str, Any]:
+        """Arrays of the items in the memory in which the code works, by name."""
+        found = {"points": self.points, "radii": self.radii, "values": self.values, "cells": self.cells,
+                 "trace": self.trace}  # fmt: skip
+        if self.kind == NEIGHBOURS and self.code != SCIPY:
+            found["nearest"] = self.nearest
+        return {name: self.there(array) for name, array in found.items() if array is not None}
 
     @cached_property
     def nearest(self) -> np.ndarray:
@@ -112,7 +150,7 @@ class Use:
         found = cKDTree(self.points).query(self.points, int(self.reach) + 1, workers=-1)[1]
         return np.asarray(found)[:, 1:].astype(np.int32)
 
-    def arrange(self, order: np.ndarray | None) -> Work:
+    def arrange(self, order: Any) -> Work:
         """Put the items into an order, in new arrays.
 
         Args:
@@ -122,12 +160,14 @@ class Use:
             CUTOFF: self._cutoff, NEIGHBOURS: self._neighbours, CELLS: self._cells, MATRIX: self._matrix,
             TRACE: self._trace, OWN: self._own,
         }[self.kind]  # fmt: skip
-        return make(np.arange(self.items) if order is None else order, order is not None)
+        is_sorted = order is not None
+        order = np.arange(self.items) if order is None else order
+        return make(order if self.kind == MATRIX else self.there(order), is_sorted)
 
-    def _cutoff(self, order: np.ndarray, _: bool) -> Work:
-        points = np.ascontiguousarray(self.points[order])
-        radii = np.empty(0) if self.radii is None else self.radii[order]
-        if self.code == COMPILED:
+    def _cutoff(self, order: Any, _: bool) -> Work:
+        points = np.ascontiguousarray(self.placed["points"][order])
+        radii = self.placed["radii"][order] if self.radii is not None else self.there(np.empty(0))
+        if self.is_compiled:
             return self._compiled_cutoff(points, radii, order)
         box = None
         if self.lengths is not None and any(self.periodic):
@@ -158,38 +198,47 @@ class Use:
 
         return Work((points, radii, first, second), run, lambda sums: _unsorted(sums, order), search_s)
 
-    def _compiled_cutoff(self, points: np.ndarray, radii: np.ndarray, order: np.ndarray) -> Work:
-        """Make linked lists of cells; a few stray points do not decide their box."""
-        if points.shape[1] == 2:
-            points = np.column_stack([points, np.zeros(len(points))])
-        periodic = np.zeros(3, bool)
-        low, high = np.quantile(points, [OUTLIERS, 1 - OUTLIERS], axis=0)
+    @cached_property
+    def _boxes(self) -> tuple[np.ndarray, ...]:
+        """Box of the cells of linked lists, which a few stray points do not decide.
+
+        Its lower corner, its sides, along which of them it is periodic, and the cells along each; a plane
+        has one cell along z.
+        """
+        low, high = (np.zeros(3) for _ in range(2))
+        axes, periodic = self.points.shape[1], np.zeros(3, bool)
+        low[:axes], high[:axes] = np.quantile(self.points, [OUTLIERS, 1 - OUTLIERS], axis=0)
         if self.lengths is not None:
             periodic[: len(self.periodic)] = self.periodic
             size = np.append(self.lengths, 1.0)[:3]
             low, high = np.where(periodic, 0, low), np.where(periodic, size, high)
         lengths = np.maximum(high - low, self.reach)
         shape = np.clip(lengths / self.reach, 1, MOST_SIDE).astype(np.int64)
-        while math.prod(shape.tolist()) > MOST_CELLS * len(points) + 27:
+        while math.prod(shape.tolist()) > MOST_CELLS * self.items + 27:
             shape = np.maximum(shape * 9 // 10, 1)
-        arrays = (
-            points,
-            radii,
-            np.empty(shape.prod(), np.int64),
-            np.empty(len(points), np.int64),
-            np.empty(len(points)),
-        )
+        return low, lengths, periodic, shape
 
-        def run(points, radii, heads, nexts, out) -> np.ndarray:
-            kernels.cutoff_sums(
-                points, radii, low, lengths, periodic, shape, heads, nexts, float(self.reach), out
+    def _compiled_cutoff(self, points: Any, radii: Any, order: Any) -> Work:
+        """Make arrays for linked lists of cells."""
+        if points.shape[1] == 2:
+            points = np.column_stack([points, np.zeros_like(points[:, 0])])
+        lower, lengths, periodic, shape = self._boxes
+        kind = np.int64 if self.backend is None else np.int32
+        arrays = (
+            points, radii, np.zeros_like(order, kind, shape=int(shape.prod())), np.zeros_like(order, kind),
+            np.zeros_like(points[:, 0]),
+        )  # fmt: skip
+
+        def run(points, radii, heads, nexts, out) -> Any:
+            self._kernels.cutoff_sums(
+                points, radii, lower, lengths, periodic, shape, heads, nexts, float(self.reach), out
             )
             return out
 
         return Work(arrays, run, lambda sums: _unsorted(sums, order))
 
-    def _neighbours(self, order: np.ndarray, _: bool) -> Work:
-        points = np.ascontiguousarray(self.points[order])
+    def _neighbours(self, order: Any, _: bool) -> Work:
+        points = np.ascontiguousarray(self.placed["points"][order])
         if self.code == SCIPY:
 
             def search(points) -> np.ndarray:
@@ -197,30 +246,31 @@ class Use:
                 return far.sum(axis=1)
 
             return Work((points,), search, lambda sums: _unsorted(sums, order))
-        index = _places(order)[self.nearest[order]].astype(np.int32)
-        if self.code == COMPILED:
-            return Work((points, index, np.empty(len(points))), _called(kernels.neighbour_sums),
+        index = _places(order)[self.placed["nearest"][order]].astype(np.int32)
+        if self.is_compiled:
+            return Work((points, index, np.zeros_like(points[:, 0])), _called(self._kernels.neighbour_sums),
                         lambda sums: _unsorted(sums, order))  # fmt: skip
 
-        def run(points, index) -> np.ndarray:
+        def run(points, index) -> Any:
             apart = points[index] - points[:, None]
-            return np.sqrt((apart * apart).sum(axis=2)).sum(axis=1)
+            return ((apart * apart).sum(axis=2) ** 0.5).sum(axis=1)
 
         return Work((points, index), run, lambda sums: _unsorted(sums, order))
 
-    def _cells(self, order: np.ndarray, is_sorted: bool) -> Work:
-        cells = _places(order)[self.cells]
+    def _cells(self, order: Any, is_sorted: bool) -> Work:
+        cells = _places(order)[self.placed["cells"]]
         if is_sorted:
             cells = cells[np.argsort(cells.min(axis=1), kind="stable")]
-        cells, values = np.ascontiguousarray(cells.astype(np.int32)), self.values[order]
-        if self.code == COMPILED:
-            return Work((values, cells, np.empty(self.items)), _called(kernels.cell_sums),
+        cells, values = np.ascontiguousarray(cells.astype(np.int32)), self.placed["values"][order]
+        if self.is_compiled:
+            return Work((values, cells, np.zeros_like(values)), _called(self._kernels.cell_sums),
                         lambda sums: _unsorted(sums, order))  # fmt: skip
+        add_at = _add_at if self.backend is None else kernels.add_on_device
 
-        def run(values, cells) -> np.ndarray:
-            means, out = values[cells].mean(axis=1), np.zeros(len(values))
+        def run(values, cells) -> Any:
+            means, out = values[cells].mean(axis=1), np.zeros_like(values)
             for corner in cells.T:
-                out += np.bincount(corner, means, len(out))
+                add_at(out, corner, means)
             return out
 
         return Work((values, cells), run, lambda sums: _unsorted(sums, order))
@@ -231,22 +281,26 @@ class Use:
             matrix = scipy.sparse.csr_array(matrix[order][:, order])
             matrix.sort_indices()
         rows, values = (matrix.indptr, matrix.indices), self.values[order]
-        if self.code == COMPILED:
-            arrays = *rows, matrix.data.astype(float), values, np.empty(self.items)
-            return Work(arrays, _called(kernels.matrix_product), lambda sums: _unsorted(sums, order))
+        data = matrix.data.astype(float) if self.backend is not None or self.is_compiled else matrix.data
+        arrays = tuple(map(self.there, (*rows, data, values)))
+        if self.is_compiled:
+            return Work((*arrays, np.zeros_like(arrays[3])), _called(self._kernels.matrix_product),
+                        lambda sums: _unsorted(sums, self.there(order)))  # fmt: skip
+        make = scipy.sparse.csr_array if self.backend is None else kernels.matrix_on_device()
 
-        def run(indptr, indices, data, values) -> np.ndarray:
-            return scipy.sparse.csr_array((data, indices, indptr), (len(values),) * 2) @ values
+        def run(indptr, indices, data, values) -> Any:
+            return make((data, indices, indptr), (len(values),) * 2) @ values
 
-        return Work((*rows, matrix.data, values), run, lambda sums: _unsorted(sums, order))
+        return Work(arrays, run, lambda sums: _unsorted(sums, self.there(order)))
 
-    def _trace(self, order: np.ndarray, _: bool) -> Work:
+    def _trace(self, order: Any, _: bool) -> Work:
         numbers = max(1, self.item_bytes // 8)
-        table = (np.arange(self.items)[order, None] + np.arange(numbers)) * 0.5
-        trace = _places(order)[self.trace]
-        if self.code == COMPILED:
-            return Work((table, trace, np.empty(numbers)), _called(kernels.trace_sums), np.copy)
-        return Work((table, trace), lambda table, trace: table[trace].sum(axis=0), np.copy)
+        table = order[:, None] * 0.5 + self.there(0.5 * np.arange(numbers))
+        trace = _places(order)[self.placed["trace"]]
+        if self.is_compiled:
+            out = self.there(np.zeros(numbers if self.backend is None else len(trace)))
+            return Work((table, trace, out), _called(self._kernels.trace_sums), _copied)
+        return Work((table, trace), lambda table, trace: table[trace].sum(axis=0), _copied)
 
     def _own(self, order: np.ndarray, _: bool) -> Work:
         """Call the function of the user's; what it computes is not known, and not compared."""
@@ -277,15 +331,25 @@ def _called(code: Callable[..., None]) -> Callable[..., np.ndarray]:
     return run
 
 
-def _places(order: np.ndarray) -> np.ndarray:
+def _places(order: Any) -> Any:
     """Return the place of each item."""
-    found = np.empty(len(order), np.int64)
-    found[order] = np.arange(len(order))
+    found = np.empty_like(order)
+    found[order] = np.cumsum(np.ones_like(order)) - 1
     return found
 
 
-def _unsorted(values: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Return values of places in the order of the items."""
+def _unsorted(values: Any, order: Any) -> np.ndarray:
+    """Return values of places in the order of the items, on the host."""
     found = np.empty_like(values)
     found[order] = values
-    return found
+    return _copied(found)
+
+
+def _copied(array: Any) -> np.ndarray:
+    """Return a copy on the host."""
+    return array.get() if hasattr(array, "get") else array.copy()
+
+
+def _add_at(out: np.ndarray, items: np.ndarray, numbers: np.ndarray) -> None:
+    """Add numbers to those of items, which may be named several times."""
+    out += np.bincount(items, numbers, len(out))

@@ -1,7 +1,13 @@
-"""Code that a user writes with Numba: plain loops over items, cells, rows or a trace, on one thread."""
+"""Code that a user writes with Numba: plain loops over items, cells, rows or a trace, on one thread.
+
+`OnGpu` has the same functions in CUDA (compiled_code.cu), for arrays of cupy.
+"""
+
+from typing import Any
 
 import numpy as np
 
+import md
 from sfc.compile import kernel
 
 PART = 64  # reads of a trace that are summed together
@@ -149,3 +155,60 @@ def trace_sums(values, trace):
             total += values[item, column]
         sums[k // PART] += total
     return sums
+
+
+class OnGpu:
+    """The functions of this module in CUDA, a thread for each item, cell, row or read.
+
+    Arguments and results are those of the functions above, as arrays of cupy; sums of several threads are
+    added by atomic additions, and differ by rounding.
+    """
+
+    def __init__(self) -> None:
+        self._backend = md.backend.get("cuda")
+        self._kernels = self._backend.kernels(__name__)
+
+    def pair_energies(self, points: Any, radii: Any, cutoff: float) -> Any:
+        """Sum as `pair_energies`, by linked lists of cells that are filled by atomic exchanges."""
+        low, high = (found.get() for found in (points.min(axis=0), points.max(axis=0)))
+        cells = np.clip(((high - low) / cutoff).astype(np.int64), 1, 1000)
+        width = np.maximum((high - low) / cells, cutoff)
+        head, following = (self._backend.empty(size, np.int32) for size in (int(cells.prod()), len(points)))
+        energy = self._backend.empty(len(points), np.float64)
+        self._backend.fill(head, -1)
+        box, shape = (*map(float, low), *map(float, width)), tuple(map(int, cells))
+        n, flat = len(points), points.ravel()
+        self._kernels.fill_lists(n, flat, *box, *shape, head, following)
+        self._kernels.pair_energies(
+            n, int(len(radii) > 0), flat, radii, *box, *shape, float(cutoff), head, following, energy
+        )
+        return energy
+
+    def edge_forces(self, points: Any, values: Any, edges: Any) -> Any:
+        """Sum as `edge_forces`."""
+        forces = self._backend.zeros(points.shape, np.float64)
+        self._kernels.edge_forces(
+            len(edges), points.shape[1], points.ravel(), values, edges.ravel(), forces.ravel()
+        )
+        return forces
+
+    def cell_loads(self, points: Any, values: Any, cells: Any) -> Any:
+        """Sum as `cell_loads`."""
+        loads = self._backend.zeros(len(points), np.float64)
+        (n, corners), axes = cells.shape, points.shape[1]
+        self._kernels.cell_loads(n, axes, corners, points.ravel(), values, cells.ravel(), loads)
+        return loads
+
+    def matrix_product(self, data: Any, columns: Any, begin: Any, values: Any) -> Any:
+        """Multiply as `matrix_product`, a thread for each row."""
+        product = self._backend.empty(len(begin) - 1, np.float64)
+        self._kernels.matrix_product(len(product), data, columns, begin, values, product)
+        return product
+
+    def trace_sums(self, values: Any, trace: Any) -> Any:
+        """Sum as `trace_sums`, a thread for each read."""
+        sums = self._backend.zeros(-(-len(trace) // PART), np.float64)
+        constants = {"SINGLE": 1} if values.dtype == np.float32 else {}
+        kernels = self._backend.kernels(__name__, constants=constants)
+        kernels.trace_sums(len(trace), values.shape[1], PART, values.ravel(), trace, sums)
+        return sums

@@ -18,7 +18,7 @@ DAMAGED = (  # exceptions of numpy and zipfile for files with wrong bytes
     ValueError, EOFError, KeyError, SyntaxError, MemoryError, NotImplementedError, BadZipFile, zlib.error,
 )  # fmt: skip
 NUMBERS = ("cutoff", "neighbours")
-ARRAYS = ("values", "points", "radii", "cells", "trace")
+ARRAYS = ("values", "points", "radii", "cells", "trace", "lists")
 
 
 def arrays_in(path: str | Path) -> dict[str, np.ndarray]:
@@ -62,6 +62,7 @@ class SetData:
         cells: (c, corners) int32 items at the corners of each cell; edges have 2 corners.
         matrix: (n, n) `scipy.sparse.csr_array`, float64.
         trace: (t,) int64 items in the order in which a program reads them.
+        lists: (n, neighbours) int32 nearest items of each item, for code that does not search them.
         cutoff: distance below which two points are neighbours, in the unit of `points`; 0 for none. Of
             particles with radii, that of two spheres is the sum of their radii.
         neighbours: nearest points of each point that are searched; 0 for none.
@@ -73,6 +74,7 @@ class SetData:
     cells: np.ndarray | None = None
     matrix: csr_array | None = None
     trace: np.ndarray | None = None
+    lists: np.ndarray | None = None
     cutoff: float = 0.0
     neighbours: int = 0
 

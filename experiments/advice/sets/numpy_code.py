@@ -1,4 +1,9 @@
-"""Code that a user writes with numpy and scipy: whole arrays, indices of arrays, and trees of points."""
+"""Code that a user writes with numpy and scipy: whole arrays, indices of arrays, and trees of points.
+
+The same functions take arrays of cupy where it has what they call; else there is one for cupy beside them.
+"""
+
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -59,6 +64,18 @@ def edge_forces(points: np.ndarray, values: np.ndarray, edges: np.ndarray) -> np
     return forces
 
 
+def edge_forces_of_cupy(points: Any, values: Any, edges: Any) -> Any:
+    """Sum as `edge_forces`, for arrays of cupy."""
+    import cupyx
+
+    i, j = edges[:, 0], edges[:, 1]
+    force = (0.5 * (values[i] + values[j]))[:, None] * (points[j] - points[i])
+    forces = np.zeros_like(points)
+    cupyx.scatter_add(forces, i, force)
+    cupyx.scatter_add(forces, j, -force)
+    return forces
+
+
 def cell_loads(points: np.ndarray, values: np.ndarray, cells: np.ndarray) -> np.ndarray:
     """Add to each corner of a cell the mean value of the cell, times the distance from the cell's centre.
 
@@ -101,3 +118,32 @@ def trace_sums(values: np.ndarray, trace: np.ndarray) -> np.ndarray:
     """
     sums = values[trace].sum(axis=1, dtype=np.float64)
     return np.add.reduceat(sums, np.arange(0, len(trace), PART))
+
+
+def listed_distances(points: np.ndarray, lists: np.ndarray) -> np.ndarray:
+    """Return the mean distance of the listed points of each point.
+
+    Args:
+        points: (n, dim) float64.
+        lists: (n, k) integers.
+
+    Returns:
+        (n,) float64.
+    """
+    return (((points[lists] - points[:, None]) ** 2).sum(axis=2) ** 0.5).mean(axis=1)
+
+
+def trace_sums_in_rows(values: np.ndarray, trace: np.ndarray) -> np.ndarray:
+    """Sum the entries that a program reads as `trace_sums`, by sums of rows of `PART` reads.
+
+    Args:
+        values: (n, m) of any float dtype.
+        trace: (t,) int64.
+
+    Returns:
+        (ceil(t / PART),) float64.
+    """
+    rows = -(-len(trace) // PART)
+    sums = np.zeros_like(values, np.float64, shape=rows * PART)
+    sums[: len(trace)] = values[trace].sum(axis=1, dtype=np.float64)
+    return sums.reshape(rows, PART).sum(axis=1)

@@ -7,6 +7,7 @@ import pytest
 from experiments.advice import apart
 from experiments.advice.apart import Job, check_result, main, medians, timed, timed_apart
 from experiments.advice.sets import SETS, Order, SetData, make, put, shuffled
+from experiments.advice.sets.codes import library_on_gpu
 from experiments.measurement.correctness import WrongResultError
 from tests.processes import preloaded
 
@@ -122,3 +123,23 @@ def test_the_command_times_an_order_of_a_file(tmp_path, capsys, monkeypatch):
     np.save(order, np.arange(N - 1))
     assert main(["hash_probes", str(order), "--n", str(N)]) == 2
     assert capsys.readouterr().err.startswith("error: items")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", SETS)
+def test_code_on_a_gpu_computes_what_that_on_the_host_does(name, monkeypatch):
+    monkeypatch.setattr(apart, "AT_LEAST", 1e-9)
+    one, data = SETS[name], make(name, 700)
+    library = library_on_gpu(one.use, one.library)
+    order = shuffled(data, 1)
+    expected, _ = timed(data, order, one.use, one.library)
+    found, row = timed(data, order, one.use, library)
+    assert check_result(name, found, expected) < apart.TOLERANCE
+    assert row[CPU] == row[WALL] > 0
+    assert row["runs"] % apart.ON_WAY == 0
+
+
+def test_a_user_with_a_gpu_has_cuda_for_loops_and_cupy_for_whole_arrays():
+    found = {(one.use, one.library): library_on_gpu(one.use, one.library) for one in SETS.values()}
+    assert found[("edges", "compiled")] == found[("cutoff", "scipy")] == "cuda"
+    assert found[("edges", "numpy")] == found[("matrix", "scipy")] == found[("neighbours", "scipy")] == "cupy"

@@ -328,6 +328,19 @@ class TestAdvise:
         with pytest.raises(ValueError, match="9 points; allowed: 1,000 or more"):
             advise(POINTS[:9], run=len)
 
+    @pytest.mark.gpu
+    @pytest.mark.parametrize(("options", "points"), [
+        ({"cutoff": 1.0, "code": "cuda", "displacement": 0.01}, POINTS),
+        ({"neighbours": 8, "code": "cupy"}, POINTS), ({"code": "cupy"}, scipy.sparse.eye_array(1500)),
+        ({"code": "cuda"}, np.arange(4000) % 1500),
+    ])  # fmt: skip
+    def test_code_on_a_gpu_is_timed_there(self, options, points):
+        found = advise(points, rounds=1, **options)
+        assert " on the GPU, " in found.explain()
+        assert "one thread" not in found.explain()
+        assert np.array_equal(np.sort(found.order), np.arange(1500))
+        assert (found.table["cost_ms"][found.table["ordering"] == found.verdict.best] > 0).all()
+
     def test_masked_entries_are_not_numbers(self):
         masked = np.ma.masked_array(np.arange(1500), np.arange(1500) == 7)
         with pytest.raises(ValueError, match=r"arrays\[0\] has 1 masked entries; allowed: none"):

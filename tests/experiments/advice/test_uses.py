@@ -6,10 +6,23 @@ import scipy.sparse
 from scipy.spatial import cKDTree
 
 from experiments.advice import kernels
-from experiments.advice.uses import CELLS, CODES, CUTOFF, MATRIX, NEIGHBOURS, OWN, TRACE, Use
+from experiments.advice.uses import CELLS, CODES, CUTOFF, MATRIX, NEIGHBOURS, ON_GPU, OWN, TRACE, Use
+from md.errors import BackendUnavailableError
 
 N = 600
-KINDS = [(kind, code) for kind, codes in CODES.items() for code in codes if kind != OWN]
+
+
+def marked(*given: str):
+    """Parameters of a test, which needs a GPU if one of them does."""
+    return pytest.param(*given, marks=[pytest.mark.gpu] if {*given} & {*ON_GPU} else [])
+
+
+KINDS = [marked(kind, code) for kind, codes in CODES.items() for code in codes if kind != OWN]
+
+
+def codes_of(kind: str, without: str = ""):
+    """Kinds of code of a use, but for one."""
+    return [marked(code) for code in CODES[kind] if code != without]
 
 
 def use_of(kind: str, code: str, dim: int = 3, boxed: bool = False) -> Use:
@@ -53,27 +66,28 @@ def test_a_use_works_on_arrays_wherever_they_lie(kind, code):
     work, memory = use.arrange(order), use.arrange(None)
     for place, one in zip(memory.arrays, work.arrays, strict=True):
         np.copyto(place, one)
-    np.testing.assert_array_equal(work.result(work.run(*memory.arrays)), result_of(use, order))
+    found = work.result(work.run(*memory.arrays))
+    np.testing.assert_allclose(found, result_of(use, order), rtol=1e-12 if code in ON_GPU else 0)
 
 
 @pytest.mark.parametrize("boxed", [False, True])
 @pytest.mark.parametrize("dim", [2, 3])
-def test_sums_within_a_cutoff_are_those_of_all_pairs(dim, boxed):
-    use = use_of(CUTOFF, "compiled", dim, boxed)
+@pytest.mark.parametrize("code", codes_of(CUTOFF))
+def test_sums_within_a_cutoff_are_those_of_all_pairs(code, dim, boxed):
+    use = use_of(CUTOFF, code, dim, boxed)
     apart = use.points[:, None] - use.points
     if boxed:
         apart -= 10 * np.round(apart / 10)
     far = np.sqrt((apart**2).sum(axis=2))
     np.fill_diagonal(far, np.inf)
     right = np.where(far < use.reach, 1 - far / use.reach, 0).sum(axis=1)
-    for code in ("compiled", "numpy"):
-        found = result_of(use_of(CUTOFF, code, dim, boxed))
-        np.testing.assert_allclose(found, right, rtol=1e-9, atol=1e-12)
-    counted = result_of(use_of(CUTOFF, "scipy", dim, boxed))
-    assert np.array_equal(counted, (far < use.reach).sum(axis=1))
+    if code == "scipy":
+        assert np.array_equal(result_of(use), (far < use.reach).sum(axis=1))
+    else:
+        np.testing.assert_allclose(result_of(use), right, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("code", [code for code in CODES[CUTOFF] if code != "scipy"])
+@pytest.mark.parametrize("code", codes_of(CUTOFF, "scipy"))
 def test_spheres_of_two_sizes_are_neighbours_within_the_sum_of_their_radii(code):
     points, order = use_of(CUTOFF, code).points, np.random.default_rng(1).permutation(N)
     radii = np.where(np.arange(N) % 3, 0.3, 0.7)
@@ -86,7 +100,7 @@ def test_spheres_of_two_sizes_are_neighbours_within_the_sum_of_their_radii(code)
     assert "the sum of their radii" in use.in_words
 
 
-@pytest.mark.parametrize("code", CODES[CUTOFF])
+@pytest.mark.parametrize("code", codes_of(CUTOFF))
 def test_a_point_just_outside_a_periodic_side_is_inside(code):
     use = use_of(CUTOFF, code, boxed=True)
     found = result_of(use)
@@ -107,7 +121,7 @@ def test_a_stray_point_decides_no_cells():
     assert pairs > len(points)
 
 
-@pytest.mark.parametrize("code", CODES[NEIGHBOURS])
+@pytest.mark.parametrize("code", codes_of(NEIGHBOURS))
 def test_distances_are_those_of_the_nearest(code):
     use = use_of(NEIGHBOURS, code)
     right = np.sort(np.linalg.norm(use.points[:, None] - use.points, axis=2), axis=1)[:, 1:6].sum(axis=1)
@@ -115,7 +129,7 @@ def test_distances_are_those_of_the_nearest(code):
     np.testing.assert_allclose(found, right, rtol=1e-9)
 
 
-@pytest.mark.parametrize("code", CODES[CELLS])
+@pytest.mark.parametrize("code", codes_of(CELLS))
 def test_cells_add_the_mean_of_their_items_to_each(code):
     use = use_of(CELLS, code)
     right = np.zeros(N)
@@ -124,19 +138,32 @@ def test_cells_add_the_mean_of_their_items_to_each(code):
     np.testing.assert_allclose(found, right, rtol=1e-9)
 
 
-@pytest.mark.parametrize("code", CODES[MATRIX])
+@pytest.mark.parametrize("code", codes_of(MATRIX))
 def test_a_product_is_that_of_the_matrix(code):
     use = use_of(MATRIX, code)
     found = result_of(use, np.random.default_rng(5).permutation(N))
     np.testing.assert_allclose(found, use.matrix @ use.values, rtol=1e-9)
 
 
-@pytest.mark.parametrize("code", CODES[TRACE])
+@pytest.mark.parametrize("code", codes_of(TRACE, "cuda"))
 def test_a_trace_reads_each_item_as_often_as_it_says(code):
     use = use_of(TRACE, code)
     found = result_of(use, np.random.default_rng(5).permutation(N))
     sums = [(0.5 * (use.trace + k)).sum() for k in range(8)]
     np.testing.assert_allclose(found, sums, rtol=1e-9)
+
+
+@pytest.mark.gpu
+def test_each_read_of_a_trace_has_a_sum_on_a_gpu():
+    use = use_of(TRACE, "cuda")
+    found = result_of(use, np.random.default_rng(5).permutation(N))
+    np.testing.assert_allclose(found, 0.5 * (8 * use.trace + np.arange(8).sum()), rtol=1e-12)
+
+
+def test_code_on_a_gpu_needs_one(monkeypatch):
+    monkeypatch.setattr("md.backend.why_not", lambda: "no CUDA device is visible")
+    with pytest.raises(BackendUnavailableError, match="no CUDA device is visible"):
+        use_of(CELLS, "cuda")
 
 
 def test_cells_are_sorted_in_another_order_and_stay_in_that_of_the_file(monkeypatch):
