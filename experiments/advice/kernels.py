@@ -197,9 +197,9 @@ class DeviceKernels:
 
 def add_on_device(out: Array, items: Array, numbers: Array) -> None:
     """Add numbers to those of items by cupy, as `np.add.at`; items may be named several times."""
-    import cupyx
+    import cupy
 
-    cupyx.scatter_add(out, items, numbers)
+    cupy.add.at(out, items, numbers)
 
 
 def matrix_on_device() -> Any:

@@ -142,7 +142,7 @@ class Use:
                  "trace": self.trace}  # fmt: skip
         if self.kind == NEIGHBOURS and self.code != SCIPY:
             found["nearest"] = self.nearest
-        return {name: self.there(array) for name, array in found.items() if array is not None}
+        return {name: self.there(np.ascontiguousarray(one)) for name, one in found.items() if one is not None}
 
     @cached_property
     def nearest(self) -> np.ndarray:
@@ -165,7 +165,7 @@ class Use:
         return make(order if self.kind == MATRIX else self.there(order), is_sorted)
 
     def _cutoff(self, order: Any, _: bool) -> Work:
-        points = np.ascontiguousarray(self.placed["points"][order])
+        points = self.placed["points"][order]
         radii = self.placed["radii"][order] if self.radii is not None else self.there(np.empty(0))
         if self.is_compiled:
             return self._compiled_cutoff(points, radii, order)
@@ -238,7 +238,7 @@ class Use:
         return Work(arrays, run, lambda sums: _unsorted(sums, order))
 
     def _neighbours(self, order: Any, _: bool) -> Work:
-        points = np.ascontiguousarray(self.placed["points"][order])
+        points = self.placed["points"][order]
         if self.code == SCIPY:
 
             def search(points) -> np.ndarray:
@@ -261,7 +261,7 @@ class Use:
         cells = _places(order)[self.placed["cells"]]
         if is_sorted:
             cells = cells[np.argsort(cells.min(axis=1), kind="stable")]
-        cells, values = np.ascontiguousarray(cells.astype(np.int32)), self.placed["values"][order]
+        cells, values = cells.astype(np.int32), self.placed["values"][order]
         if self.is_compiled:
             return Work((values, cells, np.zeros_like(values)), _called(self._kernels.cell_sums),
                         lambda sums: _unsorted(sums, order))  # fmt: skip

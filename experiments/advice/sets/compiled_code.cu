@@ -75,13 +75,15 @@ extern "C" __global__ void matrix_product(int n, const double* data, const int* 
     product[row] = total;
 }
 
-#ifdef SINGLE
-typedef float Entry;
-#else
-typedef double Entry;
-#endif
+extern "C" __global__ void trace_sums(int n, int width, int part, const double* values, const long long* trace, double* sums) {
+    int k = work_item();
+    if (k >= n) return;
+    double total = 0;
+    for (int column = 0; column < width; ++column) total += values[(size_t)trace[k] * width + column];
+    atomicAdd(&sums[k / part], total);
+}
 
-extern "C" __global__ void trace_sums(int n, int width, int part, const Entry* values, const long long* trace, double* sums) {
+extern "C" __global__ void trace_sums_of_singles(int n, int width, int part, const float* values, const long long* trace, double* sums) {
     int k = work_item();
     if (k >= n) return;
     double total = 0;

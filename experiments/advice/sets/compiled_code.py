@@ -208,7 +208,7 @@ class OnGpu:
     def trace_sums(self, values: Any, trace: Any) -> Any:
         """Sum as `trace_sums`, a thread for each read."""
         sums = self._backend.zeros(-(-len(trace) // PART), np.float64)
-        constants = {"SINGLE": 1} if values.dtype == np.float32 else {}
-        kernels = self._backend.kernels(__name__, constants=constants)
-        kernels.trace_sums(len(trace), values.shape[1], PART, values.ravel(), trace, sums)
+        is_single = values.dtype == np.float32
+        launch = self._kernels.trace_sums_of_singles if is_single else self._kernels.trace_sums
+        launch(len(trace), values.shape[1], PART, values.ravel(), trace, sums)
         return sums

@@ -66,13 +66,13 @@ def edge_forces(points: np.ndarray, values: np.ndarray, edges: np.ndarray) -> np
 
 def edge_forces_of_cupy(points: Any, values: Any, edges: Any) -> Any:
     """Sum as `edge_forces`, for arrays of cupy."""
-    import cupyx
+    import cupy
 
     i, j = edges[:, 0], edges[:, 1]
     force = (0.5 * (values[i] + values[j]))[:, None] * (points[j] - points[i])
     forces = np.zeros_like(points)
-    cupyx.scatter_add(forces, i, force)
-    cupyx.scatter_add(forces, j, -force)
+    cupy.add.at(forces, i, force)
+    cupy.subtract.at(forces, j, force)
     return forces
 
 
