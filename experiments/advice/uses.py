@@ -286,11 +286,11 @@ class Use:
         if self.is_compiled:
             return Work((*arrays, np.zeros_like(arrays[3])), _called(self._kernels.matrix_product),
                         lambda sums: _unsorted(sums, self.there(order)))  # fmt: skip
-        make = scipy.sparse.csr_array if self.backend is None else kernels.matrix_on_device()
 
-        def run(indptr, indices, data, values) -> Any:
-            return make((data, indices, indptr), (len(values),) * 2) @ values
+        def product(indptr, indices, data, values) -> np.ndarray:
+            return scipy.sparse.csr_array((data, indices, indptr), (len(values),) * 2) @ values
 
+        run = product if self.backend is None else kernels.product_on_device()
         return Work(arrays, run, lambda sums: _unsorted(sums, self.there(order)))
 
     def _trace(self, order: Any, _: bool) -> Work:

@@ -170,7 +170,8 @@ class OnGpu:
 
     def pair_energies(self, points: Any, radii: Any, cutoff: float) -> Any:
         """Sum as `pair_energies`, by linked lists of cells that are filled by atomic exchanges."""
-        low, high = (found.get() for found in (points.min(axis=0), points.max(axis=0)))
+        axes = points.T.copy()  # a sum along rows of three is ten times as slow
+        low, high = (found.get() for found in (axes.min(axis=1), axes.max(axis=1)))
         cells = np.clip(((high - low) / cutoff).astype(np.int64), 1, 1000)
         width = np.maximum((high - low) / cells, cutoff)
         head, following = (self._backend.empty(size, np.int32) for size in (int(cells.prod()), len(points)))

@@ -72,7 +72,7 @@ def edge_forces_of_cupy(points: Any, values: Any, edges: Any) -> Any:
     force = (0.5 * (values[i] + values[j]))[:, None] * (points[j] - points[i])
     forces = np.zeros_like(points)
     cupy.add.at(forces, i, force)
-    cupy.subtract.at(forces, j, force)
+    cupy.add.at(forces, j, -force)
     return forces
 
 
