@@ -281,6 +281,9 @@ class Use:
             matrix = scipy.sparse.csr_array(matrix[order][:, order])
             matrix.sort_indices()
         rows, values = (matrix.indptr, matrix.indices), self.values[order]
+        if self.backend is not None:  # as many bits in every order, and as the kernels take
+            checks.integer("entries of a matrix on a GPU", matrix.nnz, 0, 2**31 - 1)
+            rows = tuple(one.astype(np.int32) for one in rows)
         data = matrix.data.astype(float) if self.backend is not None or self.is_compiled else matrix.data
         arrays = tuple(map(self.there, (*rows, data, values)))
         if self.is_compiled:

@@ -145,6 +145,16 @@ def test_a_product_is_that_of_the_matrix(code):
     np.testing.assert_allclose(found, use.matrix @ use.values, rtol=1e-9)
 
 
+@pytest.mark.parametrize("code", codes_of(MATRIX))
+def test_indices_of_64_bits_are_those_of_32(code):
+    use = use_of(MATRIX, code)
+    use.matrix.indptr, use.matrix.indices = (
+        one.astype(np.int64) for one in (use.matrix.indptr, use.matrix.indices)
+    )
+    for order in (None, np.random.default_rng(5).permutation(N)):
+        np.testing.assert_allclose(result_of(use, order), use.matrix @ use.values, rtol=1e-9)
+
+
 @pytest.mark.parametrize("code", codes_of(TRACE, "cuda"))
 def test_a_trace_reads_each_item_as_often_as_it_says(code):
     use = use_of(TRACE, code)
