@@ -68,7 +68,7 @@ def measure(job: Job) -> Iterator[dict]:
         job: the sample.
 
     Returns:
-        One row: `cpu_ms` and `wall_ms` of a run of the code, the mean of `runs`.
+        One row: `cpu_ms` and `wall_ms` of a run of the code, the median of `runs`.
 
     Raises:
         OSError: a file that cannot be read.
@@ -94,8 +94,8 @@ def timed(
         library: of the code.
 
     Returns:
-        The result in the order given, and a row with `cpu_ms`, `wall_ms` and `runs`. Of code on a GPU both
-        times are wall time, to the end of its work.
+        The result in the order given, and a row with `cpu_ms`, `wall_ms` and `runs`. They are
+        medians; of code on a GPU both are wall time to the end of its work.
 
     Raises:
         TypeError, ValueError: an order that is none of the data, or an unknown code.
@@ -106,21 +106,20 @@ def timed(
     data, end = (on_gpu(data), _end_of_gpu()) if is_on_gpu else (data, lambda: None)
     result: Any = code(data)  # compiles
     end()
-    runs, cpu, wall = 0, 0.0, 0.0
+    times: list[tuple[float, float]] = []  # wall and CPU time of each batch
+    batch = ON_WAY if is_on_gpu else 1
     gc.disable()
     try:
-        while wall < AT_LEAST:
+        while sum(wall for wall, _ in times) < AT_LEAST:
             begin_wall, begin_cpu = time.perf_counter(), time.process_time()
-            for _ in range(ON_WAY if is_on_gpu else 1):
+            for _ in range(batch):
                 code(data)
-                runs += 1
             end()
-            cpu += time.process_time() - begin_cpu
-            wall += time.perf_counter() - begin_wall
+            times.append((time.perf_counter() - begin_wall, time.process_time() - begin_cpu))
     finally:
         gc.enable()
-    cpu = wall if is_on_gpu else cpu
-    row = {"cpu_ms": 1e3 * cpu / runs, "wall_ms": 1e3 * wall / runs, "runs": runs}
+    wall, cpu = 1e3 * np.median(times, axis=0) / batch
+    row = {"cpu_ms": wall if is_on_gpu else cpu, "wall_ms": wall, "runs": batch * len(times)}
     result = result.get() if is_on_gpu else result
     return result if use == OF_TRACE else undo(result, order), row
 

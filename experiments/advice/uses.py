@@ -283,7 +283,7 @@ class Use:
         rows, values = (matrix.indptr, matrix.indices), self.values[order]
         if self.backend is not None:  # as many bits in every order, and as the kernels take
             checks.integer("entries of a matrix on a GPU", matrix.nnz, 0, 2**31 - 1)
-            rows = tuple(one.astype(np.int32) for one in rows)
+            rows = rows[0].astype(np.int32), rows[1].astype(np.int32)
         data = matrix.data.astype(float) if self.backend is not None or self.is_compiled else matrix.data
         arrays = tuple(map(self.there, (*rows, data, values)))
         if self.is_compiled:

@@ -16,7 +16,9 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("sfc", "md", "experiments")
 SFC_MAY_KNOW = {"numpy", "numba", "llvmlite"}
 DRAWING = {"pandas", "seaborn", "matplotlib", "pyarrow"}
-CUPY_MAY_BE_IN = {"sfc.automaton.device", "sfc.device", "md.backend.cuda"}
+CUPY_MAY_BE_IN = {"sfc.automaton.device", "sfc.device", "md.backend.cuda",
+    "experiments.advice.kernels", "experiments.advice.sets.numpy_code",  # which stand for code of cupy
+}  # fmt: skip
 NUMBA_PRIVATE = ("numba.core", "numba.misc", "numba.cpython", "numba.np")
 GSD_MAY_BE_IN = {"md.io.trajectory", "md.io.gsd_file"}
 GRAB_BAGS = {"utils", "util", "helpers", "helper", "common", "misc"}

@@ -127,7 +127,7 @@ def code_of(use: str, library: str) -> Code:
 
 
 def library_on_gpu(use: str, library: str) -> str:
-    """Return the library of a user with a GPU who would use another one on a host.
+    """Return the library on a GPU that stands for one of the host.
 
     Args:
         use: of the code.

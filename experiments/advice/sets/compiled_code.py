@@ -186,7 +186,7 @@ class OnGpu:
         return energy
 
     def _box_of(self, points: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the corners of the box of points, once for the same memory, as a program knows its box."""
+        """Return the corners of the box of points, once for the same memory, as if of the program."""
         if points.data.ptr not in self._boxes:
             found = points.get()
             self._boxes = {points.data.ptr: (found.min(axis=0), found.max(axis=0))}
