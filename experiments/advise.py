@@ -74,7 +74,7 @@ class Config(TimedSettings):
     """Mean path of an item in a step, in the file's unit, for how often to reorder; 0 for that between two
     frames."""
     sample: int = 0
-    """About as many points, in a part of the box, or reads of a trace; 0 for all."""
+    """About as many items that are near each other, or reads of a trace; 0 for all."""
     smallest_gain: float = SMALLEST_GAIN
     """Gain that is worth a reorder."""
     item_bytes: int = ITEM_BYTES

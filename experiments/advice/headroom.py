@@ -45,7 +45,7 @@ def memory(backend: Any = None) -> Memory:
     """Measure the rate of a copy, the best of a few; once in a process.
 
     Args:
-        backend: of a GPU, by whose time it is measured; None for one thread of the host, by CPU time.
+        backend: of a GPU, which times it; None for one thread of the host, by CPU time.
     """
     if backend is not None:
         return _of_gpu(backend)

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import psutil
+import scipy.sparse
+from scipy.sparse.csgraph import breadth_first_order
 
+from experiments.advice.candidates import graph_of
 from experiments.advice.uses import CELLS, CUTOFF, ITEM_BYTES, MATRIX, NEIGHBOURS, TRACE, Use
 from experiments.core.settings import UsageError
 
@@ -64,7 +67,7 @@ def question_of(
         code: "compiled", "numpy" or "scipy"; on a GPU "cuda" or "cupy".
         diameter: of particles, in the unit of the data; 0 for its own.
         box: (dim,) sides of a periodic box; None for that of the data.
-        sample: points or reads that are taken; 0 for all.
+        sample: items or reads that are taken; 0 for all.
         item_bytes: of an item that a trace reads.
         displacement: mean path of an item in a step; 0 for what the data says.
         seed: of directions.
@@ -90,7 +93,7 @@ def question_of(
         return _of_trace(data, code, sample, item_bytes, said)
     everything = np.arange(data.n)
     if data.matrix is not None:
-        _refuse("a matrix", data, sample=sample, displacement=displacement, box=box is not None,
+        _refuse("a matrix", data, displacement=displacement, box=box is not None,
                 diameter=diameter, cutoff=cutoff, neighbours=neighbours,
                 walk=walk not in ("auto", MATRIX))  # fmt: skip
         if data.matrix.shape[0] != data.matrix.shape[1]:
@@ -101,14 +104,17 @@ def question_of(
             )
         if np.iscomplexobj(data.matrix.data):
             raise UsageError(f"{data.path}: complex numbers; allowed: real ones; take the real part")
-        return Question(
-            data, Use(MATRIX, code, data.n, matrix=data.matrix), everything, None, None, tuple(said)
+        return _part_of(
+            Question(
+                data, Use(MATRIX, code, data.n, matrix=data.matrix), everything, None, None, tuple(said)
+            ),
+            sample,
         )
     if data.kind == "mesh" and not (cutoff or neighbours):
-        _refuse("a mesh", data, sample=sample, displacement=displacement, box=box is not None,
+        _refuse("a mesh", data, displacement=displacement, box=box is not None,
                 diameter=diameter, walk=walk == MATRIX)  # fmt: skip
         use = Use(CELLS, code, data.n, points=data.points, cells=_cells(data, walk, said))
-        return Question(data, use, everything, None, None, tuple(said))
+        return _part_of(Question(data, use, everything, None, None, tuple(said)), sample)
     if walk != "auto":
         raise UsageError(f"--walk {walk}: {data.path} has no cells or matrix; allowed: auto")
     return _of_points(data, cutoff, neighbours, code, diameter, box, sample, displacement, seed, said)
@@ -127,8 +133,7 @@ def _refuse(what: str, data: Data, **given: Any) -> None:
     """
     for name, is_given in given.items():
         if is_given:
-            allowed = "for points and traces alone" if name == "sample" else "without it"
-            raise UsageError(f"--{name} beside {data.path}, {what}; allowed: {allowed}")
+            raise UsageError(f"--{name} beside {data.path}, {what}; allowed: without it")
 
 
 def _of_trace(data: Data, code: str, sample: int, item_bytes: int, said: list[str]) -> Question:
@@ -239,6 +244,34 @@ def _moves(data: Data, displacement: float, points: np.ndarray, seed: int) -> np
     if moves is None or not np.any(moves):
         moves = np.random.default_rng(seed).normal(size=points.shape)
     return moves * (displacement / np.linalg.norm(moves, axis=1).mean())
+
+
+def _part_of(asked: Question, sample: int) -> Question:
+    """Ask about a part of a mesh or a matrix, if a sample is asked for: items that are joined to each other.
+
+    They are those that are the fewest cells or entries away from the item in the middle of the file. Cells
+    and entries that join them to others are left out. They stay in the order of the file.
+    """
+    use = asked.use
+    if not 0 < sample < use.items:
+        return asked
+    near = breadth_first_order(graph_of(use), use.items // 2, directed=False, return_predecessors=False)
+    whole = np.sort(near[:sample])
+    if len(whole) < LEAST_ITEMS:
+        raise UsageError(
+            f"--sample {sample}: {len(whole):,} items are joined to that in the middle; allowed: "
+            f"{LEAST_ITEMS:,} or more; leave it out"
+        )
+    if use.matrix is not None:
+        part = Use(MATRIX, use.code, len(whole), matrix=scipy.sparse.csr_array(use.matrix)[whole][:, whole])
+    else:
+        places = np.full(use.items, -1, np.int64)
+        places[whole] = np.arange(len(whole))
+        cells = places[use.cells]
+        points = None if use.points is None else use.points[whole]
+        part = Use(CELLS, use.code, len(whole), points=points, cells=cells[(cells >= 0).all(axis=1)])
+    said = f"{len(whole):,} items that are joined to each other are timed; they may fit a cache."
+    return asked._replace(use=part, whole=whole, said=(*asked.said, said))
 
 
 def _part(points: np.ndarray, sample: int) -> np.ndarray:

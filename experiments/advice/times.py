@@ -28,7 +28,7 @@ from experiments.measurement.rounds import Entry, take_rounds
 LEAST_ROUNDS = 3
 LEAST = 0.02  # s of a sample
 PARTS = 3  # of a sample; its time is their median
-PARTS_ON_GPU = 9  # whose least counts: other work on the host can only lengthen a wall time
+PARTS_ON_GPU = 9  # the least of them counts: other work on the host can only lengthen a wall time
 LONG = 0.1  # s of a use that is timed once, and is not warmed up
 LINE, SPREAD = 64, 2**20  # bytes: an array begins at a line of the first so many of its memory
 LEAST_FREE = 0.05  # of the memory

@@ -207,7 +207,7 @@ class TestQuestion:
         ({"points": POINTS}, {"walk": "cells"}, "has no cells or matrix"),
         ({"points": POINTS}, {"box": np.ones(2)}, "points have 3 dimensions"),
         ({"points": POINTS}, {"neighbours": 1500}, "fewer than the 1,500"),
-        ({"matrix": scipy.sparse.eye_array(1500)}, {"sample": 100}, "a matrix; .* points and traces"),
+        ({"matrix": scipy.sparse.eye_array(1500)}, {"displacement": 1.0}, "a matrix; allowed: without it"),
         ({"matrix": scipy.sparse.eye_array(1500)}, {"walk": "edges"}, "--walk beside points.npy, a matrix"),
         ({"kind": "mesh", "cells": PAIRS}, {"displacement": 0.1}, "--displacement beside"),
         ({"kind": "mesh", "cells": PAIRS}, {"walk": "matrix"}, "--walk beside"),
@@ -220,6 +220,35 @@ class TestQuestion:
     def test_what_does_not_fit_is_refused(self, parts, options, message):
         with pytest.raises(UsageError, match=message):
             question_of(data_of(**parts), **options)
+
+
+class TestSample:
+    def test_of_a_mesh_has_joined_items_and_their_cells(self):
+        side = 60
+        n = side * side
+        left = np.arange(n).reshape(side, side)
+        edges = np.concatenate([
+            np.stack([left[:, :-1].ravel(), left[:, 1:].ravel()], axis=1),
+            np.stack([left[:-1].ravel(), left[1:].ravel()], axis=1),
+        ])  # fmt: skip
+        shuffled = np.random.default_rng(0).permutation(n)
+        asked = question_of(data_of(n=n, kind="mesh", cells={"edges": shuffled[edges]}), sample=1100)
+        inside = np.isin(shuffled[edges], asked.whole).all(axis=1)
+        assert asked.use.items == len(asked.whole) == 1100
+        assert np.array_equal(asked.whole[asked.use.cells], shuffled[edges][inside])
+        assert len(np.unique(asked.use.cells)) == 1100
+        assert "1,100 items that are joined to each other are timed" in asked.said[-1]
+
+    def test_of_a_matrix_has_their_rows_and_columns(self):
+        matrix = scipy.sparse.diags_array([1.0, 2.0, 3.0], offsets=[-1, 0, 1], shape=(4000, 4000))
+        asked = question_of(data_of(n=4000, kind="matrix", matrix=matrix), sample=1500)
+        assert np.array_equal(asked.whole, np.arange(1250, 2750))
+        assert (asked.use.matrix != scipy.sparse.csr_array(matrix)[1250:2750, 1250:2750]).nnz == 0
+
+    def test_that_is_joined_to_few_is_refused(self):
+        matrix = scipy.sparse.eye_array(4000)
+        with pytest.raises(UsageError, match="--sample 1500: 1 items are joined .* allowed: 1,000 or more"):
+            question_of(data_of(n=4000, kind="matrix", matrix=matrix), sample=1500)
 
 
 class TestMemory:
