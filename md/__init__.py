@@ -13,12 +13,15 @@ from md import backend, boundaries, integrate, laws, observe, preparation, reord
 from md.boundaries import Inflow, ShakenWalls, Walls, Wing
 from md.boundaries.airfoil import Airfoil, naca
 from md.boundaries.airfoil_file import read_airfoil
+from md.communicator import Communicator
+from md.domain.division import Division
 from md.errors import (
     BackendUnavailableError,
     CheckpointError,
     ConvertedPoints,
     EnergyExploded,
     FrozenPrecision,
+    HaloOutrun,
     ListOverflow,
     NonFiniteField,
     NonFiniteState,
@@ -51,11 +54,14 @@ __all__ = [
     "Cavity",
     "Checkpoint",
     "CheckpointError",
+    "Communicator",
     "ConvertedPoints",
     "Decayed",
+    "Division",
     "EnergyExploded",
     "Every",
     "FrozenPrecision",
+    "HaloOutrun",
     "Inflow",
     "ListOverflow",
     "Moved",

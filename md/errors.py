@@ -59,6 +59,21 @@ class SimulationFault(_Copied):
         return self
 
 
+class HaloOutrun(_Copied):
+    """Particles of a rank may have moved farther since they last migrated than the ghosts of others reach.
+
+    Attributes:
+        rank: of the particles.
+    """
+
+    def __init__(self, rank: int, travelled: float, allowed: float):
+        super().__init__(
+            f"rank {rank}: a particle may have moved {travelled:.3g} d since the last migration; allowed: "
+            f"{allowed:.3g}; take a longer travel in md.Division, or a shorter dt"
+        )
+        self.rank = rank
+
+
 class NonFiniteState(SimulationFault):
     """Fault of a position that became NaN or infinite."""
 

@@ -51,9 +51,12 @@ class ParticleArrays:
         backend: on which the arrays are stored.
 
     Attributes:
-        pos: (n, dim) array of the backend, in d.
-        id: (n,) int32.
+        n: number of particles that this system moves: those of the first rows. Other rows are of copies of
+            particles of other ranks (ghosts); without these n is the number of all rows.
+        pos: (rows, dim) array of the backend, in d.
+        id: (rows,) int32.
         radius: (n,) of the precision, in d; (0,) if all are 0.5.
+        volume: of the part of the box that the particles fill, in d^dim.
         narrowest, widest: the least and the largest diameter, in d; 1 without particles.
         work: (n,) int32 work order, the slots in the order in which a force kernel processes them; (0,) for
             memory order.
@@ -67,6 +70,7 @@ class ParticleArrays:
 
     def __init__(self, state: State, precision: np.dtype, backend: Backend):
         self.backend, self.box, self.n = backend, state.box, len(state)
+        self.volume = self.box.volume
         self.pos, self.vel = (backend.rows(self.n, self.box.dim, precision) for _ in range(2))
         self.id = backend.empty(self.n, np.int32)
         state.store(backend, self.pos, self.vel, self.id)
@@ -77,10 +81,41 @@ class ParticleArrays:
         self.work = backend.empty(0, np.int32)
         self._make_spares()
 
+    @property
+    def rows(self) -> int:
+        """Number of all rows."""
+        return len(self.id)
+
+    def keep(self, rows: np.ndarray) -> None:
+        """Keep some particles only; all of them are owned.
+
+        Args:
+            rows: (m,) their rows.
+        """
+        radius = self.radius[rows] if len(self.radius) else self.radius
+        self._store(self.pos[rows], self.vel[rows], self.id[rows], radius, len(rows))
+
+    def replace(self, found: np.ndarray, owned: int) -> None:
+        """Replace all rows.
+
+        Args:
+            found: (rows,) records with `pos`, `vel`, `id`, and `radius` if there are radii.
+            owned: number of them that this system moves, the first.
+        """
+        radius = found["radius"] if len(self.radius) else self.radius
+        self._store(found["pos"], found["vel"], found["id"], radius, owned)
+
+    def _store(self, pos: Array, vel: Array, id: Array, radius: Array, owned: int) -> None:
+        """Store other rows, of which the first are owned."""
+        self.n = owned
+        self.pos, self.vel = self.backend.upload_rows(pos), self.backend.upload_rows(vel)
+        self.id, self.radius = self.backend.upload(id), self.backend.upload(radius)
+        self._make_spares()
+
     def _make_spares(self) -> None:
         """Allocate the spare arrays."""
         self._spare: list[Array] = []  # none, that of `pos`, or both; `spare` allocates those not there
-        self._spare_id = self.backend.empty(self.n, np.int32)
+        self._spare_id = self.backend.empty(self.rows, np.int32)
         self._spare_radius = self.backend.empty(len(self.radius), self.radius.dtype)
         self._packed: list[PackedRows] = []  # two, made by the first `pack`
 
@@ -220,14 +255,15 @@ class ParticleArrays:
         )
 
     def to_state(self, vel: Array | None = None) -> State:
-        """Copy the particles to the host.
+        """Copy the particles that this system moves to the host.
 
         Args:
             vel: (n, dim) velocities on the backend for the state; None for those of the particles.
         """
         vel = self.vel if vel is None else vel
-        down: Sequence[np.ndarray] = [self.backend.download(a) for a in (self.pos, vel, self.id)]
-        return State(down[0], down[1], self.box, down[2], self.radii())
+        down: Sequence[np.ndarray] = [self.backend.download(a[: self.n]) for a in (self.pos, vel, self.id)]
+        radii = self.radii()
+        return State(down[0], down[1], self.box, down[2], None if radii is None else radii[: self.n])
 
     def radii(self) -> np.ndarray | None:
         """Copy the radii to the host: (n,) in d, in memory order; None if all are 0.5."""

@@ -96,6 +96,8 @@ class System:
         particles: `ParticleArrays`, in their present memory order.
         grid: `CellGrid`.
         dt, may_overlap: as given.
+        domain: `md.domain.division.Domain` of this rank; None if the system is not divided.
+        n_total: number of particles of all ranks.
         timings: `md.backend.Timings` of the phases of each step, and of whole runs.
         status: `StatusBlock`.
     """
@@ -104,6 +106,8 @@ class System:
         self.backend: Backend = particles.backend
         self.particles, self.grid, self.dt, self.may_overlap = particles, grid, dt, may_overlap
         self.timings, self.status = Timings(), StatusBlock(self.backend)
+        self.domain: Any = None
+        self.n_total = particles.n
         self._scratch: dict[str, Array] = {}
 
     def __repr__(self) -> str:
@@ -123,8 +127,8 @@ class System:
 
     @property
     def n_rows(self) -> int:
-        """Rows of the particle arrays: those of owned particles, and of copies of others (none yet)."""
-        return self.particles.n
+        """Rows of the particle arrays: those of owned particles, and of copies of those of other ranks."""
+        return self.particles.rows
 
     @property
     def n_owned(self) -> int:
@@ -136,6 +140,39 @@ class System:
         if name not in self._scratch:
             self._scratch[name] = self.backend.rows(self.n_rows, self.box.dim, self.precision)
         return self._scratch[name]
+
+    @property
+    def rows_stay(self) -> bool:
+        """Whether no search may move the rows, since ranks send them in the order in which they lie."""
+        return self.domain is not None
+
+    def divide(self, domain: Any) -> None:
+        """Make this the system of one rank.
+
+        Args:
+            domain: of the rank; its particles are those of this system.
+        """
+        self.domain = domain
+        self.n_total = int(domain.communicator.reduce(np.array([self.particles.n]), "sum")[0])
+
+    def rows_changed(self) -> None:
+        """Discard scratch arrays, since there are other rows."""
+        self._scratch.clear()
+
+    def across(self, status: StatusCopy) -> StatusCopy:
+        """Return the status of all ranks, each of which has polled its own: sum, largest and first fault.
+
+        Args:
+            status: of this rank; its guard is kept.
+        """
+        if self.domain is None:
+            return status
+        reduce = self.domain.communicator.reduce
+        return StatusCopy(
+            status.guard, int(reduce(np.array([status.fault], np.uint64), "min")[0]),
+            float(reduce(np.array([status.energy]), "sum")[0]),
+            reduce(np.array([status.fastest], np.uint64), "max")[0],
+        )  # fmt: skip
 
     def with_particles(self, particles: ParticleArrays) -> System:
         """Return the same system over other particle arrays, such as a sorted copy; scratch is new."""

@@ -170,6 +170,14 @@ class Search(ABC):
         if fused:
             self.policy.expect_fused()
 
+    @property
+    def last_stride(self) -> float | None:
+        """Largest displacement of an owned particle in the last step, in d; None if it was not found."""
+        return None
+
+    def rows_changed(self) -> None:
+        """Make room for other rows; called when particles have migrated between ranks."""
+
     def reset(self) -> None:
         """Return to the state after construction: build before the next step, and plan from that step on.
 

@@ -26,7 +26,8 @@ def pair_finder(system: System, config: SearchConfig = IN_PLACE) -> Search:
     """
     if config.capabilities.moves_particles:
         is_sparse = system.grid.size > MOST_CELLS + CELLS_EACH * system.n_rows
-        config = IN_PLACE if is_sparse or len(system.particles.radius) else Scattered()
+        has_tree = is_sparse or len(system.particles.radius)
+        config = IN_PLACE if has_tree and not system.rows_stay else Scattered()
     finder = config.build(system)
     finder.update()
     return finder

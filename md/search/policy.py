@@ -101,6 +101,13 @@ class RebuildPolicy:
     def retry(self) -> None:
         """Prepare to take halted steps again; all launched work must be done."""
 
+    def others_moved(self, farther: float) -> None:
+        """Record by how much particles of other ranks moved farther in the last step than those of this one.
+
+        Args:
+            farther: in d, 0 or more.
+        """
+
     def observe_steps(self, ms: float, steps: int) -> None:
         """Record the total time of consecutive steps, in ms, to tune the skin."""
 

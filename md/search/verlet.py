@@ -54,10 +54,11 @@ class Verlet(ListConfig):
         Raises:
             ValueError: particles that are not sorted, on the CPU.
         """
+        sorts = self.sorts and not system.rows_stay
         if not (self.sorts or system.backend.runs_ahead):
             raise ValueError(
                 "sorts=False of Verlet on the CPU; allowed: on a device, whose lists need no order in "
                 "memory; take sorts=True"
             )
         order = self.cell_order or ("tiled" if system.backend.runs_ahead else "row")
-        return CellLister(order, system.grid.cutoff, system.particles, system.backend, self.sorts)
+        return CellLister(order, system.grid.cutoff, system.particles, system.backend, sorts)

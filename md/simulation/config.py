@@ -330,6 +330,37 @@ INCOMPATIBLE: tuple[tuple[Callable[[SimulationConfig], bool], str], ...] = (  # 
 )
 
 
+DIVIDED = ("linked", "verlet")  # searches that leave the rows where they are, in a divided system
+
+
+def require_divisible(config: SimulationConfig, system: System) -> None:
+    """Raise an error for choices that cannot be divided among ranks.
+
+    Args:
+        config: the choices.
+        system: made of them.
+
+    Raises:
+        ValueError: one that cannot.
+    """
+    integrator = config.integrator
+    refused = {
+        f"backend {config.backend.name!r}; allowed: 'cpu'": config.backend.name != "cpu",
+        f"search {config.search.name!r}; allowed: {', '.join(map(repr, DIVIDED))}":
+            config.search.name not in DIVIDED,
+        "a reorder; allowed: none, since ranks sort their particles when they migrate":
+            config.reorder is not None,
+        "surroundings; allowed: none": bool(config.surroundings),
+        f"integrator {integrator.name!r}; allowed: 'velocity_verlet', 'flight'":
+            integrator.name not in ("velocity_verlet", "flight"),
+        "skin 'auto', which ranks would tune apart; allowed: a number or None":
+            getattr(config.search, "skin", None) == "auto",
+    }  # fmt: skip
+    for what, is_refused in refused.items():
+        if is_refused:
+            raise ValueError(f"several ranks with {what}; take these, or one rank")
+
+
 def holds(saved: SavedRun, slot: str, choice: Any) -> bool:
     """Return whether a choice equals the saved one."""
     return (to_plain(slot, choice) or None) == (saved.choices.get(slot) or None)

@@ -94,7 +94,7 @@ class EnergyMonitor:
         search: SearchConfig,
         allow_overlap: bool,
     ):
-        self.has_work = len(system.particles.id) > 0 and not stepper.capabilities.relaxes
+        self.has_work = system.n_total > 0 and not stepper.capabilities.relaxes
         self.is_started = not self.has_work
         self._system, self._law, self._stepper, self._field = system, law, stepper, field
         self._search, self._allow_overlap = search, allow_overlap
@@ -117,11 +117,21 @@ class EnergyMonitor:
             pairs = np.empty((0, 2), np.int32)  # there may be many
         else:
             pairs = pair_finder(system, self._search).touching(reach)
-        overlap = self._check(pairs)
+        overlap = self._of_all_ranks(self._check(pairs))
         if overlap is None or step or self._allow_overlap:
             return None
         self.is_started = False
         return overlap
+
+    def _of_all_ranks(self, overlap: OverlappingStart | None) -> OverlappingStart | None:
+        """Return the first overlap that a rank has found, and sum their energies of the start."""
+        domain = self._system.domain
+        if domain is None:
+            return overlap
+        found = domain.communicator.all_of((overlap, self.start))
+        if self.start is not None:
+            self.start = sum(start for _, start in found)
+        return next((one for one, _ in found if one is not None), None)
 
     def _check(self, pairs: np.ndarray) -> OverlappingStart | None:
         """Compute the energy of the start, and check its overlaps.
@@ -140,6 +150,7 @@ class EnergyMonitor:
             return None
         p, down = self._system.particles, self._system.backend.download
         has_walls, radius = self._field.has_walls, p.radii()
+        own = None if radius is None else radius[: p.n]
         pos, id = np.empty((0, p.box.dim)), np.empty(0, np.int32)
         if len(pairs) or has_walls:  # else there is nothing to look up, and there may be many particles
             pos, id = down(p.pos), down(p.id)
@@ -149,7 +160,7 @@ class EnergyMonitor:
         if not self._field.drives:
             contacts = float((size**2 * self._law.potential(distance)).sum())
             self._launch()
-            walls = self._field.potential(pos, radius) if has_walls else 0.0
+            walls = self._field.potential(pos[: p.n], own) if has_walls else 0.0
             self.start = self._system.status.poll()().energy + contacts + walls
         allowed = self._law.closest_start  # type: ignore[attr-defined]  # laws with a potential have it
         near = int(np.count_nonzero(distance < allowed))
@@ -162,9 +173,11 @@ class EnergyMonitor:
             )
         if not has_walls:
             return None
-        depth, reach = self._field.overlaps(pos, radius).max(axis=1, initial=0), np.full(p.n, RADIUS)
-        if radius is not None:
-            reach = radius.astype(np.float64)
+        depth, reach = self._field.overlaps(pos[: p.n], own).max(axis=1, initial=0), np.full(p.n, RADIUS)
+        if own is not None:
+            reach = own.astype(np.float64)
+        if not p.n:
+            return None
         deepest, near = int((depth / reach).argmax()), int(np.count_nonzero(depth > reach * (1 - allowed)))
         if not near:
             return None
@@ -218,7 +231,7 @@ class EnergyMonitor:
         speed = float(np.sqrt(np.uint32(status.fastest >> np.uint64(32)).view(np.float32)))
         p = self._system.particles
         if not self._is_frozen:
-            self._is_frozen = self._warn_if_slow(step, np.sqrt(2 * energy / p.n), speed)
+            self._is_frozen = self._warn_if_slow(step, np.sqrt(2 * energy / self._system.n_total), speed)
         if self.start is None:
             return None
         moves = speed * self._stepper.time_of_step(speed)  # displacement in a step
@@ -227,7 +240,8 @@ class EnergyMonitor:
             fast and GROWTH * self.start < energy < np.inf
         ):  # an infinite energy or NaN has another cause
             return None
-        return EnergyExploded(step, particle, moves, energy / p.n, self.start / p.n, self._system.dt)
+        total = self._system.n_total
+        return EnergyExploded(step, particle, moves, energy / total, self.start / total, self._system.dt)
 
     def _warn_if_slow(self, step: int, typical: float, fastest: float) -> bool:
         """Warn if a typical particle is too slow for the precision, and will not soon be faster.

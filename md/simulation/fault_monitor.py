@@ -189,7 +189,7 @@ class FaultMonitor:
 
     def _raise(self, sample: FaultSample, step: int) -> StatusCopy:
         """Return the copy of the status block, or end the run with the fault that it shows."""
-        status = sample.status()
+        status = self._system.across(sample.status())
         word, exploded = status.fault, None
         if sample.energy_is_new:
             exploded = self._energy.judge(sample.step, status)
@@ -204,7 +204,7 @@ class FaultMonitor:
             reported = ParticleEscaped(at, particle, FARTHEST) if escaped else NonFiniteState(at, particle)
         # The energy may be the cause; and a device has taken more steps since the poll.
         is_new = self._energy.measure(at, now=True)
-        latest = self._energy.judge(at, self._system.status.poll()()) if is_new else None
+        latest = self._energy.judge(at, self._system.across(self._system.status.poll()())) if is_new else None
         fault = latest or exploded or reported
         assert fault is not None
         return self.fail(fault, step)

@@ -17,6 +17,8 @@ from md.backend import get as get_backend
 from md.boundaries.base import ActiveBoundaries, ActiveBoundary, Boundary
 from md.boundaries.external_field import ExternalField
 from md.boundaries.walls import Walls
+from md.communicator import Communicator
+from md.domain.division import Division, Domain
 from md.errors import NotYetReordered
 from md.integrate import Integrator
 from md.io.archive import MOST_STEPS
@@ -27,7 +29,7 @@ from md.particles.state import State
 from md.reorder import ActiveReorder, Every, Reorder
 from md.search import Search, SearchConfig
 from md.search.sorted_copy import build_search
-from md.simulation.config import SimulationConfig, check_given, choices_of, holds
+from md.simulation.config import SimulationConfig, check_given, choices_of, holds, require_divisible
 from md.simulation.device_view import DeviceView
 from md.simulation.energy_monitor import EnergyMonitor
 from md.simulation.fault_monitor import FaultMonitor, post_mortem_folder
@@ -62,6 +64,9 @@ class Simulation:
         fused: kick and drift each particle in the force kernel, as soon as its force is known. Saves a
             pass over memory; the phase `force` then contains the integration too.
         allow_overlap: start though centres are closer than the law's `closest_start`, half that to a wall.
+        communicator: of the ranks among which the particles are divided, such as `md.Communicator.mpi()`; None
+            for one process alone. All ranks make the same simulation and call the same methods.
+        division: how; None for `md.Division()`. Without effect on one rank.
         post_mortem: folder, made at once, in which a fault saves the particles as `fault-<step>.npz`
             (`fault_monitor.FaultSnapshot`); None stores them in the error's `state` only.
 
@@ -100,6 +105,8 @@ class Simulation:
         fused: bool = False,
         allow_overlap: bool = False,
         post_mortem: str | Path | None = None,
+        communicator: Communicator | None = None,
+        division: Division | None = None,
     ):
         checks.instance(
             "state", state, State, "an md.State", "make one of your arrays: md.State(pos, vel, box)"
@@ -112,6 +119,9 @@ class Simulation:
         }  # fmt: skip
         config = SimulationConfig(**choices)
         system = self.system = config.build_system(state)
+        if communicator is not None and communicator.size > 1:
+            require_divisible(config, system)
+            Domain(division or Division(), communicator, system)
         reordering = None if config.reorder is None else config.reorder.build(system)
         built = build_search(config.search, system, None if reordering is None else reordering.order)
         self.search: Search = built
@@ -129,7 +139,7 @@ class Simulation:
         self._reports = Reports()
 
     def __len__(self) -> int:
-        return self.system.n_owned
+        return self.system.n_total
 
     def __repr__(self) -> str:
         return (
@@ -267,9 +277,18 @@ class Simulation:
         """
         self._loop.synchronise()
         if self.step == 0:
-            return self.system.particles.to_state()
+            return self._gathered(self.system.particles.to_state())
         force = self._loop.compute_forces()
-        return self.system.particles.to_state(self._stepper.velocity_now(force, self.step))
+        return self._gathered(self.system.particles.to_state(self._stepper.velocity_now(force, self.step)))
+
+    def _gathered(self, own: State) -> State:
+        """Return the particles of all ranks, rank by rank."""
+        if self.system.domain is None:
+            return own
+        every = self.system.domain.communicator.all_of((own.pos, own.vel, own.id, own.radius))
+        pos, vel, id, radius = zip(*every, strict=True)
+        radii = None if own.radius is None else np.concatenate(radius)
+        return State(np.concatenate(pos), np.concatenate(vel), own.box, np.concatenate(id), radii)
 
     def device_view(self) -> DeviceView:
         """Return a view of the particles on the backend, with an updated search; for `md.observe`."""
@@ -295,7 +314,12 @@ class Simulation:
         """
         self._loop.synchronise()
         force = self.backend.download(self._loop.compute_forces())
-        return force[np.argsort(self.backend.download(self.system.particles.id))]
+        id = self.backend.download(self.system.particles.id)
+        if self.system.domain is not None:
+            own = self.system.n_owned
+            every = self.system.domain.communicator.all_of((force[:own], id[:own]))
+            force, id = (np.concatenate(parts) for parts in zip(*every, strict=True))
+        return force[np.argsort(id)]
 
     def pairs(self, distance: float | None = None) -> np.ndarray:
         """Return the ids of the pairs that touch, or are closer than a distance: (p, 2) int32, i < j, sorted.
@@ -315,7 +339,11 @@ class Simulation:
             )
         self._loop.synchronise()
         self._loop.update_search()
-        return self.search.touching(self.law.cutoff) if distance is None else self.search.pairs(distance)
+        found = self.search.touching(self.law.cutoff) if distance is None else self.search.pairs(distance)
+        if self.system.domain is None:
+            return found
+        found = np.concatenate(self.system.domain.communicator.all_of(found))
+        return found[np.lexsort((found[:, 1], found[:, 0]))]
 
     def accesses(self) -> AccessStream:
         """Return the slots that the force kernel reads now, reader by reader in its order; for `sfc.cache`.

@@ -70,7 +70,7 @@ class StepLoop:
         parts = stepper, search, *boundaries
         if self._backend.runs_ahead and (fused or all(part.capabilities.capturable for part in parts)):
             self._several = StepsAhead(system, search, steps, self.captured, reorder)
-        elif fused and reorder is None:
+        elif fused and reorder is None and system.domain is None:
             self._several = ManyFusedSteps(system, search, stepper, forces.law, monitor)
         self._choose()
 
@@ -164,6 +164,17 @@ class StepLoop:
             run_phase(self._system, timed, "reorder", self.step, reorder.apply, self.step)
         way = self._one_by_one if phases or self.step == 0 else self._chosen
         self.step += way.take(self.step, most, timed)
+        if self._system.domain is not None:
+            run_phase(self._system, timed, "exchange", self.step - 1, self._exchange)
+
+    def _exchange(self) -> None:
+        """Update the copies of particles of other ranks, or let particles migrate."""
+        own = self._search.last_stride
+        has_migrated, largest = self._system.domain.after_step(own)
+        if has_migrated:
+            self._search.rows_changed()
+        elif own is not None:
+            self._search.policy.others_moved(largest - own)
 
     def _is_mid_plan(self) -> bool:
         """Return whether planned fused steps are left; the host polls between two plans."""

@@ -57,18 +57,26 @@ class LinkedSearch(Search):
 
     def __init__(self, config: Linked, system: System):
         super().__init__(config, system)
-        backend, n = self.backend, self.particles.n
-        self.grid.require_memory(4, backend.free_memory)
-        self._keys = backend.empty(n, np.int32)
-        self._head = backend.empty(self.grid.size, np.int32)
-        self._next = backend.empty(n, np.int32)
+        self.grid.require_memory(4, self.backend.free_memory)
+        self._head = self.backend.empty(self.grid.size, np.int32)
+        self.rows_changed()
+
+    def rows_changed(self) -> None:
+        """Make room for the links of all rows."""
+        self._keys, self._next = (self.backend.empty(self.particles.rows, np.int32) for _ in range(2))
 
     def build(self) -> None:
         """Link every particle into the list of its cell."""
         backend, particles = self.backend, self.particles
         backend.fill(self._head, -1)
         backend.kernels(__name__).link(
-            particles.n, particles.pos, self.grid.record, self._keys, self._head, self._next, backend.workers
+            particles.rows,
+            particles.pos,
+            self.grid.record,
+            self._keys,
+            self._head,
+            self._next,
+            backend.workers,
         )
 
     def structure(self) -> tuple[Array, Array]:

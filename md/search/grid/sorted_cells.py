@@ -58,7 +58,7 @@ class SortedCellsSearch(Search):
 
     def __init__(self, config: SortedCells, system: System):
         super().__init__(config, system, divided(system.grid, config.division))
-        self._sort = CellSort(config.cell_order, self.particles.n, self.grid, self.backend)
+        self._sort = CellSort(config.cell_order, self.particles.rows, self.grid, self.backend)
         if config.division is not None:
             self._kernel = "force_rows"
 

@@ -154,6 +154,15 @@ class DisplacementBound(RebuildPolicy):
         """Record the bounds of the displacement after fused steps of the CPU, in d."""
         self._displacement_bound, self._bound_since_pruning = bound, since_pruning
 
+    def others_moved(self, farther: float) -> None:
+        """Record by how much particles of other ranks moved farther in the last step than those of this one.
+
+        Args:
+            farther: in d, 0 or more.
+        """
+        self._displacement_bound += farther
+        self._bound_since_pruning += farther
+
     def _bound(self) -> float:
         """Return the guard's bound of the displacement since the build, in d; waits for the device."""
         words = self._backend.download(self._words)

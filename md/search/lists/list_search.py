@@ -145,6 +145,7 @@ class ListSearch(Search):
         self._needed, self._farthest = self.backend.zeros(1, np.int64), self.backend.zeros(1, np.float64)
         self._pruned = PrunedLists(self.particles.n, self.backend)
         self._is_fused: bool | None = None  # before `prepare`
+        self._last_stride: float | None = None
 
     def prepare(self, fused: bool) -> None:
         """Choose the widths of the skin that were not given, and allocate the sort.
@@ -394,7 +395,7 @@ class ListSearch(Search):
         backend.fill(self._needed, 0)
         backend.fill(self.policy.travelled, -1)
         if not (self.policy.is_guarded or len(self._reference_pos)):
-            self._reference_pos = backend.rows(p.n, g.box.dim, g.precision)
+            self._reference_pos = backend.rows(p.rows, g.box.dim, g.precision)
         lists = Lists(
             self._first, self._count, self._partners, self._owners, self._rows, self._room, self._needed,
             self.policy.travelled,
@@ -407,7 +408,7 @@ class ListSearch(Search):
         """Return the largest displacement of a particle since the build, in d; waits for the device."""
         backend, p, g = self.backend, self.particles, self.grid
         backend.fill(self._farthest, 0)
-        backend.kernels(__name__).farthest(p.n, p.pos, self._reference_pos, g.record, self._farthest)
+        backend.kernels(__name__).farthest(p.rows, p.pos, self._reference_pos, g.record, self._farthest)
         return float(np.sqrt(backend.download(self._farthest)[0]))
 
     def pairs(self, cutoff: float) -> np.ndarray:
@@ -479,8 +480,19 @@ class ListSearch(Search):
             most, step, p.n, p.pos, p.vel, lists, pruned, Bound(*since_build), Bound(*since_pruning),
             rounding, grid, parameters, *outputs,
         )  # fmt: skip
+        self._last_stride = bounds[0] - since_build[0]
         self.policy.moved_to(*bounds)
         return taken
+
+    @property
+    def last_stride(self) -> float | None:
+        """Largest displacement of an owned particle in the last step, in d; None if it was not found."""
+        return self._last_stride
+
+    def rows_changed(self) -> None:
+        """Discard the lists: there are other rows; the next build makes them."""
+        self._last_stride = None
+        self._allocate(lists=False)
 
     def _take_pruned_steps(self, law: Any, parameters: Any, out: Any, steps: int = 1) -> None:
         """Launch the kernel of fused steps on a device, over pruned lists."""

@@ -64,7 +64,7 @@ class CellLister(Lister):
         cutoff: of the law, in d.
         particles: the particles.
         backend: where they are stored.
-        sorts: whether the particles are sorted in memory, as they have to be on the CPU.
+        sorts: whether the particles are sorted in memory.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class CellLister(Lister):
         sorts: bool = True,
     ):
         super().__init__(cutoff, particles, backend)
-        self._order, self._sorts = order, sorts
+        self._order, self._sorts, self._unmoved = order, sorts, backend.empty(0, np.int32)
 
     def allocate(self, grid: CellGrid) -> None:
         """Allocate the sort by the cells of a grid.
@@ -86,7 +86,7 @@ class CellLister(Lister):
         """
         self.__dict__.pop("_sort", None)  # its memory is free before more is allocated
         self._grid = grid
-        self._sort = CellSort(self._order, self._particles.n, grid, self._backend)
+        self._sort = CellSort(self._order, self._particles.rows, grid, self._backend)
 
     def sort(self, keep_roles: bool) -> None:
         """Sort the particles in memory by the rank of their cell, unless they are to stay where they are."""
@@ -101,23 +101,29 @@ class CellLister(Lister):
         column_of: Callable[[float], int],
         is_exact: bool,
     ) -> None:
-        """List the partners of each particle; on the CPU the particles are sorted in memory."""
+        """List the partners of each particle."""
         backend, pos, sort, grid = self._backend, self._particles.pos, self._sort, self._grid
         reach = grid.precision.type(grid.cutoff + rounding)
         if backend.runs_ahead:
             builder = ListBuilder(grid, reach, column_of, is_exact, backend)
             builder.build(pos, sort, reference_pos, lists)
             return
+        if not self._sorts:
+            sort.find(pos)
+        order = self._unmoved if self._sorts else sort.order
+        n = self._particles.n
         backend.kernels(__name__).build_lists(
-            len(pos), pos, sort.start, sort.table, grid.record, reach**2, reference_pos, lists.first,
+            n, pos, sort.start, order, sort.table, grid.record, reach**2, reference_pos, lists.first,
             lists.count, lists.partners, lists.owners, lists.room, lists.needed, 4 * backend.workers,
         )  # fmt: skip
+        reference_pos[n:] = pos[n:]
 
     def crowded_slot(self) -> int:
         """Return the slot of the first particle in the cell with most; waits for the device."""
         start = self._backend.download(self._sort.start)
         place = int(start[np.diff(start).argmax()])
-        return int(self._backend.download(self._sort.order)[place]) if self._backend.runs_ahead else place
+        is_place = self._sorts and not self._backend.runs_ahead
+        return place if is_place else int(self._backend.download(self._sort.order)[place])
 
 
 class ListBuilder:
@@ -165,18 +171,21 @@ class ListBuilder:
 
 
 def build_lists(
-    n, pos, start, rank, grid, reach2, reference_pos, first, count, partners, owners, room, needed, parts
-):
+    n, pos, start, order, rank, grid, reach2, reference_pos, first, count, partners, owners, room, needed,
+    parts,
+):  # fmt: skip
     """List the partners of each particle within a distance, and store its position in reference_pos.
 
     Args:
-        n: number of particles.
-        pos: (n, dim) positions, sorted by the rank of their cell.
-        start: (cells + 1,) int32 first particle of each cell, by rank.
+        n: number of particles with lists, the first rows.
+        pos: (rows, dim) positions.
+        start: (cells + 1,) int32 first entry of each cell, by rank.
+        order: (rows,) int32 row of each entry; (0,) if it is the number of the entry: rows are sorted by the
+            rank of their cell.
         rank: (cells,) int32 rank of each cell, by row-major number; or (0,) if it is that number.
         grid: record of the cells.
         reach2: square of the distance in d^2.
-        reference_pos: (n, dim), filled with `pos`.
+        reference_pos: (rows, dim), filled with `pos` of particles with lists.
         first: (blocks,) int64, filled: place in `partners` of the first entry of each `BLOCK` particles.
         count: (blocks,) int64, filled: number of its entries.
         partners: (room,) int32, filled: slots of the partners.
@@ -187,7 +196,7 @@ def build_lists(
         parts: ranges of blocks, each of which fills an equal share of `partners`.
     """
     lengths = np.zeros(parts, np.int64)
-    given = pos, start, rank, grid, reach2, reference_pos, first, count, partners, owners, room
+    given = pos, start, order, rank, grid, reach2, reference_pos, first, count, partners, owners, room
     in_parts(lambda part: _build_lists((part.start, part.stop), n, *given, lengths), parts, FEW, n)
     needed[0] = parts * (lengths.max() + 1)
 
@@ -200,8 +209,9 @@ def rank_of(rank, cell):
 
 @kernel
 def _build_lists(
-    ranges, n, pos, start, rank, grid, reach2, reference_pos, first, count, partners, owners, room, lengths
-):
+    ranges, n, pos, start, order, rank, grid, reach2, reference_pos, first, count, partners, owners, room,
+    lengths,
+):  # fmt: skip
     """Build the lists of the particles in some of the ranges, from the first one to before the last.
 
     lengths[p] gets the entries of range p; the other arguments are those of `build_lists`.
@@ -211,7 +221,7 @@ def _build_lists(
         g = grid[0]
         begin, last = p * room // parts, (p + 1) * room // parts - 1
         here = begin
-        near = np.empty(n + WIDTH, np.uint32)  # slots of the particles in the cells around a particle
+        near = np.empty(len(pos) + WIDTH, np.uint32)  # slots of the particles in the cells around a particle
         for i in range(p * blocks // parts * BLOCK, min((p + 1) * blocks // parts * BLOCK, n)):
             ri = load(pos, i, g)
             store(reference_pos, i, ri)
@@ -240,6 +250,9 @@ def _build_lists(
                     for b in range(WIDTH, length):
                         near[at(around + b)] = j + b
                     around += length
+            if len(order):
+                for k in range(around):
+                    near[at(k)] = order[at(near[at(k)])]
             # No branch, which would be mispredicted: an entry beyond the distance is overwritten by the next.
             if is_interior(g, home):
                 for k in range(around):

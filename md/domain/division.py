@@ -1,0 +1,162 @@
+"""Domain of a rank: what it owns, its ghosts, and when particles migrate.
+
+Cells of the partition are wider than the cutoff by twice the distance that a particle may travel between two
+migrations. So a pair that meets meanwhile is of two owned particles, or of one and a ghost. How many steps
+that takes is planned by the largest speed of all ranks, which they find when particles migrate, once a
+period. Each rank sums the largest displacement of its particles in each step; where it will be used up
+earlier, as in a gas that gets energy, the rank says so with the rows that it sends, and all ranks migrate as
+many steps later as there are ranks, when each of them has heard of it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from md import checks
+from md.communicator import Communicator
+from md.domain.halo import Halo, Message
+from md.domain.migrate import cells_of, migrate
+from md.domain.partition import Partition
+from md.errors import HaloOutrun
+from md.particles.cell_grid import CellGrid
+from md.particles.system import System
+from sfc import Curve
+from sfc.compile import kernel
+
+PLANNED = 0.6  # of the distance that is allowed, at the speed of the fastest particle
+LONGEST = 1000  # steps between two migrations, at most
+HURRY = 1.5  # times the last stride, until all ranks have heard of a deadline
+
+
+@dataclass(frozen=True)
+class Division:
+    """How a box is divided among ranks.
+
+    Args:
+        order: of the cells, of which each rank owns a chunk: a name of `sfc.orderings(dim)` or a curve.
+            "row" makes slabs.
+        travel: distance in d that a particle may travel between two migrations; ghosts are within the cutoff
+            and twice that.
+        is_part: whether the state of each rank has particles of its own, and not all particles.
+
+    Raises:
+        TypeError: an order that is neither a name nor a curve, a distance that is no number, or a flag that
+            is no bool.
+        ValueError: a distance that is not above 0.
+    """
+
+    order: str | Curve = "hilbert"
+    travel: float = 1.0
+    is_part: bool = False
+
+    def __post_init__(self):
+        checks.order_of_cells("order of Division", self.order)
+        checks.number("travel of Division", self.travel, above=0, unit="d")
+        checks.flag("is_part of Division", self.is_part)
+
+
+class Domain:
+    """Particles of one rank of a divided system.
+
+    Args:
+        division: how the box is divided.
+        communicator: of the ranks.
+        system: of this rank; its particles become owned ones and ghosts.
+
+    Attributes:
+        communicator: as given.
+        partition, halo: at present.
+        migrations: how often particles have migrated.
+
+    Raises:
+        ValueError: a box too small for the halo, or more ranks than cells.
+    """
+
+    def __init__(self, division: Division, communicator: Communicator, system: System):
+        self.communicator, self._system, self._dt = communicator, system, system.dt
+        cutoff, box = system.grid.cutoff, system.box
+        reach = cutoff + 2 * division.travel
+        try:
+            grid = CellGrid(box, reach, system.precision, system.backend)
+        except ValueError as error:
+            raise ValueError(
+                f"{error}; a box that is divided holds ghosts within {reach:g} d: the cutoff and twice the "
+                f"travel, {division.travel:g}, of md.Division"
+            ) from error
+        self.partition = Partition(division.order, grid, communicator.size)
+        width = min(length / cells for length, cells in zip(box.lengths, grid.shape, strict=True))
+        self._rounding = 16 * float(np.finfo(system.precision).eps) * max(box.lengths)
+        self._allowed = (width - cutoff) / 2 - self._rounding
+        self.migrations, self._most = 0, np.zeros(1)
+        particles, me = system.particles, communicator.rank
+        cells = cells_of(self.partition, particles.pos)
+        counts = np.bincount(cells, minlength=grid.size).astype(float)
+        self.partition.cut(communicator.reduce(counts, "sum") if division.is_part else counts)
+        if not division.is_part:
+            particles.keep(np.flatnonzero(self.partition.owner[cells] == me))
+        system.divide(self)
+        self._migrate()
+
+    def after_step(self, stride: float | None) -> tuple[bool, float]:
+        """Update the ghosts after a step, or let all particles migrate.
+
+        Args:
+            stride: largest displacement of an owned particle in the step, in d; None to measure it.
+
+        Returns:
+            Whether particles have migrated, so that all rows are others; and the largest stride of this rank
+            and its peers.
+
+        Raises:
+            HaloOutrun: a particle may have moved farther than the ghosts reach.
+        """
+        own = self._stride() if stride is None else stride
+        self._travelled += own
+        self._left -= 1
+        hops = self.communicator.size - 1
+        if self._travelled + (1 + min(hops, self._left)) * HURRY * own > self._allowed:
+            self._left = min(self._left, hops)
+        if self._travelled > self._allowed:
+            raise HaloOutrun(self.communicator.rank, self._travelled, self._allowed)
+        if self._left == 0:
+            self._migrate()
+            return True, own
+        stride, self._left = self.halo.refresh(self._system.particles, Message(own, self._left))
+        return False, stride
+
+    def _migrate(self) -> None:
+        """Cut the box by the particles of each cell, let them migrate, and plan the steps to the next time."""
+        particles, communicator = self._system.particles, self.communicator
+        cells = cells_of(self.partition, particles.pos[: particles.n])
+        counts = np.bincount(cells, minlength=self.partition.grid.size).astype(float)
+        self.partition.cut(communicator.reduce(counts, "sum"))
+        self.halo = Halo(self.partition, communicator)
+        particles.replace(*migrate(particles, self.partition, self.halo, communicator))
+        particles.volume = particles.box.volume * particles.n / self._system.n_total
+        self._system.rows_changed()
+        self.migrations += 1
+        stride = float(communicator.reduce(np.array([self._stride()]), "max")[0])
+        planned = PLANNED * self._allowed / stride if stride > 0 else math.inf
+        self._travelled, self._left = 0.0, int(min(LONGEST, max(1.0, planned)))
+
+    def _stride(self) -> float:
+        """Return the largest displacement of an owned particle in a step at the present speeds, in d."""
+        particles = self._system.particles
+        fastest(particles.n, particles.vel, self._most)
+        return self._dt * math.sqrt(self._most[0]) * (1 + 1e-6) + self._rounding
+
+
+@kernel(parallel=True)
+def fastest(n, vel, most):
+    """Store the square of the largest speed of the first n particles in most[0]."""
+    found = 0.0
+    for i in numba.prange(n):
+        speed2 = 0.0
+        for k in range(vel.shape[1]):
+            speed2 += float(vel[i, k]) ** 2
+        found = max(found, speed2)
+    most[0] = found

@@ -1,0 +1,111 @@
+"""Halo: copies (ghosts) of the particles around those that a rank owns, and their update at each step.
+
+Which cells are ghosts of which rank follows from the partition alone. The rows of a rank are in this order:
+owned particles of border cells, which other ranks have as ghosts; other owned particles; ghosts by owner.
+Those of an owner are in the order in which it has them, so that what it sends is copied as a whole.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from md.communicator import Communicator
+from md.domain.partition import Partition, around
+from md.particles.arrays import ParticleArrays
+
+NEVER = 2**20  # steps to a deadline that is none; float32 counts them
+
+
+class Message(NamedTuple):
+    """What ranks say beside the rows: the first row of each message.
+
+    Attributes:
+        stride: largest displacement of an owned particle in the last step, in d.
+        deadline: steps until all ranks migrate; `NEVER` or more if that is as planned.
+    """
+
+    stride: float
+    deadline: int
+
+
+class Halo:
+    """Border and ghosts of a rank.
+
+    Args:
+        partition: of the box.
+        communicator: of the ranks.
+
+    Attributes:
+        peers: ranks that have ghosts of this one, and it of them; ascending.
+        is_border: (cells,) bools: owned cells that are ghosts of another rank.
+        rows: peer -> (m,) rows whose particles it has as ghosts.
+        ghosts: peer -> first of its ghosts' rows, and the row after the last.
+    """
+
+    def __init__(self, partition: Partition, communicator: Communicator):
+        self._communicator, grid, me = communicator, partition.grid, communicator.rank
+        shape, periodic = grid.shape, grid.box.periodic
+        own = partition.owner == me
+        near = around(own, shape, periodic) & ~own
+        self.peers = [int(rank) for rank in np.unique(partition.owner[near])]
+        self._borders = {rank: around(partition.owner == rank, shape, periodic) & own for rank in self.peers}
+        self.is_border = np.zeros(grid.size, bool)
+        for border in self._borders.values():
+            self.is_border |= border
+        self.rows: dict[int, np.ndarray] = {}
+        self.ghosts: dict[int, tuple[int, int]] = {}
+        self._out: dict[int, np.ndarray] = {}
+        self._in: dict[int, np.ndarray] = {}
+
+    def list_border(self, cells: np.ndarray) -> None:
+        """List the rows that each peer has as ghosts.
+
+        Args:
+            cells: (owned,) row-major number of the cell of each owned particle.
+        """
+        self.rows = {rank: np.flatnonzero(border[cells]) for rank, border in self._borders.items()}
+
+    def place_ghosts(self, owned: int, counts: dict[int, int], dim: int, precision: np.dtype) -> int:
+        """Place the ghosts after the owned particles; return the number of all rows.
+
+        Args:
+            owned: number of owned particles.
+            counts: peer -> number of its particles that are ghosts here.
+            dim: of the box.
+            precision: of positions.
+        """
+        row = owned
+        for rank in self.peers:
+            self.ghosts[rank] = row, row + counts.get(rank, 0)
+            row = self.ghosts[rank][1]
+        self._out = {rank: np.empty((1 + len(rows), 2 * dim), precision) for rank, rows in self.rows.items()}
+        self._in = {
+            rank: np.empty((1 + last - first, 2 * dim), precision)
+            for rank, (first, last) in self.ghosts.items()
+        }
+        return row
+
+    def refresh(self, particles: ParticleArrays, said: Message) -> Message:
+        """Send positions and velocities of border rows, and store those of the ghosts.
+
+        Args:
+            particles: whose ghosts are updated.
+            said: by this rank.
+
+        Returns:
+            The largest stride of this rank and its peers, and the nearest deadline of its peers or this one.
+        """
+        pos, vel, dim = particles.pos, particles.vel, particles.box.dim
+        for rank, rows in self.rows.items():
+            out = self._out[rank]
+            out[0, 0], out[0, 1] = said.stride, said.deadline
+            out[1:, :dim], out[1:, dim:] = pos[rows], vel[rows]
+        self._communicator.exchange(self._out, self._in)
+        stride, deadline = said
+        for rank, (first, last) in self.ghosts.items():
+            found = self._in[rank]
+            stride, deadline = max(stride, float(found[0, 0])), min(deadline, int(found[0, 1]))
+            pos[first:last], vel[first:last] = found[1:, :dim], found[1:, dim:]
+        return Message(stride, deadline)
