@@ -20,7 +20,7 @@ HOW: dict[str, Callable[..., Any]] = {"sum": np.add, "max": np.maximum, "min": n
 PATIENCE = 600.0  # s that ranks in turn wait for each other
 
 
-class RankFailed(RuntimeError):
+class RankFailedError(RuntimeError):
     """Another rank has ended with an error."""
 
 
@@ -100,8 +100,8 @@ class MpiCommunicator(Communicator):
             from mpi4py import MPI
         except ImportError as error:
             raise ImportError(
-                f"several ranks need mpi4py: {error}; pip install '.[mpi]' in the checkout, then mpiexec -n 2 "
-                "python script.py"
+                f"several ranks need mpi4py: {error}; pip install '.[mpi]' in the checkout, then "
+                "mpiexec -n 2 python script.py"
             ) from error
         self._mpi = MPI
         self._world = (MPI.COMM_WORLD if world is None else world).Dup()
@@ -154,7 +154,7 @@ class InTurn(Communicator):
         if not shared.turn.wait_for(lambda: shared.has_failed or is_there(), PATIENCE):
             raise TimeoutError(f"rank {self.rank} waited {PATIENCE:g} s for another one")
         if shared.has_failed:
-            raise RankFailed("another rank has ended with an error")
+            raise RankFailedError("another rank has ended with an error")
 
     def exchange(self, outgoing: Mapping[int, np.ndarray], incoming: Mapping[int, np.ndarray]) -> None:
         """Send an array to each of some ranks, and fill one from each; see `Communicator`."""

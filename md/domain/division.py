@@ -129,7 +129,7 @@ class Domain:
         return False, stride
 
     def _migrate(self) -> None:
-        """Cut the box by the particles of each cell, let them migrate, and plan the steps to the next time."""
+        """Cut the box by the particles of each cell, let them migrate, and plan the steps until the next."""
         particles, communicator = self._system.particles, self.communicator
         cells = cells_of(self.partition, particles.pos[: particles.n])
         counts = np.bincount(cells, minlength=self.partition.grid.size).astype(float)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numba
 import numpy as np
 
 from md.communicator import Communicator
 from md.domain.partition import Partition, around
 from md.particles.arrays import ParticleArrays
+from sfc.compile import kernel
 
 NEVER = 2**20  # steps to a deadline that is none; float32 counts them
 
@@ -97,15 +99,32 @@ class Halo:
         Returns:
             The largest stride of this rank and its peers, and the nearest deadline of its peers or this one.
         """
-        pos, vel, dim = particles.pos, particles.vel, particles.box.dim
+        pos, vel = particles.pos, particles.vel
         for rank, rows in self.rows.items():
-            out = self._out[rank]
-            out[0, 0], out[0, 1] = said.stride, said.deadline
-            out[1:, :dim], out[1:, dim:] = pos[rows], vel[rows]
+            self._out[rank][0, :2] = said
+            pack(rows, pos, vel, self._out[rank])
         self._communicator.exchange(self._out, self._in)
         stride, deadline = said
-        for rank, (first, last) in self.ghosts.items():
+        for rank, (first, _) in self.ghosts.items():
             found = self._in[rank]
             stride, deadline = max(stride, float(found[0, 0])), min(deadline, int(found[0, 1]))
-            pos[first:last], vel[first:last] = found[1:, :dim], found[1:, dim:]
+            unpack(found, first, pos, vel)
         return Message(stride, deadline)
+
+
+@kernel(parallel=True)
+def pack(rows, pos, vel, out):
+    """Copy rows of positions and velocities to `out`, after its first row."""
+    for k in numba.prange(len(rows)):
+        for axis in range(pos.shape[1]):
+            out[k + 1, axis] = pos[rows[k], axis]
+            out[k + 1, pos.shape[1] + axis] = vel[rows[k], axis]
+
+
+@kernel(parallel=True)
+def unpack(found, first, pos, vel):
+    """Copy positions and velocities after the first row of `found` to rows from `first` on."""
+    for k in numba.prange(len(found) - 1):
+        for axis in range(pos.shape[1]):
+            pos[first + k, axis] = found[k + 1, axis]
+            vel[first + k, axis] = found[k + 1, pos.shape[1] + axis]

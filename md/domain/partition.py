@@ -33,8 +33,8 @@ class Partition:
     def __init__(self, order: str | Curve, grid: CellGrid, ranks: int):
         if ranks > grid.size:
             raise ValueError(
-                f"{ranks} ranks for {grid.size} cells of side {grid.cutoff:g} in a box of {grid.box.lengths}; "
-                f"allowed: up to {grid.size} ranks; take fewer, or a larger box"
+                f"{ranks} ranks for {grid.size} cells of side {grid.cutoff:g} in a box of "
+                f"{grid.box.lengths}; allowed: up to {grid.size} ranks; take fewer, or a larger box"
             )
         self.grid, self.ranks = grid, ranks
         self.place = covering(order, grid.shape).dense_ranks().astype(np.int64)

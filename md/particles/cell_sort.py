@@ -54,10 +54,15 @@ class CellSort:
             if (ranks != np.arange(grid.size)).any():
                 self.table = backend.upload(ranks)
         self.start = backend.empty(grid.size + 1, np.int32)
+        self.make_room(n)
+
+    def make_room(self, n: int) -> None:
+        """Allocate what depends on the number of particles, n."""
+        backend = self._backend
         self.order = backend.empty(n, np.int32)
         self.scratch = backend.empty(-(-n // 4) * 4, np.int32)
         self._keys = self.scratch[:n]
-        self._scratch = backend.sort_scratch(n, grid.size)
+        self._scratch = backend.sort_scratch(n, self._grid.size)
 
     @cached_property
     def rank(self) -> Array:

@@ -176,7 +176,12 @@ class Search(ABC):
         return None
 
     def rows_changed(self) -> None:
-        """Make room for other rows; called when particles have migrated between ranks."""
+        """Make room for other rows; called when particles have migrated between ranks.
+
+        Raises:
+            NotImplementedError: a search that moves particles, and cannot be divided.
+        """
+        raise NotImplementedError(f"search {self.name!r} has no rows of several ranks")
 
     def reset(self) -> None:
         """Return to the state after construction: build before the next step, and plan from that step on.

@@ -64,8 +64,8 @@ class Simulation:
         fused: kick and drift each particle in the force kernel, as soon as its force is known. Saves a
             pass over memory; the phase `force` then contains the integration too.
         allow_overlap: start though centres are closer than the law's `closest_start`, half that to a wall.
-        communicator: of the ranks among which the particles are divided, such as `md.Communicator.mpi()`; None
-            for one process alone. All ranks make the same simulation and call the same methods.
+        communicator: of the ranks among which the particles are divided, such as `md.Communicator.mpi()`;
+            None for one process alone. All ranks make the same simulation and call the same methods.
         division: how; None for `md.Division()`. Without effect on one rank.
         post_mortem: folder, made at once, in which a fault saves the particles as `fault-<step>.npz`
             (`fault_monitor.FaultSnapshot`); None stores them in the error's `state` only.

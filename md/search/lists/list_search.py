@@ -490,9 +490,18 @@ class ListSearch(Search):
         return self._last_stride
 
     def rows_changed(self) -> None:
-        """Discard the lists: there are other rows; the next build makes them."""
-        self._last_stride = None
-        self._allocate(lists=False)
+        """Discard the lists: there are other rows. The next build fills the same room."""
+        backend, self._last_stride = self.backend, None
+        listed = -(-self.particles.n // BLOCK)
+        self._lister.rows_changed()
+        self.policy.lists_freed()
+        self._reference_pos = backend.empty((0, self.grid.box.dim), self.grid.precision)
+        if self._room >= 0:
+            self._first, self._count = (backend.empty(listed, np.int64) for _ in range(2))
+        if self._pruned_blocks:
+            starts = (backend.empty(listed, np.int64) for _ in range(2))
+            self._pruned_blocks = *starts, *self._pruned_blocks[2:]
+            self._pruned_needed = 0
 
     def _take_pruned_steps(self, law: Any, parameters: Any, out: Any, steps: int = 1) -> None:
         """Launch the kernel of fused steps on a device, over pruned lists."""

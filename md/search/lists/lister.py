@@ -78,6 +78,14 @@ class Lister(ABC):
             ValueError: not enough memory, or more cells than can be numbered.
         """
 
+    def rows_changed(self) -> None:
+        """Make room for other rows.
+
+        Raises:
+            NotImplementedError: a lister that cannot be divided among ranks.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no rows of several ranks")
+
     @abstractmethod
     def sort(self, keep_roles: bool) -> None:
         """Sort the particles in memory.

@@ -88,6 +88,10 @@ class CellLister(Lister):
         self._grid = grid
         self._sort = CellSort(self._order, self._particles.rows, grid, self._backend)
 
+    def rows_changed(self) -> None:
+        """Make room for the sort of other rows."""
+        self._sort.make_room(self._particles.rows)
+
     def sort(self, keep_roles: bool) -> None:
         """Sort the particles in memory by the rank of their cell, unless they are to stay where they are."""
         if self._sorts:

@@ -247,7 +247,7 @@ class TestSample:
 
     def test_that_is_joined_to_few_is_refused(self):
         matrix = scipy.sparse.eye_array(4000)
-        with pytest.raises(UsageError, match="--sample 1500: 1 items are joined .* allowed: 1,000 or more"):
+        with pytest.raises(UsageError, match=r"--sample 1500: 1 items are joined .* allowed: 1,000 or more"):
             question_of(data_of(n=4000, kind="matrix", matrix=matrix), sample=1500)
 
 

@@ -1,0 +1,221 @@
+"""A divided gas is the gas of one rank: contacts, positions, faults; ranks take turns in one process."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import md
+from md.communicator import in_turn
+from md.domain import halo as halos
+from md.domain.division import Domain
+
+LAW = md.scenes.BENCHMARK_LAW
+WAYS = [("linked", False), ("linked", True), ("verlet", False), ("verlet", True)]
+N = 2000
+
+
+def gas(n=N, seed=3, speed=1.0, drift=(0.0, 0.0, 0.0), filling=0.2) -> md.State:
+    state = md.scenes.benchmark_gas(n, filling, seed=seed)
+    return md.State(state.pos, speed * state.vel + np.array(drift), state.box)
+
+
+def simulation(state, ranks=None, search="verlet", fused=True, **more) -> md.Simulation:
+    options = {"law": LAW, "dt": md.scenes.BENCHMARK_DT, "backend": "cpu"} | more
+    return md.Simulation(state, search=search, fused=fused, communicator=ranks, **options)
+
+
+def course(sim, steps, every=40):
+    """Pairs that touch now and then, and the state at the end by id."""
+    pairs = [sim.pairs()]
+    for _ in range(steps // every):
+        sim.run(every, phases=False)
+        pairs.append(sim.pairs())
+    state = sim.state
+    order = np.argsort(state.id)
+    return pairs, state.id[order], state.pos[order], state.vel[order]
+
+
+def farthest(state, one, other) -> float:
+    """Largest distance of particles of the same id."""
+    apart = one[2] - other[2]
+    lengths = np.array(state.box.lengths)
+    return float(np.abs(apart - np.where(state.box.periodic, lengths * np.round(apart / lengths), 0)).max())
+
+
+def check(state, size, steps=200, tolerance=1e-9, every=40, **options):
+    """Compare a divided run with that of one rank; return the domains of the ranks."""
+    right = course(simulation(state, **options), steps, every)
+    found = []
+
+    def work(ranks):
+        sim = simulation(state, ranks, **options)
+        found.append(sim.system.domain)
+        return course(sim, steps, every)
+
+    for one in in_turn(size, work):
+        assert np.array_equal(one[1], right[1])
+        for pairs, expected in zip(one[0], right[0], strict=True):
+            assert np.array_equal(pairs, expected)
+        assert farthest(state, one, right) < tolerance
+        np.testing.assert_allclose(one[3], right[3], atol=tolerance)
+    return found
+
+
+@pytest.mark.parametrize(("search", "fused"), WAYS)
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_divided_gas_has_the_contacts_and_positions_of_one_rank(search, fused, size):
+    domains = check(gas(), size, search=search, fused=fused)
+    assert all(domain.migrations > 1 for domain in domains)
+
+
+@pytest.mark.parametrize("order", ["row", "morton", "gilbert"])
+def test_any_ordering_divides(order):
+    check(gas(), 3, division=md.Division(order, travel=0.5))
+
+
+@pytest.mark.parametrize("direction", [d for d in itertools.product((-1, 0, 1), repeat=3) if d > (0, 0, 0)])
+def test_pairs_across_every_face_edge_and_corner_are_found(direction):
+    """Two particles on both sides of a corner of the box, which is periodic, meet in each direction."""
+    state = gas(500)
+    half = 0.48 * np.array(direction) / np.linalg.norm(direction)
+    middle = np.array(state.box.lengths) * (np.array(direction) == 0) / 2
+    ends = np.mod(np.stack([middle + half, middle - half]), state.box.lengths)
+    far = np.linalg.norm(
+        state.pos - middle - np.array(state.box.lengths) * np.round((state.pos - middle) / state.box.lengths),
+        axis=1,
+    )  # fmt: skip
+    pos = np.concatenate([ends, state.pos[far > 2.5]])
+    state = md.State(pos, np.zeros_like(pos), state.box)
+
+    def work(ranks):
+        sim = simulation(state, ranks)
+        return sim.pairs(), sim.system.domain.partition
+
+    (pairs, partition), *_ = in_turn(4, work)
+    assert [0, 1] in pairs.tolist()
+    assert np.array_equal(pairs, simulation(state).pairs())
+    assert len(set(partition.owner)) == 4
+
+
+def test_particles_that_drift_migrate_at_every_side():
+    state = gas(drift=(40.0, -47.0, 30.0))
+    check(state, 3, steps=240)
+
+    def work(ranks):
+        sim = simulation(state, ranks)
+        ids = []
+        for _ in range(8):
+            sim.run(30)
+            ids.append(sim.system.particles.id[: sim.system.n_owned].copy())
+        return ids
+
+    found = in_turn(3, work)
+    for ids in zip(*found, strict=True):
+        assert np.array_equal(np.sort(np.concatenate(ids)), np.arange(N))
+    for ids in found:  # most have come from another rank
+        assert len(np.setdiff1d(ids[-1], ids[0])) > len(ids[0]) / 3
+
+
+def test_walls_gravity_and_two_dimensions():
+    lengths = (30.0, 24.0)
+    sites = np.stack(np.meshgrid(np.arange(1, 29, 1.3), np.arange(1, 23, 1.3)), axis=-1).reshape(-1, 2)
+    vel = np.random.default_rng(0).normal(size=sites.shape)
+    state = md.State(sites, vel, md.Box(lengths, (True, False)))
+    check(state, 3, walls=md.Walls(), gravity=(0.0, -1.0), division=md.Division(travel=0.7))
+
+
+def test_radii_travel_with_their_particles():
+    state = gas(500, filling=0.1)
+    radius = np.where(np.arange(500) % 3, 0.3, 0.5)
+    check(md.State(state.pos, state.vel, state.box, radius=radius), 2)
+
+
+def test_a_gas_that_gets_energy_migrates_sooner_and_misses_no_pair():
+    """Gravity makes a gas at rest fast: the period that was planned at the start would be too long."""
+    state = gas(speed=1e-3)
+    domains = check(state, 3, steps=400, gravity=(600.0, 0.0, 0.0))
+    assert all(domain.migrations > 3 for domain in domains)
+
+
+def test_a_particle_faster_than_ghosts_reach_is_an_error():
+    state = gas(500, speed=1e-3)
+    with pytest.raises(md.HaloOutrun, match=r"may have moved .* allowed: .* take a longer travel"):
+        in_turn(2, lambda ranks: simulation(state, ranks, gravity=(1e6, 0.0, 0.0)).run(50))
+
+
+def test_a_fault_is_raised_on_all_ranks_with_step_and_id():
+    state = gas(500)
+    state.vel[123] = np.nan
+    faults = []
+
+    def work(ranks):
+        with pytest.raises(md.NonFiniteState) as caught:
+            simulation(state, ranks).run(200)
+        faults.append((caught.value.step, caught.value.particle))
+
+    in_turn(3, work)
+    assert len(faults) == 3
+    assert len(set(faults)) == 1
+    assert faults[0][1] == 123
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"search": "coherent"}, "several ranks with search 'coherent'; allowed: 'linked', 'verlet'"),
+    ({"reorder": md.Reorder("hilbert", md.Every(5)), "search": "linked"}, "several ranks with a reorder"),
+    ({"integrator": "adaptive_euler", "fused": False}, "integrator 'adaptive_euler'"),
+    ({"search": md.search.Verlet(skin="auto")}, "skin 'auto'"),
+    ({"division": md.Division(travel=6.0)}, "ghosts within 13 d: the cutoff and twice the travel, 6"),
+])  # fmt: skip
+def test_what_cannot_be_divided_is_refused(options, message):
+    state = gas(500)
+    with pytest.raises(ValueError, match=message):
+        in_turn(2, lambda ranks: simulation(state, ranks, **options))
+
+
+# Faults planted on purpose: each must be seen by a comparison of the kind above.
+
+
+def is_wrong(state, size=3, steps=240) -> bool:
+    """Whether a divided run differs from that of one rank."""
+    try:
+        check(state, size, steps=steps, tolerance=1e-3)
+    except AssertionError:
+        return True
+    return False
+
+
+def test_a_missing_wait_is_seen(monkeypatch):
+    """One rank does not store what it receives in one step of ten."""
+    real, calls = halos.unpack, itertools.count()
+    monkeypatch.setattr(halos, "unpack", lambda *rows: next(calls) % 10 and real(*rows))
+    assert is_wrong(gas())
+
+
+def test_ghosts_one_step_old_are_seen(monkeypatch):
+    before = {}
+
+    def old(rows, pos, vel, out):
+        now = np.concatenate([pos[rows], vel[rows]], axis=1)
+        then = before.get(id(out), now)
+        out[1:] = then if len(then) == len(now) else now
+        before[id(out)] = now
+
+    monkeypatch.setattr(halos, "pack", old)
+    assert is_wrong(gas())
+
+
+def test_a_border_too_thin_is_seen(monkeypatch):
+    """Particles may travel 0.6 d farther than the ghosts reach."""
+    real = Domain.__init__
+
+    def thin(self, division, communicator, system):
+        real(self, md.Division(travel=0.2), communicator, system)
+        self._allowed += 0.6
+        self._left = 500
+
+    monkeypatch.setattr(Domain, "__init__", thin)
+    monkeypatch.setattr("md.domain.division.PLANNED", 1.0)
+    state = gas()
+    state.vel[...] *= 2 / np.linalg.norm(state.vel, axis=1, keepdims=True)  # none is slower than others
+    assert is_wrong(state, steps=960)

@@ -1,0 +1,63 @@
+"""What ranks say to each other; ranks in turn are threads of which one works at a time."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from md.communicator import in_turn
+
+
+def test_each_rank_gets_what_the_others_send():
+    def work(ranks):
+        others = [rank for rank in range(3) if rank != ranks.rank]
+        incoming = {rank: np.empty(2) for rank in others}
+        ranks.exchange({rank: np.array([ranks.rank, rank], float) for rank in others}, incoming)
+        return {rank: one.tolist() for rank, one in incoming.items()}
+
+    assert in_turn(3, work) == [{b: [b, a] for b in range(3) if b != a} for a in range(3)]
+
+
+def test_values_of_all_ranks_are_reduced_in_order():
+    def work(ranks):
+        given = np.array([ranks.rank, -ranks.rank], float)
+        return [ranks.reduce(given, how).tolist() for how in ("sum", "max", "min")], ranks.all_of(ranks.rank)
+
+    assert in_turn(3, work) == 3 * [([[3, -3], [2, 0], [0, -2]], [0, 1, 2])]
+    with pytest.raises(ValueError, match="unknown how 'mean'; allowed: one of sum, max, min"):
+        in_turn(2, lambda ranks: ranks.reduce(np.ones(1), "mean"))
+
+
+def test_rows_go_to_any_rank_and_empty_ones_are_not_sent():
+    def work(ranks):
+        rows = {rank: np.full((rank * ranks.rank, 2), ranks.rank) for rank in range(3)}
+        return {rank: one.shape for rank, one in ranks.send_rows(rows).items()}
+
+    found = in_turn(3, work)
+    assert found[0] == {}
+    assert found[2] == {1: (2, 2), 2: (4, 2)}
+
+
+def test_one_rank_works_at_a_time():
+    working, most = [], []
+
+    def work(ranks):
+        for _ in range(20):
+            working.append(ranks.rank)
+            most.append(len(working))
+            working.remove(ranks.rank)
+            ranks.all_of(None)
+        return threading.current_thread() is not threading.main_thread()
+
+    assert in_turn(4, work) == 4 * [True]
+    assert max(most) == 1
+
+
+def test_an_error_of_one_rank_ends_all():
+    def work(ranks):
+        if ranks.rank == 1:
+            raise KeyError("rank 1")
+        ranks.all_of(None)
+
+    with pytest.raises(KeyError, match="rank 1"):
+        in_turn(3, work)
