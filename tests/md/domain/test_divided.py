@@ -217,5 +217,5 @@ def test_a_border_too_thin_is_seen(monkeypatch):
     monkeypatch.setattr(Domain, "__init__", thin)
     monkeypatch.setattr("md.domain.division.PLANNED", 1.0)
     state = gas()
-    state.vel[...] *= 2 / np.linalg.norm(state.vel, axis=1, keepdims=True)  # none is slower than others
-    assert is_wrong(state, steps=960)
+    state.vel[...] *= 8 / np.linalg.norm(state.vel, axis=1, keepdims=True)  # none is slower than others
+    assert is_wrong(state, steps=640)
