@@ -6,10 +6,12 @@ methods in the same order. Arrays are of numpy, in C order.
 
 from __future__ import annotations
 
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -107,6 +109,7 @@ class MpiCommunicator(Communicator):
         self._world = (MPI.COMM_WORLD if world is None else world).Dup()
         self.rank, self.size = self._world.Get_rank(), self._world.Get_size()
         self._how = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
+        sys.excepthook = partial(_end_all, self._world, sys.excepthook)
 
     def exchange(self, outgoing: Mapping[int, np.ndarray], incoming: Mapping[int, np.ndarray]) -> None:
         """Send an array to each of some ranks, and fill one from each; see `Communicator`."""
@@ -124,6 +127,15 @@ class MpiCommunicator(Communicator):
     def all_of(self, value: Any) -> list[Any]:
         """Return the values of all ranks; see `Communicator`."""
         return self._world.allgather(value)
+
+
+def _end_all(world: Any, report: Callable[..., None], kind: type, error: Any, trace: Any) -> None:
+    """Report an exception that ends this process, and end all ranks, which would wait for it."""
+    report(kind, error, trace)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if world.Get_size() > 1:
+        world.Abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
 
 
 def _bytes_of(array: np.ndarray) -> np.ndarray:

@@ -99,7 +99,7 @@ class Domain:
         if not division.is_part:
             particles.keep(np.flatnonzero(self.partition.owner[cells] == me))
         system.divide(self)
-        self._migrate()
+        self.migrate()
 
     def after_step(self, stride: float | None) -> tuple[bool, float]:
         """Update the ghosts after a step, or let all particles migrate.
@@ -123,12 +123,12 @@ class Domain:
         if self._travelled > self._allowed:
             raise HaloOutrun(self.communicator.rank, self._travelled, self._allowed)
         if self._left == 0:
-            self._migrate()
+            self.migrate()
             return True, own
         stride, self._left = self.halo.refresh(self._system.particles, Message(own, self._left))
         return False, stride
 
-    def _migrate(self) -> None:
+    def migrate(self) -> None:
         """Cut the box by the particles of each cell, let them migrate, and plan the steps until the next."""
         particles, communicator = self._system.particles, self.communicator
         cells = cells_of(self.partition, particles.pos[: particles.n])

@@ -59,10 +59,10 @@ class EnergyBalance:
             p.n, p.pos, p.vel, view.vel, lost, p.radius, view.search.grid.record, outside.record,
             outside.now, 4 * backend.workers, sums,
         )  # fmt: skip
-        kinetic, walls, lost_in_pairs, lost_at_walls, power_in = backend.download(sums).tolist()
+        kinetic, walls, lost_in_pairs, lost_at_walls, power_in = view.across(backend.download(sums)).tolist()
         tally = PairTally(law, 0.0, p.n, backend)
         view.search.force(tally, lost)
-        contact, _, _ = total(tally, backend)
+        contact, _, _ = total(tally, view)
         row = {
             "step": view.step,
             "time": view.time,

@@ -95,7 +95,11 @@ def virial(simulation: Simulation) -> np.ndarray:
     view = checks.instance("simulation", simulation, Simulation, "an md.Simulation").device_view()
     law, slots = _virial_of(view)
     found, slots, id = map(view.backend.download, (law.virial, slots, view.particles.id))
-    return found[np.argsort(id[slots] if len(slots) else id)]
+    id = id[slots] if len(slots) else id[: len(found)]
+    if view.domain is not None:
+        every = view.domain.communicator.all_of((found, id))
+        found, id = (np.concatenate(parts) for parts in zip(*every, strict=True))
+    return found[np.argsort(id)]
 
 
 class Fields:

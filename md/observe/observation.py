@@ -93,7 +93,7 @@ def look(
     """
     profiles = profiles_of(profiles)
     view = checks.instance("simulation", simulation, Simulation, "an md.Simulation").device_view()
-    box, n = view.particles.box, view.particles.n
+    box, n = view.particles.box, view.total
     bins, slices = cells_along(cells, box.dim, MOST_BINS), [profile.along(box) for profile in profiles]
     sums = binned(view, bins)
     sized = len(view.particles.radius) > 0
@@ -101,9 +101,9 @@ def look(
         profiled(profile.axis, binned(view, along).reshape(profile.bins, -1), box, sized)
         for profile, along in zip(profiles, slices, strict=True)
     )
-    tally = PairTally(view.law, view.drift, n, view.backend)
+    tally = PairTally(view.law, view.drift, view.particles.n, view.backend)
     view.search.force(tally, view.particles.spare[0])
-    energy, touching, started = total(tally, view.backend)
+    energy, touching, started = total(tally, view)
 
     _, speed, square, *momentum = summed(view, sums).tolist()
     held = sums[sums[..., 0] > 0]  # cells with particles

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from md import checks
-from md.backend.base import Array, Backend
+from md.backend.base import Array
 from md.backend.prelude import cell_number, home_cell, load
 from md.observe.pair_tally import PairTally
 from md.simulation.device_view import DeviceView
@@ -90,7 +90,9 @@ def sums_of_cells(view: DeviceView, cells: tuple[int, ...], add: Callable[..., N
     grid["per_side"][0] = np.array(cells) / view.particles.box.lengths
     sums = view.backend.zeros(math.prod(cells) * (3 + dim), np.float64)
     add(grid, sums)
-    sums = view.backend.download(sums).reshape(*cells[::-1], -1)  # axis 0 is the fastest in a cell's number
+    sums = view.across(view.backend.download(sums)).reshape(
+        *cells[::-1], -1
+    )  # axis 0 is the fastest in a cell's number
     return sums.transpose(*range(dim)[::-1], dim)
 
 
@@ -111,18 +113,22 @@ def summed(view: DeviceView, sums: np.ndarray) -> np.ndarray:
     return sums.reshape(-1, sums.shape[-1]).sum(axis=0)
 
 
-def total(tally: PairTally, backend: Backend) -> tuple[float, int, int]:
+def total(tally: PairTally, view: DeviceView) -> tuple[float, int, int]:
     """Sum a pair tally over all particles.
+
+    Args:
+        tally: of the particles of a view.
+        view: of the simulation.
 
     Returns:
         Energy of the pairs, number of touching pairs, number of contacts started in the last step.
     """
-    n = len(tally.energy)
+    n, backend = len(tally.energy), view.backend
     sums = backend.zeros(3, np.float64)
     backend.kernels(__name__).add_up(
         _threads(n), n, tally.energy, tally.touching, tally.started, 4 * backend.workers, sums
     )
-    energy, touching, started = backend.download(sums).tolist()
+    energy, touching, started = view.across(backend.download(sums)).tolist()
     return energy, int(touching) // 2, int(started) // 2
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from md.backend import Backend
 from md.backend.base import Array
@@ -27,6 +29,8 @@ class DeviceView(NamedTuple):
         backend: where the arrays are stored.
         outside: gravity and walls, at the time of the positions.
         integrator: name of the integrator.
+        total: number of particles; of all ranks, if the simulation is divided.
+        domain: `md.domain.division.Domain` of this rank; None if it is not divided.
     """
 
     particles: ParticleArrays
@@ -39,6 +43,16 @@ class DeviceView(NamedTuple):
     backend: Backend
     outside: ExternalField
     integrator: str
+    total: int
+    domain: Any = None
+
+    def across(self, sums: np.ndarray) -> np.ndarray:
+        """Return sums over the particles of all ranks.
+
+        Args:
+            sums: over those of this rank.
+        """
+        return sums if self.domain is None else self.domain.communicator.reduce(sums, "sum")
 
     def __repr__(self) -> str:
-        return f"<DeviceView of {self.particles.n} particles at step {self.step}, search {self.search.name}>"
+        return f"<DeviceView of {self.total} particles at step {self.step}, search {self.search.name}>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Self
@@ -299,7 +299,7 @@ class Simulation:
         drift = self._stepper.last_drift() if self.step else 0.0
         return DeviceView(
             self.system.particles, vel, self.search, self.law, self.step, self._stepper.time(self.step),
-            drift, self.backend, self._field, self._stepper.name,
+            drift, self.backend, self._field, self._stepper.name, self.system.n_total, self.system.domain,
         )  # fmt: skip
 
     def inside(self) -> DeviceView:
@@ -394,7 +394,24 @@ class Simulation:
             BlockingIOError: the file is the trajectory of a run in another process.
             OSError: the frame cannot be written; earlier frames are not changed.
         """
-        append_frame(path, self.state, self.step, precision)
+        state = self.state
+        self._by_one_rank(lambda: append_frame(path, state, self.step, precision))
+
+    def _by_one_rank(self, write: Callable[[], None]) -> None:
+        """Write a file, by the first rank of several; an error is raised on all."""
+        domain = self.system.domain
+        if domain is None:
+            write()
+            return
+        error: Exception | None = None
+        if domain.communicator.rank == 0:
+            try:
+                write()
+            except Exception as raised:
+                error = raised
+        error = domain.communicator.all_of(error)[0]
+        if error is not None:
+            raise error
 
     def save(self, path: str | Path) -> None:
         """Save all that a run needs to resume, to the last bit (`md.io.checkpoint`).
@@ -413,10 +430,14 @@ class Simulation:
             OSError: the file cannot be written; an existing file is not changed.
         """
         self._loop.synchronise()
+        if self.system.domain is not None:
+            self.system.domain.migrate()  # as when it is loaded
+            self.search.rows_changed()
         self.search.reset()
         states = {name: part.state_dict() for name, (part, _) in self._parts().items()}
-        state = self.system.particles.to_state()
-        SavedRun(self.config.to_plain(), state, self.step, states).write(path)
+        state = self._gathered(self.system.particles.to_state())
+        saved = SavedRun(self.config.to_plain(), state, self.step, states)
+        self._by_one_rank(lambda: saved.write(path))
 
     @classmethod
     def load(
@@ -424,6 +445,8 @@ class Simulation:
         path: str | Path,
         backend: str | Backend | None = None,
         post_mortem: str | Path | None = None,
+        communicator: Communicator | None = None,
+        division: Division | None = None,
         **instead: Any,
     ) -> Self:
         """Load a simulation from a checkpoint, at the step of its save; its timings are empty.
@@ -435,6 +458,9 @@ class Simulation:
             path: of the file; reading it runs no code.
             backend: as in the constructor; None for that of the file.
             post_mortem: as in the constructor; it is not stored in the file.
+            communicator: as in the constructor; any number of ranks may go on with a run.
+            division: as in the constructor. To the last bit a run goes on with that of the run that was saved,
+                on as many ranks.
             instead: other arguments of the constructor, in place of those of the file: `law`, `search`,
                 `walls`, `gravity`, `surroundings`, `reorder`, `fused`. Needed for an object of an
                 unregistered class, for which `integrator` may be given too: the stored velocities and time
@@ -454,7 +480,9 @@ class Simulation:
         post_mortem = post_mortem_folder(post_mortem)
         choices = choices_of(saved, path, instead)
         with blamed_on(path):
-            simulation = cls(saved.state, **choices, post_mortem=post_mortem)
+            simulation = cls(
+                saved.state, **choices, post_mortem=post_mortem, communicator=communicator, division=division
+            )
             for name, (part, needed) in simulation._parts().items():
                 if all(holds(saved, slot, choices.get(slot, ())) for slot in needed):
                     part.load_state(saved.states[name])

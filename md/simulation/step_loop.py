@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
+import numpy as np
 from tqdm import tqdm
 
 from md.backend.base import Array
@@ -110,7 +112,7 @@ class StepLoop:
             samples: deque[FaultSample] = deque()  # a device is ahead of the host, which reads the first
             while self.step < last:
                 with defer_sigint() as pressed:  # setting a handler takes as long as a small step
-                    while self.step < last and not pressed:
+                    while self.step < last and not self._is_ended(pressed):
                         self._take_interval(last, phases)
                         samples.append(self._monitor.sample(self.step))
                         while samples and (len(samples) > self._backend.runs_ahead or self.step == last):
@@ -120,6 +122,20 @@ class StepLoop:
                             bar.update(self.step - shown)
                         shown = self.step
         return elapsed[0]
+
+    def _is_ended(self, pressed: Sequence) -> bool:
+        """Return whether Ctrl-C was pressed, on any rank.
+
+        Raises:
+            KeyboardInterrupt: on another rank; this one gets none, or later.
+        """
+        if self._system.domain is None:
+            return bool(pressed)
+        own = len(pressed) > 0
+        is_ended = bool(self._system.domain.communicator.reduce(np.array([own], np.int32), "max")[0])
+        if is_ended and not own:
+            raise KeyboardInterrupt
+        return is_ended
 
     def _take_interval(self, last: int, phases: bool) -> None:
         """Take the steps up to the next look at the state, at most up to `last`."""

@@ -219,3 +219,93 @@ def test_a_border_too_thin_is_seen(monkeypatch):
     state = gas()
     state.vel[...] *= 8 / np.linalg.norm(state.vel, axis=1, keepdims=True)  # none is slower than others
     assert is_wrong(state, steps=640)
+
+
+def test_observables_and_forces_are_those_of_all_ranks():
+    state, cells = gas(), (4, 2, 1)
+    one = simulation(state)
+    one.run(100)
+    profile = md.Profile(0, 7)
+    right, forces = md.observe.look(one, profile, cells), one.forces()
+    field, virial = md.observe.field(one, cells), md.observe.virial(one)
+
+    def work(ranks):
+        sim = simulation(state, ranks)
+        sim.run(100)
+        return md.observe.look(sim, profile, cells), sim.forces(), md.observe.field(sim, cells), \
+            md.observe.virial(sim), len(sim)  # fmt: skip
+
+    for found, found_forces, found_field, found_virial, n in in_turn(3, work):
+        assert n == N
+        for name, value in right._asdict().items():
+            if name != "profiles":
+                np.testing.assert_allclose(getattr(found, name), value, rtol=1e-9, atol=1e-9, err_msg=name)
+        for name, value in right.profiles[0]._asdict().items():
+            np.testing.assert_allclose(getattr(found.profiles[0], name), value, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(found_forces, forces, atol=1e-6)
+        np.testing.assert_allclose(found_field.pressure, field.pressure, rtol=1e-9)
+        np.testing.assert_allclose(found_virial, virial, atol=1e-6)
+
+
+def test_the_energy_balance_is_that_of_all_ranks():
+    state = gas()
+    tables = []
+
+    def work(ranks):
+        balance = md.observe.EnergyBalance(5)
+        simulation(state, ranks).run(50, reporters=[balance])
+        tables.append(balance.table())
+
+    in_turn(1, work)
+    in_turn(3, work)
+    for table in tables[1:]:
+        for name, column in tables[0].items():
+            np.testing.assert_allclose(table[name], column, rtol=1e-9, atol=1e-7, err_msg=name)
+
+
+def test_one_trajectory_has_all_particles_by_id(tmp_path):
+    state = gas(500)
+    one = simulation(state)
+    one.run(40)
+    one.write(tmp_path / "one.gsd", "double")
+
+    def work(ranks):
+        sim = simulation(state, ranks)
+        sim.run(40)
+        sim.write(tmp_path / "three.gsd", "double")
+        with pytest.raises(ValueError, match="float64, and this frame is of float32"):  # on all ranks
+            sim.write(tmp_path / "three.gsd")
+
+    in_turn(3, work)
+    (found,), (right,) = (md.Trajectory(tmp_path / f"{name}.gsd") for name in ("three", "one"))
+    order, right_order = np.argsort(found.id), np.argsort(right.id)
+    np.testing.assert_allclose(found.pos[order], right.pos[right_order], atol=1e-9)
+
+
+@pytest.mark.parametrize(("search", "fused"), WAYS)
+def test_a_run_that_is_loaded_goes_on_to_the_last_bit(tmp_path, search, fused):
+    state = gas()
+
+    def work(ranks):
+        sim = simulation(state, ranks, search=search, fused=fused)
+        sim.run(130)
+        sim.save(tmp_path / "run.npz")
+        sim.run(130)
+        again = md.Simulation.load(tmp_path / "run.npz", communicator=ranks)
+        again.run(130)
+        return sim.step, again.step, sim.state, again.state
+
+    for steps, steps_again, found, again in in_turn(3, work):
+        assert steps == steps_again == 260
+        for name in ("pos", "vel", "id"):
+            assert np.array_equal(getattr(found, name), getattr(again, name)), name
+    one = simulation(state, search=search, fused=fused)
+    one.run(260)
+
+    def on_two(ranks):
+        sim = md.Simulation.load(tmp_path / "run.npz", communicator=ranks)
+        sim.run(130)
+        return course(sim, 0)
+
+    (other, _) = in_turn(2, on_two)
+    assert farthest(state, other, course(one, 0)) < 1e-9
