@@ -46,9 +46,10 @@ BUILT_IN = {  # names of the integrators, reorders, triggers and boundaries whos
 WRITER = "Simulation.save"
 CHOICES = (  # arguments of a simulation that a file holds
     "law", "search", "integrator", "dt", "reorder", "walls", "gravity", "surroundings", "backend",
-    "precision", "fused", "allow_overlap",
+    "precision", "fused", "allow_overlap", "deterministic",
 )  # fmt: skip
-FLAGS = ("fused", "allow_overlap")
+FLAGS = ("fused", "allow_overlap", "deterministic")
+LATER_CHOICES = ("surroundings", "deterministic")  # which a file holds only if they are made
 
 
 class Checkpoint:
@@ -100,7 +101,7 @@ class SavedRun(NamedTuple):
             OSError: the file cannot be written; an existing file is not changed.
         """
         state, start = self.state, self.states["energy"]["start"]
-        choices = {name: plain for name, plain in self.choices.items() if name != "surroundings" or plain}
+        choices = {name: plain for name, plain in self.choices.items() if name not in LATER_CHOICES or plain}
         version = LATER if any(state.box.open) or "surroundings" in choices else VERSION
         version = version if state.radius is None else SIZED
         config = {

@@ -98,6 +98,7 @@ class System:
         dt, may_overlap: as given.
         domain: `md.domain.division.Domain` of this rank; None if the system is not divided.
         n_total: number of particles of all ranks.
+        by_id: whether forces are summed in order of id.
         timings: `md.backend.Timings` of the phases of each step, and of whole runs.
         status: `StatusBlock`.
     """
@@ -107,7 +108,7 @@ class System:
         self.particles, self.grid, self.dt, self.may_overlap = particles, grid, dt, may_overlap
         self.timings, self.status = Timings(), StatusBlock(self.backend)
         self.domain: Any = None
-        self.n_total = particles.n
+        self.n_total, self.by_id = particles.n, False
         self._scratch: dict[str, Array] = {}
 
     def __repr__(self) -> str:

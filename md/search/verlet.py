@@ -61,4 +61,4 @@ class Verlet(ListConfig):
                 "memory; take sorts=True"
             )
         order = self.cell_order or ("tiled" if system.backend.runs_ahead else "row")
-        return CellLister(order, system.grid.cutoff, system.particles, system.backend, sorts)
+        return CellLister(order, system.grid.cutoff, system.particles, system.backend, sorts, system.by_id)

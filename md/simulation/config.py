@@ -69,6 +69,7 @@ class SimulationConfig:
         precision: "float32" or "float64".
         fused: whether the integrator's step is part of the force kernel.
         allow_overlap: whether centres may be closer at the start than the law's `closest_start`.
+        deterministic: whether forces are summed in order of id.
 
     Raises:
         TypeError: a choice of another class than described, or a law of a class without a pair function.
@@ -88,6 +89,7 @@ class SimulationConfig:
     precision: str
     fused: bool
     allow_overlap: bool
+    deterministic: bool = False
 
     def __post_init__(self):
         set_field = partial(object.__setattr__, self)
@@ -121,7 +123,9 @@ class SimulationConfig:
         dt = time_step(self.dt, self.law, self.walls, self.surroundings)
         warn_if_endless(self.law, self.surroundings)
         may_overlap = self.allow_overlap or gives_increments(self.law)
-        return System(particles, grid, dt, may_overlap)
+        system = System(particles, grid, dt, may_overlap)
+        system.by_id = self.deterministic
+        return system
 
     def with_step(self, dt: float, gravity: Sequence[float] | None) -> SimulationConfig:
         """Return the configuration with the derived time step and the gravity as a tuple of floats."""
@@ -231,6 +235,7 @@ ALONE: dict[str, Callable[[Any], Any]] = {  # name -> check of a choice without 
     "integrator": integrator,
     "fused": partial(checks.flag, "fused"),
     "allow_overlap": partial(checks.flag, "allow_overlap"),
+    "deterministic": partial(checks.flag, "deterministic"),
 }
 
 
@@ -321,6 +326,11 @@ INCOMPATIBLE: tuple[tuple[Callable[[SimulationConfig], bool], str], ...] = (  # 
         lambda c: c.reorder is not None and c.search.capabilities.moves_particles,
         "search {c.search.name!r} sorts the data itself, so a separate reorder "
         "({c.reorder.ordering!r}) has no effect; give it cell_order={c.reorder.ordering!r} instead",
+    ),
+    (
+        lambda c: c.deterministic and (c.search.name != "verlet" or backends.get(c.backend).name != "cpu"),
+        "deterministic=True with search {c.search.name!r} on {c.backend!r}; allowed: search 'verlet' on the "
+        "CPU, whose lists are sorted by id",
     ),
     (
         lambda c: c.fused and _copies(c),

@@ -67,6 +67,8 @@ class Simulation:
         communicator: of the ranks among which the particles are divided, such as `md.Communicator.mpi()`;
             None for one process alone. All ranks make the same simulation and call the same methods.
         division: how; None for `md.Division()`. Without effect on one rank.
+        deterministic: sum forces in order of id, so that a run is the same to the last bit on any number of
+            threads and ranks; with search "verlet" on the CPU.
         post_mortem: folder, made at once, in which a fault saves the particles as `fault-<step>.npz`
             (`fault_monitor.FaultSnapshot`); None stores them in the error's `state` only.
 
@@ -104,6 +106,7 @@ class Simulation:
         layout: str | None = None,
         fused: bool = False,
         allow_overlap: bool = False,
+        deterministic: bool = False,
         post_mortem: str | Path | None = None,
         communicator: Communicator | None = None,
         division: Division | None = None,
@@ -116,6 +119,7 @@ class Simulation:
             "law": law, "search": search, "integrator": integrator, "dt": dt, "reorder": reorder,
             "walls": walls, "gravity": gravity, "surroundings": surroundings, "backend": place,
             "precision": precision, "fused": fused, "allow_overlap": allow_overlap,
+            "deterministic": deterministic,
         }  # fmt: skip
         config = SimulationConfig(**choices)
         system = self.system = config.build_system(state)
@@ -459,8 +463,8 @@ class Simulation:
             backend: as in the constructor; None for that of the file.
             post_mortem: as in the constructor; it is not stored in the file.
             communicator: as in the constructor; any number of ranks may go on with a run.
-            division: as in the constructor. To the last bit a run goes on with that of the run that was saved,
-                on as many ranks.
+            division: as in the constructor. To the last bit a run goes on with that of the saved run, on as
+                many ranks.
             instead: other arguments of the constructor, in place of those of the file: `law`, `search`,
                 `walls`, `gravity`, `surroundings`, `reorder`, `fused`. Needed for an object of an
                 unregistered class, for which `integrator` may be given too: the stored velocities and time

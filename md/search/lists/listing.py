@@ -65,6 +65,7 @@ class CellLister(Lister):
         particles: the particles.
         backend: where they are stored.
         sorts: whether the particles are sorted in memory.
+        by_id: whether partners are listed in order of id, on the CPU.
     """
 
     def __init__(
@@ -74,9 +75,11 @@ class CellLister(Lister):
         particles: ParticleArrays,
         backend: Backend,
         sorts: bool = True,
+        by_id: bool = False,
     ):
         super().__init__(cutoff, particles, backend)
-        self._order, self._sorts, self._unmoved = order, sorts, backend.empty(0, np.int32)
+        self._order, self._sorts, self._by_id = order, sorts, by_id
+        self._unmoved = backend.empty(0, np.int32)
 
     def allocate(self, grid: CellGrid) -> None:
         """Allocate the sort by the cells of a grid.
@@ -117,8 +120,9 @@ class CellLister(Lister):
         order = self._unmoved if self._sorts else sort.order
         n = self._particles.n
         backend.kernels(__name__).build_lists(
-            n, pos, sort.start, order, sort.table, grid.record, reach**2, reference_pos, lists.first,
-            lists.count, lists.partners, lists.owners, lists.room, lists.needed, 4 * backend.workers,
+            n, pos, self._particles.id if self._by_id else self._unmoved, sort.start, order, sort.table,
+            grid.record, reach**2, reference_pos, lists.first, lists.count, lists.partners, lists.owners,
+            lists.room, lists.needed, 4 * backend.workers,
         )  # fmt: skip
         reference_pos[n:] = pos[n:]
 
@@ -175,14 +179,15 @@ class ListBuilder:
 
 
 def build_lists(
-    n, pos, start, order, rank, grid, reach2, reference_pos, first, count, partners, owners, room, needed,
-    parts,
+    n, pos, id, start, order, rank, grid, reach2, reference_pos, first, count, partners, owners, room,
+    needed, parts,
 ):  # fmt: skip
     """List the partners of each particle within a distance, and store its position in reference_pos.
 
     Args:
         n: number of particles with lists, the first rows.
         pos: (rows, dim) positions.
+        id: (rows,) int32, by which partners are sorted; (0,) to leave them in the order in which they lie.
         start: (cells + 1,) int32 first entry of each cell, by rank.
         order: (rows,) int32 row of each entry; (0,) if it is the number of the entry: rows are sorted by the
             rank of their cell.
@@ -200,7 +205,7 @@ def build_lists(
         parts: ranges of blocks, each of which fills an equal share of `partners`.
     """
     lengths = np.zeros(parts, np.int64)
-    given = pos, start, order, rank, grid, reach2, reference_pos, first, count, partners, owners, room
+    given = pos, id, start, order, rank, grid, reach2, reference_pos, first, count, partners, owners, room
     in_parts(lambda part: _build_lists((part.start, part.stop), n, *given, lengths), parts, FEW, n)
     needed[0] = parts * (lengths.max() + 1)
 
@@ -211,10 +216,21 @@ def rank_of(rank, cell):
     return np.int64(rank[at(cell)]) if len(rank) else np.int64(cell)
 
 
+@inlined
+def sort_by_id(partners, begin, end, id):
+    """Sort the entries of a list by the ids of the partners, by insertion: there are few."""
+    for k in range(begin + 1, end):
+        one, place = partners[at(k)], k
+        while place > begin and id[partners[at(place - 1)]] > id[one]:
+            partners[at(place)] = partners[at(place - 1)]
+            place -= 1
+        partners[at(place)] = one
+
+
 @kernel
 def _build_lists(
-    ranges, n, pos, start, order, rank, grid, reach2, reference_pos, first, count, partners, owners, room,
-    lengths,
+    ranges, n, pos, id, start, order, rank, grid, reach2, reference_pos, first, count, partners, owners,
+    room, lengths,
 ):  # fmt: skip
     """Build the lists of the particles in some of the ranges, from the first one to before the last.
 
@@ -270,6 +286,8 @@ def _build_lists(
                     dr = displacement(g, ri, load(pos, at(j), g))
                     partners[at(min(here, last))] = j
                     here += (dot(dr, dr) < reach2) & (j != i)
+            if len(id):
+                sort_by_id(partners, begin_of_list, min(here, last + 1), id)
             count[i // BLOCK] = here - first[i // BLOCK]
             for a in range(min(begin_of_list, last + 1), min(here, last + 1)):
                 owners[at(a)] = i % BLOCK

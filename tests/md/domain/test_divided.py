@@ -277,7 +277,7 @@ def test_one_trajectory_has_all_particles_by_id(tmp_path):
             sim.write(tmp_path / "three.gsd")
 
     in_turn(3, work)
-    (found,), (right,) = (md.Trajectory(tmp_path / f"{name}.gsd") for name in ("three", "one"))
+    found, right = (md.read(tmp_path / f"{name}.gsd") for name in ("three", "one"))
     order, right_order = np.argsort(found.id), np.argsort(right.id)
     np.testing.assert_allclose(found.pos[order], right.pos[right_order], atol=1e-9)
 
@@ -309,3 +309,47 @@ def test_a_run_that_is_loaded_goes_on_to_the_last_bit(tmp_path, search, fused):
 
     (other, _) = in_turn(2, on_two)
     assert farthest(state, other, course(one, 0)) < 1e-9
+
+
+@pytest.mark.parametrize("law", [
+    md.laws.SpringDashpot(stiffness=0.0, damping=0.0), md.laws.SpringDashpot(stiffness=1e4, damping=0.0),
+    md.laws.FrictionalSpringDashpot(stiffness=1e4, damping=1.0, friction=0.5, tangential_damping=5.0),
+])  # fmt: skip
+def test_other_laws_of_a_gas(law):
+    check(gas(), 3, law=law, tolerance=1e-7)
+
+
+def test_a_flock_in_two_dimensions():
+    random = np.random.default_rng(0)
+    state = md.State(random.random((1500, 2)) * 40, 0.3 * random.normal(size=(1500, 2)), md.Box((40.0, 40.0)))
+    check(state, 3, steps=80, law=md.laws.Boids(), integrator="flight", dt=0.05, tolerance=1e-7,
+          division=md.Division(travel=0.5))  # fmt: skip
+
+
+def test_shaken_walls_are_in_step():
+    state = gas()
+    box = md.Box(state.box.lengths, (True, True, False))
+    inside = (state.pos[:, 2] > 0.6) & (state.pos[:, 2] < box.lengths[2] - 0.6)
+    state = md.State(state.pos[inside], state.vel[inside], box)
+    check(state, 3, walls=md.ShakenWalls(amplitude=0.2, frequency=8.0, axis=2))
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+@pytest.mark.parametrize("fused", [False, True])
+def test_sums_in_order_of_id_are_the_same_to_the_last_bit_on_any_number_of_ranks(size, fused):
+    state = gas(filling=0.45)  # many pairs
+    options = {"fused": fused, "deterministic": True}
+    right = course(simulation(state, **options), 400)
+    order = np.random.default_rng(0).permutation(N)
+    other = md.State(state.pos[order], state.vel[order], state.box, np.arange(N)[order])
+    for given, ranks in ((state, size), (other, size), (other, 1)):
+        for found in in_turn(ranks, lambda r, given=given: course(simulation(given, r, **options), 400)):
+            for one, expected in zip(found[1:], right[1:], strict=True):
+                assert np.array_equal(one, expected)
+
+
+def test_other_searches_do_not_sum_in_order_of_id():
+    with pytest.raises(
+        ValueError, match=r"deterministic=True with search 'linked'.* allowed: search 'verlet'"
+    ):
+        simulation(gas(500), search="linked", deterministic=True)
