@@ -1,0 +1,94 @@
+"""Ranks at once, as processes under MPI: the same as in turn, and how they end."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import md
+from md.communicator import in_turn
+from tests.md.domain.mpi_program import gas, state_after
+
+ROOT = Path(__file__).parents[3]
+MPIEXEC = shutil.which(
+    "mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+)
+ENDS_WITHIN = 10.0  # s
+
+pytest.importorskip("mpi4py")
+pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
+
+
+def started(run: str, size: int, folder: Path) -> subprocess.Popen:
+    """Start a run of `mpi_program` on some ranks, of one thread each."""
+    command = [
+        str(MPIEXEC),
+        "-n",
+        str(size),
+        sys.executable,
+        "-m",
+        "tests.md.domain.mpi_program",
+        run,
+        str(folder),
+    ]
+    return subprocess.Popen(
+        command, cwd=ROOT, env=os.environ | {"NUMBA_NUM_THREADS": "1"}, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_ranks_at_once_do_what_they_do_in_turn(size, tmp_path):
+    run = started("compare", size, tmp_path)
+    output, _ = run.communicate(timeout=120)
+    assert run.returncode == 0, output
+    right = in_turn(size, state_after)[0]
+    found = np.load(tmp_path / "state.npz")
+    for name in ("pos", "vel", "id"):
+        assert np.array_equal(found[name], getattr(right, name)), name
+
+
+def test_an_error_of_one_rank_ends_all(tmp_path):
+    run = started("fail", 2, tmp_path)
+    output, _ = run.communicate(timeout=60)
+    assert run.returncode != 0
+    assert "RuntimeError: rank 1 has an error of its own" in output
+
+
+def wait_for(folder: Path, *names: str) -> None:
+    end = time.monotonic() + 60
+    while not all((folder / name).exists() for name in names):
+        assert time.monotonic() < end, f"no {names} in {folder}"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_signal_ends_all_ranks_and_the_run_goes_on_from_its_checkpoint(how, tmp_path):
+    run = started("endless", 2, tmp_path)
+    wait_for(tmp_path, "0.pid", "1.pid", "run.npz")
+    processes = [int((tmp_path / f"{rank}.pid").read_text()) for rank in range(2)]
+    begin = time.monotonic()
+    if how == signal.SIGKILL:
+        os.kill(processes[1], how)
+    else:
+        run.send_signal(how)
+    output, _ = run.communicate(timeout=60)
+    assert time.monotonic() - begin < ENDS_WITHIN
+    assert run.returncode != 0
+    for process in processes:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
+    if how == signal.SIGKILL:
+        assert f"PID {processes[1]}" in output
+        assert "signal 9" in output.lower()
+    saved = md.Simulation.load(tmp_path / "run.npz")
+    assert saved.step % 50 == 0
+    assert saved.step > 0
+    saved.run(10)
+    assert len(gas(None)) == len(saved)
