@@ -6,6 +6,7 @@ methods in the same order. Arrays are of numpy, in C order.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from abc import ABC, abstractmethod
@@ -19,6 +20,9 @@ import numpy as np
 from md import checks
 
 HOW: dict[str, Callable[..., Any]] = {"sum": np.add, "max": np.maximum, "min": np.minimum}
+LAUNCHED = (  # variables that launchers set for the processes that they start
+    "PMI_RANK", "PMI_SIZE", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALNRANKS",
+)  # fmt: skip
 PATIENCE = 600.0  # s that ranks in turn wait for each other
 
 
@@ -37,15 +41,21 @@ class Communicator(ABC):
 
     @staticmethod
     def mpi(world: Any = None) -> Communicator:
-        """Return the communicator of the processes that `mpiexec` has started.
+        """Return the communicator of the processes that `mpiexec` has started; of one rank without it.
 
         Args:
             world: an `mpi4py.MPI.Comm`; None for all processes.
 
         Raises:
-            ImportError: mpi4py is not installed, or finds no MPI library.
+            ImportError: a launcher has started several processes, and mpi4py is not installed or finds no
+                MPI library.
         """
-        return MpiCommunicator(world)
+        try:
+            return MpiCommunicator(world)
+        except ImportError:
+            if any(name in os.environ for name in LAUNCHED):
+                raise
+            return Alone()
 
     @abstractmethod
     def exchange(self, outgoing: Mapping[int, np.ndarray], incoming: Mapping[int, np.ndarray]) -> None:
@@ -87,6 +97,26 @@ class Communicator(ABC):
         return incoming
 
 
+class Alone(Communicator):
+    """Communicator of one rank, without MPI."""
+
+    rank, size = 0, 1
+
+    def exchange(self, outgoing: Mapping[int, np.ndarray], incoming: Mapping[int, np.ndarray]) -> None:
+        """Copy what the rank sends to itself; see `Communicator`."""
+        for rank, one in incoming.items():
+            one[...] = outgoing[rank]
+
+    def reduce(self, values: Any, how: str) -> np.ndarray:
+        """Return the values; see `Communicator`."""
+        checks.word("how", how, HOW)
+        return np.array(values)
+
+    def all_of(self, value: Any) -> list[Any]:
+        """Return the value; see `Communicator`."""
+        return [value]
+
+
 class MpiCommunicator(Communicator):
     """Communicator of processes under MPI, by mpi4py.
 
@@ -100,7 +130,7 @@ class MpiCommunicator(Communicator):
     def __init__(self, world: Any = None):
         try:
             from mpi4py import MPI
-        except ImportError as error:
+        except (ImportError, RuntimeError) as error:  # no package, or no library
             raise ImportError(
                 f"several ranks need mpi4py: {error}; pip install '.[mpi]' in the checkout, then "
                 "mpiexec -n 2 python script.py"

@@ -4,7 +4,7 @@ In each round all orders are timed in the same memory, the order of the file twi
 rounds of the ratio of its mean time (of logarithms) to that of an order. An interval is that of a median, by
 Student's t. The variance of a ratio is that of what all candidates share, which is the error of the order of
 the file, and of what they do not; the freedom is that of their sum (Satterthwaite, Biometrics Bulletin 2,
-110, 1946). A candidate whose own ratios spread more has its own variance. Scales of errors are the quantile
+110, 1946). A candidate with ratios that spread more has its own variance. Scales of errors are the quantile
 of their sizes that is one standard deviation of normal ones, so that a few samples beside other work do not
 decide. By Bonferroni's rule the intervals cover the gains of all candidates at all looks at once in 95 % of
 cases: the best of several is chosen, and there are more rounds while the times do not tell.

@@ -42,7 +42,7 @@ class Halo:
     Attributes:
         peers: ranks that have ghosts of this one, and it of them; ascending.
         is_border: (cells,) bools: owned cells that are ghosts of another rank.
-        rows: peer -> (m,) rows whose particles it has as ghosts.
+        rows: peer -> (m,) rows of the particles that it has as ghosts.
         ghosts: peer -> first of its ghosts' rows, and the row after the last.
     """
 
@@ -93,7 +93,7 @@ class Halo:
         """Send positions and velocities of border rows, and store those of the ghosts.
 
         Args:
-            particles: whose ghosts are updated.
+            particles: of this rank; the ghosts are updated.
             said: by this rank.
 
         Returns:

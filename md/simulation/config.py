@@ -330,7 +330,7 @@ INCOMPATIBLE: tuple[tuple[Callable[[SimulationConfig], bool], str], ...] = (  # 
     (
         lambda c: c.deterministic and (c.search.name != "verlet" or backends.get(c.backend).name != "cpu"),
         "deterministic=True with search {c.search.name!r} on {c.backend!r}; allowed: search 'verlet' on the "
-        "CPU, whose lists are sorted by id",
+        "CPU, with lists sorted by id",
     ),
     (
         lambda c: c.fused and _copies(c),

@@ -1,11 +1,12 @@
 """What ranks say to each other; ranks in turn are threads of which one works at a time."""
 
+import sys
 import threading
 
 import numpy as np
 import pytest
 
-from md.communicator import in_turn
+from md.communicator import LAUNCHED, Communicator, in_turn
 
 
 def test_each_rank_gets_what_the_others_send():
@@ -51,6 +52,20 @@ def test_one_rank_works_at_a_time():
 
     assert in_turn(4, work) == 4 * [True]
     assert max(most) == 1
+
+
+def test_one_process_needs_no_mpi(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    for name in LAUNCHED:
+        monkeypatch.delenv(name, raising=False)
+    ranks = Communicator.mpi()
+    assert (ranks.rank, ranks.size) == (0, 1)
+    assert ranks.all_of(5) == [5]
+    assert ranks.reduce(np.arange(3), "sum").tolist() == [0, 1, 2]
+    assert ranks.send_rows({0: np.ones((2, 3))})[0].shape == (2, 3)
+    monkeypatch.setenv("PMI_RANK", "0")
+    with pytest.raises(ImportError, match=r"several ranks need mpi4py.*pip install '\.\[mpi\]'"):
+        Communicator.mpi()
 
 
 def test_an_error_of_one_rank_ends_all():

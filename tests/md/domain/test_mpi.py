@@ -73,13 +73,11 @@ def test_a_signal_ends_all_ranks_and_the_run_goes_on_from_its_checkpoint(how, tm
     run = started("endless", 2, tmp_path)
     wait_for(tmp_path, "0.pid", "1.pid", "run.npz")
     processes = [int((tmp_path / f"{rank}.pid").read_text()) for rank in range(2)]
-    begin = time.monotonic()
     if how == signal.SIGKILL:
         os.kill(processes[1], how)
     else:
         run.send_signal(how)
-    output, _ = run.communicate(timeout=60)
-    assert time.monotonic() - begin < ENDS_WITHIN
+    output, _ = run.communicate(timeout=ENDS_WITHIN)
     assert run.returncode != 0
     for process in processes:
         with pytest.raises(ProcessLookupError):
