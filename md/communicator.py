@@ -23,6 +23,7 @@ HOW: dict[str, Callable[..., Any]] = {"sum": np.add, "max": np.maximum, "min": n
 LAUNCHED = (  # variables that launchers set for the processes that they start
     "PMI_RANK", "PMI_SIZE", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALNRANKS",
 )  # fmt: skip
+SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")  # of these, those with the number of processes
 PATIENCE = 600.0  # s that ranks in turn wait for each other
 
 
@@ -47,8 +48,8 @@ class Communicator(ABC):
             world: an `mpi4py.MPI.Comm`; None for all processes.
 
         Raises:
-            ImportError: a launcher has started several processes, and mpi4py is not installed or finds no
-                MPI library.
+            ImportError: a launcher has started several processes, and mpi4py is not installed, or has no MPI
+                library or another one.
         """
         try:
             return MpiCommunicator(world)
@@ -78,6 +79,24 @@ class Communicator(ABC):
     @abstractmethod
     def all_of(self, value: Any) -> list[Any]:
         """Return the values of all ranks, which may be any objects that can be pickled."""
+
+    def require_equal(self, what: str, value: Any) -> None:
+        """Raise an error on all ranks if they have different values.
+
+        Args:
+            what: names the value, for the message.
+            value: that all ranks should have; it can be pickled and compared.
+
+        Raises:
+            ValueError: they differ.
+        """
+        every = self.all_of(value)
+        other = next((rank for rank, one in enumerate(every) if one != every[0]), None)
+        if other is not None:
+            raise ValueError(
+                f"ranks 0 and {other} differ in {what}: {every[0]} and {every[other]}; allowed: the same on "
+                "all; run one script, with one version of it"
+            )
 
     def send_rows(self, rows: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
         """Send rows to any ranks, and return those that other ranks have sent, by rank.
@@ -138,6 +157,13 @@ class MpiCommunicator(Communicator):
         self._mpi = MPI
         self._world = (MPI.COMM_WORLD if world is None else world).Dup()
         self.rank, self.size = self._world.Get_rank(), self._world.Get_size()
+        started = max(int(os.environ.get(name, 1)) for name in SIZES)
+        if world is None and self.size == 1 < started:
+            raise ImportError(
+                f"{started} processes were started, and each is alone under "
+                f"{MPI.Get_library_version().strip()}: mpiexec is of another MPI library than mpi4py; take the "
+                "mpiexec beside this python, or build mpi4py with that library"
+            )
         self._how = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
         sys.excepthook = partial(_end_all, self._world, sys.excepthook)
 

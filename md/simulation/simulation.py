@@ -22,7 +22,7 @@ from md.domain.division import Division, Domain
 from md.errors import NotYetReordered
 from md.integrate import Integrator
 from md.io.archive import MOST_STEPS
-from md.io.checkpoint import SavedRun, blamed_on
+from md.io.checkpoint import PACKAGE, SavedRun, blamed_on
 from md.io.trajectory import append_frame
 from md.laws import PairLaw
 from md.particles.state import State
@@ -125,6 +125,10 @@ class Simulation:
         system = self.system = config.build_system(state)
         if communicator is not None and communicator.size > 1:
             require_divisible(config, system)
+            communicator.require_equal("version of the package", PACKAGE)
+            choices = config.with_step(system.dt, gravity).to_plain() | {"box": state.box.lengths}
+            communicator.require_equal("their choices", choices)
+            communicator.require_equal("the division", division or Division())
             Domain(division or Division(), communicator, system)
         reordering = None if config.reorder is None else config.reorder.build(system)
         built = build_search(config.search, system, None if reordering is None else reordering.order)
