@@ -161,8 +161,8 @@ class MpiCommunicator(Communicator):
         if world is None and self.size == 1 < started:
             raise ImportError(
                 f"{started} processes were started, and each is alone under "
-                f"{MPI.Get_library_version().strip()}: mpiexec is of another MPI library than mpi4py; take the "
-                "mpiexec beside this python, or build mpi4py with that library"
+                f"{MPI.Get_library_version().strip()}: mpiexec is of another MPI library than mpi4py; take "
+                "the mpiexec beside this python, or build mpi4py with that library"
             )
         self._how = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
         sys.excepthook = partial(_end_all, self._world, sys.excepthook)

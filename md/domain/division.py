@@ -11,6 +11,7 @@ many steps later as there are ranks, when each of them has heard of it.
 from __future__ import annotations
 
 import math
+import zlib
 from dataclasses import dataclass
 
 import numba
@@ -73,7 +74,7 @@ class Domain:
         migrations: how often particles have migrated.
 
     Raises:
-        ValueError: a box too small for the halo, or more ranks than cells.
+        ValueError: a box too small for the halo, more ranks than cells, or ranks with different states.
     """
 
     def __init__(self, division: Division, communicator: Communicator, system: System):
@@ -93,6 +94,12 @@ class Domain:
         self._allowed = (width - cutoff) / 2 - self._rounding
         self.migrations, self._most = 0, np.zeros(1)
         particles, me = system.particles, communicator.rank
+        communicator.require_equal("the largest diameter", particles.widest)
+        if not division.is_part:
+            content = (particles.pos, particles.vel, particles.id, particles.radius)
+            communicator.require_equal(
+                "the state", [zlib.crc32(np.ascontiguousarray(one)) for one in content]
+            )
         cells = cells_of(self.partition, particles.pos)
         counts = np.bincount(cells, minlength=grid.size).astype(float)
         self.partition.cut(communicator.reduce(counts, "sum") if division.is_part else counts)
@@ -131,11 +138,13 @@ class Domain:
     def migrate(self) -> None:
         """Cut the box by the particles of each cell, let them migrate, and plan the steps until the next."""
         particles, communicator = self._system.particles, self.communicator
-        cells = cells_of(self.partition, particles.pos[: particles.n])
+        cells, before = cells_of(self.partition, particles.pos[: particles.n]), self.partition.owner
         counts = np.bincount(cells, minlength=self.partition.grid.size).astype(float)
         self.partition.cut(communicator.reduce(counts, "sum"))
-        self.halo = Halo(self.partition, communicator)
-        particles.replace(*migrate(particles, self.partition, self.halo, communicator))
+        if not self.migrations or (self.partition.owner != before).any():
+            self.halo = Halo(self.partition, communicator)
+        moved = migrate(particles, cells, self.partition, self.halo, communicator)
+        particles.take_over(moved.arrived, moved.order, moved.ghosts)
         particles.volume = particles.box.volume * particles.n / self._system.n_total
         self._system.rows_changed()
         self.migrations += 1

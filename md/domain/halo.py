@@ -41,7 +41,9 @@ class Halo:
 
     Attributes:
         peers: ranks that have ghosts of this one, and it of them; ascending.
-        is_border: (cells,) bools: owned cells that are ghosts of another rank.
+        table: (cells,) int32 key by which owned particles are sorted: the place of their cell among the owned
+            ones, those of border cells first; the number of cells for those of other ranks.
+        borders: number of border cells.
         rows: peer -> (m,) rows of the particles that it has as ghosts.
         ghosts: peer -> first of its ghosts' rows, and the row after the last.
     """
@@ -53,9 +55,14 @@ class Halo:
         near = around(own, shape, periodic) & ~own
         self.peers = [int(rank) for rank in np.unique(partition.owner[near])]
         self._borders = {rank: around(partition.owner == rank, shape, periodic) & own for rank in self.peers}
-        self.is_border = np.zeros(grid.size, bool)
+        is_border = np.zeros(grid.size, bool)
         for border in self._borders.values():
-            self.is_border |= border
+            is_border |= border
+        self.borders = int(is_border.sum())
+        cells = np.flatnonzero(own)
+        along = np.lexsort((partition.place[cells], ~is_border[cells]))
+        self.table = np.full(grid.size, grid.size, np.int32)
+        self.table[cells[along]] = np.arange(len(cells))
         self.rows: dict[int, np.ndarray] = {}
         self.ghosts: dict[int, tuple[int, int]] = {}
         self._out: dict[int, np.ndarray] = {}
@@ -65,20 +72,19 @@ class Halo:
         """List the rows that each peer has as ghosts.
 
         Args:
-            cells: (owned,) row-major number of the cell of each owned particle.
+            cells: row-major number of the cell of each particle of the border, the first rows.
         """
         self.rows = {rank: np.flatnonzero(border[cells]) for rank, border in self._borders.items()}
 
-    def place_ghosts(self, owned: int, counts: dict[int, int], dim: int, precision: np.dtype) -> int:
-        """Place the ghosts after the owned particles; return the number of all rows.
+    def place_ghosts(self, owned: int, counts: dict[int, int], particles: ParticleArrays) -> None:
+        """Place the ghosts after the owned particles.
 
         Args:
             owned: number of owned particles.
             counts: peer -> number of its particles that are ghosts here.
-            dim: of the box.
-            precision: of positions.
+            particles: of the rank.
         """
-        row = owned
+        row, dim, precision = owned, particles.box.dim, particles.pos.dtype
         for rank in self.peers:
             self.ghosts[rank] = row, row + counts.get(rank, 0)
             row = self.ghosts[rank][1]
@@ -87,7 +93,6 @@ class Halo:
             rank: np.empty((1 + last - first, 2 * dim), precision)
             for rank, (first, last) in self.ghosts.items()
         }
-        return row
 
     def refresh(self, particles: ParticleArrays, said: Message) -> Message:
         """Send positions and velocities of border rows, and store those of the ghosts.

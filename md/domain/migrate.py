@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from md.communicator import Communicator
@@ -10,28 +12,24 @@ from md.domain.partition import Partition
 from md.particles.arrays import ParticleArrays
 
 
-def record_of(particles: ParticleArrays) -> np.dtype:
-    """Return the dtype of a particle that travels: position, velocity, id, and radius if there are radii."""
-    dim, real = particles.box.dim, particles.pos.dtype
-    fields = [("pos", real, (dim,)), ("vel", real, (dim,)), ("id", np.int32)]
-    return np.dtype([*fields, ("radius", real)] if len(particles.radius) else fields)
+@dataclass
+class Moved:
+    """Particles of a rank after a migration.
 
-
-def records(particles: ParticleArrays, rows: np.ndarray) -> np.ndarray:
-    """Copy particles into records.
-
-    Args:
-        particles: arrays.
-        rows: (m,) numbers of rows.
+    Attributes:
+        arrived: records of those that have come from other ranks.
+        order: (owned,) int32 rows of the owned particles in their new order; those of `arrived` follow the
+            owned rows of before.
+        ghosts: records of the ghosts.
     """
-    found = np.empty(len(rows), record_of(particles))
-    for name in found.dtype.names or ():
-        found[name] = getattr(particles, name)[rows]
-    return found
+
+    arrived: np.ndarray
+    order: np.ndarray
+    ghosts: np.ndarray
 
 
 def cells_of(partition: Partition, pos: np.ndarray) -> np.ndarray:
-    """Return the (n,) row-major number of the cell of each position."""
+    """Return the (n,) int32 row-major number of the cell of each position."""
     grid = partition.grid
     keys = np.empty(len(pos), np.int32)
     grid.keys(pos, grid.backend.empty(0, np.int32), keys)
@@ -39,38 +37,37 @@ def cells_of(partition: Partition, pos: np.ndarray) -> np.ndarray:
 
 
 def migrate(
-    particles: ParticleArrays, partition: Partition, halo: Halo, communicator: Communicator
-) -> tuple[np.ndarray, int]:
+    particles: ParticleArrays, cells: np.ndarray, partition: Partition, halo: Halo, communicator: Communicator
+) -> Moved:
     """Send each owned particle to the rank that owns its cell, and list the border and the ghosts.
 
     Args:
         particles: of this rank; the ghosts among them are not read.
+        cells: (owned,) int32 number of the cell of each owned particle.
         partition: of the box.
         halo: of this rank; its rows and ghosts are set.
         communicator: of the ranks.
 
     Returns:
-        Records of all rows, and the number of owned particles.
+        What `ParticleArrays.take_over` stores.
     """
-    pos = particles.pos[: particles.n]
-    owner = partition.owner[cells_of(partition, pos)]
-    me = communicator.rank
-    leavers = {rank: np.flatnonzero(owner == rank) for rank in range(communicator.size) if rank != me}
-    arrived = communicator.send_rows(
-        {rank: records(particles, rows) for rank, rows in leavers.items()}
-        or {me: records(particles, owner[:0])}
+    me, backend = communicator.rank, particles.backend
+    leaving = np.flatnonzero(partition.owner[cells] != me)
+    owner = partition.owner[cells[leaving]]
+    leavers = {int(rank): particles.records(leaving[owner == rank]) for rank in np.unique(owner)}
+    none = particles.records(leaving[:0])
+    found = communicator.send_rows(leavers or {me: none})
+    arrived = np.concatenate([none, *(found[rank] for rank in sorted(found))])
+    cells = np.concatenate([cells, cells_of(partition, np.ascontiguousarray(arrived["pos"]))])
+    bins = len(halo.table) + 1  # the last one is of those that have left
+    keys, order = halo.table[cells], backend.empty(len(cells), np.int32)
+    start = backend.empty(bins + 1, np.int32)
+    backend.sort(keys, start, order, backend.sort_scratch(len(cells), bins))
+    order = order[: len(cells) - len(leaving)]
+    halo.list_border(cells[order[: start[halo.borders]]])
+    pick = {rank: particles.records(order[rows], arrived) for rank, rows in halo.rows.items()}
+    ghosts = communicator.send_rows(pick or {me: none})
+    halo.place_ghosts(len(order), {rank: len(rows) for rank, rows in ghosts.items()}, particles)
+    return Moved(
+        arrived, order, np.concatenate([none, *(ghosts[rank] for rank in halo.peers if rank in ghosts)])
     )
-    kept = records(particles, np.flatnonzero(owner == me))
-    owned = np.concatenate([kept, *(arrived[rank] for rank in sorted(arrived))])
-    cells = cells_of(partition, np.ascontiguousarray(owned["pos"]))
-    place = partition.place[cells] + np.where(halo.is_border[cells], 0, partition.grid.size)
-    order = np.argsort(place, kind="stable")  # border first
-    owned, cells = owned[order], cells[order]
-    halo.list_border(cells)
-    ghosts = communicator.send_rows(
-        {rank: owned[rows] for rank, rows in halo.rows.items()} or {me: owned[:0]}
-    )
-    counts = {rank: len(rows) for rank, rows in ghosts.items()}
-    halo.place_ghosts(len(owned), counts, particles.box.dim, particles.pos.dtype)
-    every = [owned, *(ghosts[rank] for rank in halo.peers if rank in ghosts)]
-    return np.concatenate(every), len(owned)

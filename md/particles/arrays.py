@@ -95,15 +95,46 @@ class ParticleArrays:
         radius = self.radius[rows] if len(self.radius) else self.radius
         self._store(self.pos[rows], self.vel[rows], self.id[rows], radius, len(rows))
 
-    def replace(self, found: np.ndarray, owned: int) -> None:
-        """Replace all rows.
+    def records(self, rows: np.ndarray, more: np.ndarray | None = None) -> np.ndarray:
+        """Copy particles into records with `pos`, `vel`, `id`, and `radius` if there are radii.
 
         Args:
-            found: (rows,) records with `pos`, `vel`, `id`, and `radius` if there are radii.
-            owned: number of them that this system moves, the first.
+            rows: (m,) their rows; those from n on are rows of `more`.
+            more: records.
         """
-        radius = found["radius"] if len(self.radius) else self.radius
-        self._store(found["pos"], found["vel"], found["id"], radius, owned)
+        dim, real = self.box.dim, self.pos.dtype
+        fields = [("pos", real, (dim,)), ("vel", real, (dim,)), ("id", np.int32)]
+        found = np.empty(len(rows), [*fields, ("radius", real)] if len(self.radius) else fields)
+        is_here = rows < self.n
+        for name in found.dtype.names or ():
+            found[name][is_here] = getattr(self, name)[rows[is_here]]
+            if more is not None:
+                found[name][~is_here] = more[name][rows[~is_here] - self.n]
+        return found
+
+    def take_over(self, arrived: np.ndarray, order: np.ndarray, ghosts: np.ndarray) -> None:
+        """Move the particles of this system, with some more, and store other ghosts after them.
+
+        Args:
+            arrived: records of particles that have come.
+            order: (owned,) int32 rows of the owned particles; rows from n on are those of `arrived`.
+            ghosts: records of the ghosts.
+        """
+        owned, rows = len(order), len(order) + len(ghosts)
+        now, more = [], []
+        for name in ("pos", "vel", "id", "radius"):
+            array = getattr(self, name)
+            is_there = name != "radius" or len(array) > 0
+            new = self.backend.empty((rows, *array.shape[1:]) if is_there else 0, array.dtype)
+            if is_there:
+                if len(arrived):
+                    array = np.concatenate([array[: self.n], arrived[name]])
+                new[owned:] = ghosts[name]
+            now.append(array)
+            more.append(new)
+        self.backend.kernels(__name__).gather(owned, order, *now, *more)
+        self.n, (self.pos, self.vel, self.id, self.radius) = owned, more
+        self._make_spares()
 
     def _store(self, pos: Array, vel: Array, id: Array, radius: Array, owned: int) -> None:
         """Store other rows, of which the first are owned."""

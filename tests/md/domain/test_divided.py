@@ -180,6 +180,25 @@ def test_ranks_with_different_choices_are_refused(options):
         in_turn(3, lambda ranks: simulation(state, ranks, **(options if ranks.rank == 1 else {})))
 
 
+def test_ranks_with_different_states_are_refused():
+    with pytest.raises(ValueError, match="ranks 0 and 2 differ in the state"):
+        in_turn(3, lambda ranks: simulation(gas(500, seed=3 + (ranks.rank == 2)), ranks))
+
+
+def test_each_rank_may_give_a_part_of_the_particles():
+    state = gas()
+    right = course(simulation(state), 80)
+
+    def work(ranks):
+        mine = np.arange(N) % 3 == ranks.rank
+        part = md.State(state.pos[mine], state.vel[mine], state.box, np.flatnonzero(mine))
+        return course(simulation(part, ranks, division=md.Division(is_part=True)), 80)
+
+    for found in in_turn(3, work):
+        assert farthest(state, found, right) < 1e-9
+        assert np.array_equal(found[1], right[1])
+
+
 def test_more_ranks_than_cells_are_refused():
     with pytest.raises(ValueError, match=r"65 ranks for 64 cells .* allowed: up to 64 ranks"):
         in_turn(65, lambda ranks: simulation(gas(500), ranks, division=md.Division(travel=0.6)))
