@@ -232,7 +232,7 @@ class InTurn(Communicator):
         self._shared.turn.notify_all()
         for rank, one in incoming.items():
             box = boxes[rank, self.rank]
-            self._wait_for(lambda box=box: len(box) > 0)
+            self._wait_for(partial(bool, box))
             one[...] = box.popleft()
 
     def reduce(self, values: Any, how: str) -> np.ndarray:

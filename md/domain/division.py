@@ -93,13 +93,12 @@ class Domain:
         self._rounding = 16 * float(np.finfo(system.precision).eps) * max(box.lengths)
         self._allowed = (width - cutoff) / 2 - self._rounding
         self.migrations, self._most = 0, np.zeros(1)
+        self._travelled, self._left = 0.0, 0  # since the last migration, in d; steps to the next
         particles, me = system.particles, communicator.rank
         communicator.require_equal("the largest diameter", particles.widest)
         if not division.is_part:
             content = (particles.pos, particles.vel, particles.id, particles.radius)
-            communicator.require_equal(
-                "the state", [zlib.crc32(np.ascontiguousarray(one)) for one in content]
-            )
+            communicator.require_equal("the state", [zlib.crc32(one.tobytes()) for one in content])
         cells = cells_of(self.partition, particles.pos)
         counts = np.bincount(cells, minlength=grid.size).astype(float)
         self.partition.cut(communicator.reduce(counts, "sum") if division.is_part else counts)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import md
+from md.communicator import in_turn
 from md.search import Coherent, Lbvh, Reflexive, Scattered
 from tests.threaded_kernels import (
     assert_two_threads_end_with_the_bits_of_one,
@@ -216,6 +217,17 @@ def looked_at():
     return [*table, np.array([look.temperature, look.mean_speed]), look.profiles[0].temperature]
 
 
+def two_ranks():
+    def work(ranks):
+        gas = md.scenes.benchmark_gas(3000, 0.2)
+        run = md.Simulation(gas, md.scenes.BENCHMARK_LAW, search="verlet", backend="cpu", communicator=ranks)
+        run.run(3)
+        return run.state
+
+    end = in_turn(2, work)[0]
+    return [end.pos, end.vel, end.id]
+
+
 def benchmark_gas():
     gas = md.scenes.benchmark_gas(3000, 0.2)
     return [gas.pos, gas.vel]
@@ -252,6 +264,7 @@ ONCE = {
     "a wing, through the tree": in_parallel_only("md.boundaries.wing", through_a_wing("lbvh")),
     "observables": in_parallel_only("md.observe", looked_at),  # functions that call kernels in parts
     "benchmark gas": benchmark_gas,
+    "two ranks": two_ranks,
     **{name: work for name, work in WORKS.items() if name.startswith("cavity")},
 }
 BY_DEFAULT = (

@@ -52,12 +52,17 @@ CASES = [  # one for each row, in the order of the table: choices, and what the 
         {"search": "coherent", "reorder": md.Reorder("hilbert", md.Every(5))},
         "search 'coherent' sorts the data itself, .* give it cell_order='hilbert' instead",
     ),
+    (
+        {"deterministic": True},
+        "deterministic=True with search 'linked' .*; allowed: search 'verlet' on the CPU",
+    ),
     ({"reorder": SHADOW, "fused": True}, "mode 'shadow' with fused=True .*; allowed: fused=False, or mode"),
 ]
 
 
 def combined(search_name="linked", integrator_name="velocity_verlet", **choices) -> SimpleNamespace:
-    given = {"reorder": None, "fused": False, "surroundings": (), "law": LAW} | choices
+    given = {"reorder": None, "fused": False, "surroundings": (), "law": LAW, "deterministic": False,
+             "backend": "cpu"} | choices  # fmt: skip
     return SimpleNamespace(search=search(search_name), integrator=integrator(integrator_name), **given)
 
 
