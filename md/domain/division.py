@@ -29,6 +29,7 @@ from sfc import Curve
 from sfc.compile import kernel
 
 PLANNED = 0.6  # of the distance that is allowed, at the speed of the fastest particle
+USUAL = "row", "hilbert"
 LONGEST = 1000  # steps between two migrations, at most
 HURRY = 1.5  # times the last stride, until all ranks have heard of a deadline
 
@@ -39,7 +40,7 @@ class Division:
 
     Args:
         order: of the cells, of which each rank owns a chunk: a name of `sfc.orderings(dim)` or a curve.
-            "row" makes slabs.
+            "row" makes slabs. None for "row" or "hilbert", whichever has fewer cells with ghosts.
         travel: distance in d that a particle may travel between two migrations; ghosts are within the cutoff
             and twice that.
         is_part: whether the state of each rank has particles of its own, and not all particles.
@@ -50,12 +51,13 @@ class Division:
         ValueError: a distance that is not above 0.
     """
 
-    order: str | Curve = "hilbert"
+    order: str | Curve | None = None
     travel: float = 1.0
     is_part: bool = False
 
     def __post_init__(self):
-        checks.order_of_cells("order of Division", self.order)
+        if self.order is not None:
+            checks.order_of_cells("order of Division", self.order)
         checks.number("travel of Division", self.travel, above=0, unit="d")
         checks.flag("is_part of Division", self.is_part)
 
@@ -88,7 +90,9 @@ class Domain:
                 f"{error}; a box that is divided holds ghosts within {reach:g} d: the cutoff and twice the "
                 f"travel, {division.travel:g}, of md.Division"
             ) from error
-        self.partition = Partition(division.order, grid, communicator.size)
+        orders = USUAL if division.order is None else (division.order,)
+        found = [Partition(order, grid, communicator.size) for order in orders]
+        self.partition = min(found, key=lambda one: one.ghosts) if len(found) > 1 else found[0]
         width = min(length / cells for length, cells in zip(box.lengths, grid.shape, strict=True))
         self._rounding = 16 * float(np.finfo(system.precision).eps) * max(box.lengths)
         self._allowed = (width - cutoff) / 2 - self._rounding
@@ -107,15 +111,16 @@ class Domain:
         system.divide(self)
         self.migrate()
 
-    def after_step(self, stride: float | None) -> tuple[bool, float]:
+    def after_step(self, stride: float | None, builds: bool) -> tuple[bool, float, bool]:
         """Update the ghosts after a step, or let all particles migrate.
 
         Args:
             stride: largest displacement of an owned particle in the step, in d; None to measure it.
+            builds: whether the search of this rank is rebuilt before the next step.
 
         Returns:
-            Whether particles have migrated, so that all rows are others; and the largest stride of this rank
-            and its peers.
+            Whether particles have migrated, so that all rows are others; the largest stride of this rank and
+            its peers; and whether the search of one of them is rebuilt.
 
         Raises:
             HaloOutrun: a particle may have moved farther than the ghosts reach.
@@ -130,9 +135,10 @@ class Domain:
             raise HaloOutrun(self.communicator.rank, self._travelled, self._allowed)
         if self._left == 0:
             self.migrate()
-            return True, own
-        stride, self._left = self.halo.refresh(self._system.particles, Message(own, self._left))
-        return False, stride
+            return True, own, True
+        said = Message(own, self._left, builds)
+        stride, self._left, builds = self.halo.refresh(self._system.particles, said)
+        return False, stride, builds
 
     def migrate(self) -> None:
         """Cut the box by the particles of each cell, let them migrate, and plan the steps until the next."""

@@ -17,19 +17,20 @@ from md.domain.partition import Partition, around
 from md.particles.arrays import ParticleArrays
 from sfc.compile import kernel
 
-NEVER = 2**20  # steps to a deadline that is none; float32 counts them
-
 
 class Message(NamedTuple):
     """What ranks say beside the rows: the first row of each message.
 
     Attributes:
         stride: largest displacement of an owned particle in the last step, in d.
-        deadline: steps until all ranks migrate; `NEVER` or more if that is as planned.
+        deadline: steps until all ranks migrate.
+        builds: whether the search is rebuilt before the next step. Ranks that others wait for do that in one
+            step.
     """
 
     stride: float
     deadline: int
+    builds: bool
 
 
 class Halo:
@@ -102,19 +103,20 @@ class Halo:
             said: by this rank.
 
         Returns:
-            The largest stride of this rank and its peers, and the nearest deadline of its peers or this one.
+            The largest stride of this rank and its peers, the nearest deadline, and whether one builds.
         """
         pos, vel = particles.pos, particles.vel
         for rank, rows in self.rows.items():
-            self._out[rank][0, :2] = said
+            self._out[rank][0, :3] = said
             pack(rows, pos, vel, self._out[rank])
         self._communicator.exchange(self._out, self._in)
-        stride, deadline = said
+        stride, deadline, builds = said
         for rank, (first, _) in self.ghosts.items():
             found = self._in[rank]
             stride, deadline = max(stride, float(found[0, 0])), min(deadline, int(found[0, 1]))
+            builds = builds or bool(found[0, 2])
             unpack(found, first, pos, vel)
-        return Message(stride, deadline)
+        return Message(stride, deadline, builds)
 
 
 @kernel(parallel=True)

@@ -57,6 +57,13 @@ class Partition:
         sizes = np.diff([0, *cuts, self.grid.size])
         self.owner = np.repeat(np.arange(self.ranks, dtype=np.int32), sizes)[self.place]
 
+    @property
+    def ghosts(self) -> int:
+        """Number of cells with ghosts, of the rank with most."""
+        shape, periodic = self.grid.shape, self.grid.box.periodic
+        own = (self.owner == rank for rank in range(self.ranks))
+        return max(int((around(one, shape, periodic) & ~one).sum()) for one in own)
+
 
 def around(cells: np.ndarray, shape: Sequence[int], periodic: Sequence[bool]) -> np.ndarray:
     """Return the cells that are among some, or adjacent to one: on a face, an edge or a corner.

@@ -69,6 +69,9 @@ class RebuildPolicy:
         """Return how many steps come next, and whether the structure is rebuilt before them."""
         return StepPlan(MANY_STEPS, build=True, build_each=True)
 
+    def begin_build(self) -> None:
+        """Make the structure due before the next step, as during a build."""
+
     def built(self) -> None:
         """Record a build by `Search.update`."""
 

@@ -185,12 +185,16 @@ class StepLoop:
 
     def _exchange(self) -> None:
         """Update the copies of particles of other ranks, or let particles migrate."""
-        own = self._search.last_stride
-        has_migrated, largest = self._system.domain.after_step(own)
+        search, domain = self._search, self._system.domain
+        own = search.last_stride
+        has_migrated, largest, builds = domain.after_step(own, search.policy.is_due)
         if has_migrated:
-            self._search.rows_changed()
-        elif own is not None:
-            self._search.policy.others_moved(largest - own)
+            search.rows_changed()
+            return
+        if own is not None:
+            search.policy.others_moved(largest - own)
+        if builds:
+            search.policy.begin_build()
 
     def _is_mid_plan(self) -> bool:
         """Return whether planned fused steps are left; the host polls between two plans."""

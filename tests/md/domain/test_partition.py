@@ -58,3 +58,10 @@ def test_cells_around_some_are_those_on_faces_edges_and_corners(shape):
             ]
             right[k] |= cells[j] and max(apart) <= 1
         assert np.array_equal(around(cells, shape, periodic), right)
+
+
+def test_few_ranks_of_a_cube_have_slabs_and_many_have_chunks_of_a_curve():
+    def best(ranks):
+        return min(("row", "hilbert"), key=lambda order: partition_of(ranks, order, (48.0,) * 3).ghosts)
+
+    assert [best(2), best(32)] == ["row", "hilbert"]
