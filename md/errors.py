@@ -60,16 +60,16 @@ class SimulationFault(_Copied):
 
 
 class HaloOutrun(_Copied):
-    """Particles of a rank may have moved farther since they last migrated than the ghosts of others reach.
+    """Particles of a rank may have moved farther since ranks last met than ghosts or lists reach.
 
     Attributes:
         rank: of the particles.
     """
 
-    def __init__(self, rank: int, travelled: float, allowed: float):
+    def __init__(self, rank: int, moved: float, allowed: float, since: str = "since the last migration"):
         super().__init__(
-            f"rank {rank}: a particle may have moved {travelled:.3g} d since the last migration; allowed: "
-            f"{allowed:.3g}; take a longer travel in md.Division, or a shorter dt"
+            f"rank {rank}: a particle may have moved {moved:.3g} d {since}; allowed: {allowed:.3g}; take a "
+            "longer travel in md.Division, or a shorter dt"
         )
         self.rank = rank
 

@@ -3,16 +3,19 @@
 Cells of the partition are wider than the cutoff by twice the distance that a particle may travel between two
 migrations. So a pair that meets meanwhile is of two owned particles, or of one and a ghost. How many steps
 that takes is planned by the largest speed of all ranks, which they find when particles migrate, once a
-period. Each rank sums the largest displacement of its particles in each step; where it will be used up
-earlier, as in a gas that gets energy, the rank says so with the rows that it sends, and all ranks migrate as
-many steps later as there are ranks, when each of them has heard of it.
+period. Each rank sums the largest displacement of its particles in each step. Where it will be used up
+earlier, as in a gas that gets energy, the rank says so with the rows that it sends, and all migrate when the
+last of them has heard of it from its neighbours. In the same way they agree on the step in which all build
+their lists. Between two builds only the ghosts that lists name are updated.
 """
 
 from __future__ import annotations
 
 import math
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -31,6 +34,7 @@ from sfc.compile import kernel
 PLANNED = 0.6  # of the distance that is allowed, at the speed of the fastest particle
 USUAL = "row", "hilbert"
 LONGEST = 1000  # steps between two migrations, at most
+NEVER = 2**20  # steps, which float32 counts
 HURRY = 1.5  # times the last stride, until all ranks have heard of a deadline
 
 
@@ -62,6 +66,20 @@ class Division:
         checks.flag("is_part of Division", self.is_part)
 
 
+class Exchanged(NamedTuple):
+    """What has happened between two steps.
+
+    Attributes:
+        has_migrated: whether particles have migrated, so that all rows are others.
+        stride: the largest of this rank and its peers, in d.
+        builds: whether the structure of the search is built before the next step.
+    """
+
+    has_migrated: bool
+    stride: float
+    builds: bool
+
+
 class Domain:
     """Particles of one rank of a divided system.
 
@@ -74,6 +92,7 @@ class Domain:
         communicator: as given.
         partition, halo: at present.
         migrations: how often particles have migrated.
+        is_built: whether the structure of the search was built before the last step.
 
     Raises:
         ValueError: a box too small for the halo, more ranks than cells, or ranks with different states.
@@ -98,6 +117,8 @@ class Domain:
         self._allowed = (width - cutoff) / 2 - self._rounding
         self.migrations, self._most = 0, np.zeros(1)
         self._travelled, self._left = 0.0, 0  # since the last migration, in d; steps to the next
+        self._build, self.is_built = NEVER, True  # steps to a build; whether the last step has built
+        self._has_lists = False
         particles, me = system.particles, communicator.rank
         communicator.require_equal("the largest diameter", particles.widest)
         if not division.is_part:
@@ -111,34 +132,51 @@ class Domain:
         system.divide(self)
         self.migrate()
 
-    def after_step(self, stride: float | None, builds: bool) -> tuple[bool, float, bool]:
+    def after_step(
+        self,
+        stride: float | None,
+        is_due_within: Callable[[float], bool],
+        named: Callable[[], np.ndarray | None],
+    ) -> Exchanged:
         """Update the ghosts after a step, or let all particles migrate.
 
         Args:
             stride: largest displacement of an owned particle in the step, in d; None to measure it.
-            builds: whether the search of this rank is rebuilt before the next step.
-
-        Returns:
-            Whether particles have migrated, so that all rows are others; the largest stride of this rank and
-            its peers; and whether the search of one of them is rebuilt.
+            is_due_within: returns whether the search is to be built if particles move so far, in d.
+            named: returns which ghosts the structure of the search names, (ghosts,) uint8; None for one that
+                is built at each step, from all of them.
 
         Raises:
-            HaloOutrun: a particle may have moved farther than the ghosts reach.
+            HaloOutrun: a particle may have moved farther than the ghosts reach, or the lists.
         """
         own = self._stride() if stride is None else stride
         self._travelled += own
         self._left -= 1
-        hops = self.communicator.size - 1
+        hops = self.partition.diameter
         if self._travelled + (1 + min(hops, self._left)) * HURRY * own > self._allowed:
             self._left = min(self._left, hops)
         if self._travelled > self._allowed:
             raise HaloOutrun(self.communicator.rank, self._travelled, self._allowed)
         if self._left == 0:
             self.migrate()
-            return True, own, True
-        said = Message(own, self._left, builds)
-        stride, self._left, builds = self.halo.refresh(self._system.particles, said)
-        return False, stride, builds
+            return Exchanged(True, own, True)
+        if self.is_built:
+            is_named = named()
+            self._has_lists, self.is_built = is_named is not None, False
+            if is_named is not None:
+                self.halo.name(is_named)
+        self._build -= 1
+        if self._has_lists and is_due_within((1 + hops) * HURRY * own):
+            self._build = min(self._build, hops)
+        builds = self._build == 0 or not self._has_lists
+        said = Message(own, self._left, self._build)
+        stride, self._left, self._build = self.halo.refresh(self._system.particles, said, builds)
+        if builds:
+            self._build, self.is_built = NEVER, True
+        elif is_due_within(0.0):
+            planned, since = own / HURRY, "in a step, before all ranks built their lists"
+            raise HaloOutrun(self.communicator.rank, own, planned, since)
+        return Exchanged(False, stride, builds)
 
     def migrate(self) -> None:
         """Cut the box by the particles of each cell, let them migrate, and plan the steps until the next."""
@@ -156,6 +194,7 @@ class Domain:
         stride = float(communicator.reduce(np.array([self._stride()]), "max")[0])
         planned = PLANNED * self._allowed / stride if stride > 0 else math.inf
         self._travelled, self._left = 0.0, int(min(LONGEST, max(1.0, planned)))
+        self._build, self.is_built = NEVER, True
 
     def _stride(self) -> float:
         """Return the largest displacement of an owned particle in a step at the present speeds, in d."""

@@ -7,7 +7,7 @@ Those of an owner are in the order in which it has them, so that what it sends i
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -24,13 +24,13 @@ class Message(NamedTuple):
     Attributes:
         stride: largest displacement of an owned particle in the last step, in d.
         deadline: steps until all ranks migrate.
-        builds: whether the search is rebuilt before the next step. Ranks that others wait for do that in one
-            step.
+        build: steps until all ranks build the structure of their search, in one step, since each waits for
+            the others; before it all ghosts are updated.
     """
 
     stride: float
     deadline: int
-    builds: bool
+    build: int
 
 
 class Halo:
@@ -46,7 +46,7 @@ class Halo:
             ones, those of border cells first; the number of cells for those of other ranks.
         borders: number of border cells.
         rows: peer -> (m,) rows of the particles that it has as ghosts.
-        ghosts: peer -> first of its ghosts' rows, and the row after the last.
+        ghosts: peer -> rows of its particles that are ghosts here.
     """
 
     def __init__(self, partition: Partition, communicator: Communicator):
@@ -65,9 +65,7 @@ class Halo:
         self.table = np.full(grid.size, grid.size, np.int32)
         self.table[cells[along]] = np.arange(len(cells))
         self.rows: dict[int, np.ndarray] = {}
-        self.ghosts: dict[int, tuple[int, int]] = {}
-        self._out: dict[int, np.ndarray] = {}
-        self._in: dict[int, np.ndarray] = {}
+        self.ghosts: dict[int, np.ndarray] = {}
 
     def list_border(self, cells: np.ndarray) -> None:
         """List the rows that each peer has as ghosts.
@@ -85,38 +83,69 @@ class Halo:
             counts: peer -> number of its particles that are ghosts here.
             particles: of the rank.
         """
-        row, dim, precision = owned, particles.box.dim, particles.pos.dtype
+        self._owned, row = owned, owned
         for rank in self.peers:
-            self.ghosts[rank] = row, row + counts.get(rank, 0)
-            row = self.ghosts[rank][1]
-        self._out = {rank: np.empty((1 + len(rows), 2 * dim), precision) for rank, rows in self.rows.items()}
-        self._in = {
-            rank: np.empty((1 + last - first, 2 * dim), precision)
-            for rank, (first, last) in self.ghosts.items()
-        }
+            self.ghosts[rank] = np.arange(row, row + counts.get(rank, 0))
+            row += counts.get(rank, 0)
+        dim, precision = particles.box.dim, particles.pos.dtype
+        self._every = Rows(self.rows, self.ghosts, dim, precision)
+        self._named: Rows | None = None
 
-    def refresh(self, particles: ParticleArrays, said: Message) -> Message:
+    def name(self, is_named: np.ndarray) -> None:
+        """Tell the peers which ghosts are needed until the search is built again.
+
+        Args:
+            is_named: (ghosts,) uint8, 1 for the rows that are needed.
+        """
+        asked = {rank: is_named[rows - self._owned] for rank, rows in self.ghosts.items()}
+        found = {rank: np.empty(len(rows), np.uint8) for rank, rows in self.rows.items()}
+        self._communicator.exchange(asked, found)
+        rows = {rank: rows[found[rank] == 1] for rank, rows in self.rows.items()}
+        ghosts = {rank: rows[asked[rank] == 1] for rank, rows in self.ghosts.items()}
+        self._named = Rows(rows, ghosts, self._every.dim, self._every.precision)
+
+    def refresh(self, particles: ParticleArrays, said: Message, is_whole: bool) -> Message:
         """Send positions and velocities of border rows, and store those of the ghosts.
 
         Args:
             particles: of this rank; the ghosts are updated.
             said: by this rank.
+            is_whole: whether all ghosts are updated, on all ranks, and not those alone that were named.
 
         Returns:
-            The largest stride of this rank and its peers, the nearest deadline, and whether one builds.
+            The largest stride of this rank and its peers, the nearest deadline, and the nearest build.
         """
         pos, vel = particles.pos, particles.vel
-        for rank, rows in self.rows.items():
-            self._out[rank][0, :3] = said
-            pack(rows, pos, vel, self._out[rank])
-        self._communicator.exchange(self._out, self._in)
-        stride, deadline, builds = said
-        for rank, (first, _) in self.ghosts.items():
-            found = self._in[rank]
+        some = self._every if is_whole or self._named is None else self._named
+        for rank, rows in some.rows.items():
+            some.sent[rank][0, :3] = said
+            pack(rows, pos, vel, some.sent[rank])
+        self._communicator.exchange(some.sent, some.found)
+        stride, deadline, build = said
+        for rank, rows in some.ghosts.items():
+            found = some.found[rank]
             stride, deadline = max(stride, float(found[0, 0])), min(deadline, int(found[0, 1]))
-            builds = builds or bool(found[0, 2])
-            unpack(found, first, pos, vel)
-        return Message(stride, deadline, builds)
+            build = min(build, int(found[0, 2]))
+            unpack(found, rows, pos, vel)
+        return Message(stride, deadline, build)
+
+
+class Rows:
+    """Rows that are sent to peers, and ghosts that are received, with their messages.
+
+    Args:
+        rows: peer -> rows that it has as ghosts.
+        ghosts: peer -> rows of the ghosts that it owns.
+        dim: of the box.
+        precision: of positions.
+    """
+
+    def __init__(self, rows: dict[int, np.ndarray], ghosts: dict[int, np.ndarray], dim: int, precision: Any):
+        self.rows, self.ghosts, self.dim, self.precision = rows, ghosts, dim, precision
+        self.sent, self.found = (
+            {rank: np.empty((1 + len(some), 2 * dim), precision) for rank, some in them.items()}
+            for them in (rows, ghosts)
+        )
 
 
 @kernel(parallel=True)
@@ -129,9 +158,9 @@ def pack(rows, pos, vel, out):
 
 
 @kernel(parallel=True)
-def unpack(found, first, pos, vel):
-    """Copy positions and velocities after the first row of `found` to rows from `first` on."""
-    for k in numba.prange(len(found) - 1):
+def unpack(found, rows, pos, vel):
+    """Copy positions and velocities after the first row of `found` to rows."""
+    for k in numba.prange(len(rows)):
         for axis in range(pos.shape[1]):
-            pos[first + k, axis] = found[k + 1, axis]
-            vel[first + k, axis] = found[k + 1, pos.shape[1] + axis]
+            pos[rows[k], axis] = found[k + 1, axis]
+            vel[rows[k], axis] = found[k + 1, pos.shape[1] + axis]

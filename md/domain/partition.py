@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.sparse.csgraph import shortest_path
 
 from md.particles.cell_grid import CellGrid
 from sfc import Curve, covering
@@ -37,6 +38,7 @@ class Partition:
                 f"{grid.box.lengths}; allowed: up to {grid.size} ranks; take fewer, or a larger box"
             )
         self.grid, self.ranks = grid, ranks
+        self._diameter: int | None = None
         self.place = covering(order, grid.shape).dense_ranks().astype(np.int64)
         self.cut(np.ones(grid.size))
 
@@ -54,8 +56,19 @@ class Partition:
         first = np.arange(1, self.ranks)
         cuts = np.maximum.accumulate(np.maximum(cuts, first) - first) + first  # one cell each
         cuts = np.minimum(cuts, self.grid.size - self.ranks + first)
-        sizes = np.diff([0, *cuts, self.grid.size])
+        sizes, self._diameter = np.diff([0, *cuts, self.grid.size]), None
         self.owner = np.repeat(np.arange(self.ranks, dtype=np.int32), sizes)[self.place]
+
+    @property
+    def diameter(self) -> int:
+        """Number of times that ranks tell their neighbours what one says, until all have heard of it."""
+        if self._diameter is None:
+            shape, periodic = self.grid.shape, self.grid.box.periodic
+            links = np.zeros((self.ranks, self.ranks))
+            for rank in range(self.ranks):
+                links[rank, self.owner[around(self.owner == rank, shape, periodic)]] = 1
+            self._diameter = int(shortest_path(links, unweighted=True).max())
+        return self._diameter
 
     @property
     def ghosts(self) -> int:

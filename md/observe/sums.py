@@ -108,7 +108,9 @@ def summed(view: DeviceView, sums: np.ndarray) -> np.ndarray:
     """
     if any(view.particles.box.open):
         pos = view.particles.spare[0]
-        pos[...] = 0  # all particles are in one bin: a tally reads positions to find the bin alone
+        pos[: view.particles.n] = (
+            0  # all particles are in one bin: a tally reads positions to find the bin alone
+        )
         sums = binned(view, (1,) * view.particles.box.dim, pos)
     return sums.reshape(-1, sums.shape[-1]).sum(axis=0)
 

@@ -273,6 +273,11 @@ class ParticleArrays:
         """Exchange positions and velocities with the spare ones, which a kernel has filled."""
         (self.pos, self.velocities), self.spare = self.spare, [self.pos, self.velocities]
 
+    def carry_ghosts(self) -> None:
+        """Copy the rows of ghosts from the spare arrays, which were the arrays before a fused step."""
+        for now, before in zip((self.pos, self.velocities), self.spare, strict=True):
+            now[self.n :] = before[self.n :]
+
     @property
     def arrays(self) -> tuple[Array, ...]:
         """All arrays, spare ones included, by their roles; assign an earlier value to restore the roles."""

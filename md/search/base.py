@@ -175,6 +175,10 @@ class Search(ABC):
         """Largest displacement of an owned particle in the last step, in d; None if it was not found."""
         return None
 
+    def named_ghosts(self) -> np.ndarray | None:
+        """Return which ghosts the structure names, (ghosts,) uint8; None if it is built at each step."""
+        return None
+
     def rows_changed(self) -> None:
         """Make room for other rows; called when particles have migrated between ranks.
 

@@ -60,6 +60,14 @@ class RebuildPolicy:
         """Whether the structure has to be rebuilt before it is used; may wait for the device."""
         return True
 
+    def is_due_within(self, farther: float) -> bool:
+        """Return whether the structure has to be rebuilt if particles move so far before it is used.
+
+        Args:
+            farther: in d, 0 or more.
+        """
+        return True
+
     @property
     def must_wait(self) -> bool:
         """Whether the next build must be made by `Search.update`, which waits for the device."""

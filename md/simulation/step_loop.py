@@ -187,13 +187,15 @@ class StepLoop:
         """Update the copies of particles of other ranks, or let particles migrate."""
         search, domain = self._search, self._system.domain
         own = search.last_stride
-        has_migrated, largest, builds = domain.after_step(own, search.policy.is_due)
-        if has_migrated:
+        if self._fused and domain.is_built:  # those that are not named are not updated in each step
+            self._system.particles.carry_ghosts()
+        found = domain.after_step(own, search.policy.is_due_within, search.named_ghosts)
+        if found.has_migrated:
             search.rows_changed()
             return
         if own is not None:
-            search.policy.others_moved(largest - own)
-        if builds:
+            search.policy.others_moved(found.stride - own)
+        if found.builds:
             search.policy.begin_build()
 
     def _is_mid_plan(self) -> bool:

@@ -128,6 +128,14 @@ class DisplacementBound(RebuildPolicy):
         displacement = self._bound if self.is_guarded else self._displacement
         return not (self._is_whole and displacement() < self._skin.limit)
 
+    def is_due_within(self, farther: float) -> bool:
+        """Return whether lists are incomplete if particles move so far before they are used, in d."""
+        limit = self._skin.limit
+        if self._is_whole and self.is_bounded and self._displacement_bound + farther < limit:
+            return False
+        self._displacement_bound = self._farthest() if self._is_whole else np.inf
+        return not self._displacement_bound + farther < limit
+
     def expect_fused(self) -> None:
         """Let fused steps bound the displacement, which is then measured less often, or never on a device."""
         self.is_guarded = self._backend.runs_ahead

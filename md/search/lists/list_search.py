@@ -489,6 +489,13 @@ class ListSearch(Search):
         """Largest displacement of an owned particle in the last step, in d; None if it was not found."""
         return self._last_stride
 
+    def named_ghosts(self) -> np.ndarray:
+        """Return which ghosts the lists name, (ghosts,) uint8."""
+        p, lists = self.particles, self._block_lists
+        found = np.zeros(p.rows - p.n, np.uint8)
+        self.backend.kernels(__name__).find_named(p.n, lists, found)
+        return found
+
     def rows_changed(self) -> None:
         """Discard the lists: there are other rows. The next build fills the same room."""
         backend, self._last_stride = self.backend, None
@@ -519,6 +526,15 @@ def farthest(n, pos, reference_pos, grid, most):
         dr = displacement(g, load(pos, i, g), load(reference_pos, i, g))
         found = max(found, float(dot(dr, dr)))
     most[0] = found
+
+
+@kernel
+def find_named(n, lists, found):
+    """Set entry j - n of `found` to 1 for each partner j from n on."""
+    for b in range(len(lists.first)):
+        for entry in range(lists.first[b], lists.first[b] + lists.count[b]):
+            if lists.partners[entry] >= n:
+                found[lists.partners[entry] - n] = 1
 
 
 @kernel(parallel=True)

@@ -232,7 +232,7 @@ def is_wrong(state, size=3, steps=240) -> bool:
     """Whether a divided run differs from that of one rank."""
     try:
         check(state, size, steps=steps, tolerance=1e-3)
-    except (AssertionError, md.SimulationFault):
+    except (AssertionError, md.SimulationFault, md.HaloOutrun):
         return True
     return False
 
