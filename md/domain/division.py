@@ -117,7 +117,8 @@ class Domain:
         self._allowed = (width - cutoff) / 2 - self._rounding
         self.migrations, self._most = 0, np.zeros(1)
         self._travelled, self._left = 0.0, 0  # since the last migration, in d; steps to the next
-        self._build, self.is_built = NEVER, True  # steps to a build; whether the last step has built
+        self._build, self._since = NEVER, 0  # steps to the next build, and since the last one
+        self.is_built = True
         self._has_lists = False
         particles, me = system.particles, communicator.rank
         communicator.require_equal("the largest diameter", particles.widest)
@@ -166,13 +167,16 @@ class Domain:
             if is_named is not None:
                 self.halo.name(is_named)
         self._build -= 1
-        if self._has_lists and is_due_within((1 + hops) * HURRY * own):
+        self._since += 1
+        if self._has_lists and is_due_within(hops * HURRY * own):
             self._build = min(self._build, hops)
+            if self._left < self._since:  # particles would migrate before the next build but one
+                self._left = min(self._left, hops)
         builds = self._build == 0 or not self._has_lists
         said = Message(own, self._left, self._build)
         stride, self._left, self._build = self.halo.refresh(self._system.particles, said, builds)
         if builds:
-            self._build, self.is_built = NEVER, True
+            self._build, self._since, self.is_built = NEVER, 0, True
         elif is_due_within(0.0):
             planned, since = own / HURRY, "in a step, before all ranks built their lists"
             raise HaloOutrun(self.communicator.rank, own, planned, since)
@@ -194,7 +198,7 @@ class Domain:
         stride = float(communicator.reduce(np.array([self._stride()]), "max")[0])
         planned = PLANNED * self._allowed / stride if stride > 0 else math.inf
         self._travelled, self._left = 0.0, int(min(LONGEST, max(1.0, planned)))
-        self._build, self.is_built = NEVER, True
+        self._build, self._since, self.is_built = NEVER, 0, True
 
     def _stride(self) -> float:
         """Return the largest displacement of an owned particle in a step at the present speeds, in d."""
