@@ -34,6 +34,7 @@ from sfc.compile import kernel
 PLANNED = 0.6  # of the distance that is allowed, at the speed of the fastest particle
 USUAL = "row", "hilbert"
 LONGEST = 1000  # steps between two migrations, at most
+UNEVEN = 1.01  # particles of the rank with most over the mean, from which on the box is cut again
 NEVER = 2**20  # steps, which float32 counts
 HURRY = 1.5  # times the last stride, until all ranks have heard of a deadline
 
@@ -56,7 +57,7 @@ class Division:
     """
 
     order: str | Curve | None = None
-    travel: float = 1.0
+    travel: float = 0.8
     is_part: bool = False
 
     def __post_init__(self):
@@ -185,10 +186,12 @@ class Domain:
     def migrate(self) -> None:
         """Cut the box by the particles of each cell, let them migrate, and plan the steps until the next."""
         particles, communicator = self._system.particles, self.communicator
-        cells, before = cells_of(self.partition, particles.pos[: particles.n]), self.partition.owner
+        cells = cells_of(self.partition, particles.pos[: particles.n])
         counts = np.bincount(cells, minlength=self.partition.grid.size).astype(float)
-        self.partition.cut(communicator.reduce(counts, "sum"))
-        if not self.migrations or (self.partition.owner != before).any():
+        counts = communicator.reduce(counts, "sum")
+        shares = np.bincount(self.partition.owner, counts, communicator.size)
+        if not self.migrations or shares.max() > UNEVEN * shares.mean():
+            self.partition.cut(counts)
             self.halo = Halo(self.partition, communicator)
         moved = migrate(particles, cells, self.partition, self.halo, communicator)
         particles.take_over(moved.arrived, moved.order, moved.ghosts)

@@ -13,6 +13,8 @@ from md.backend.base import Array
 from md.particles.state import State
 from sfc.compile import kernel
 
+ROOM = 16  # rows for each further one that arrays have room for, where their number changes
+
 
 class PackedRows:
     """Positions and velocities as packed rows in one block of memory; `rows.cuh` has their layout.
@@ -70,6 +72,9 @@ class ParticleArrays:
 
     def __init__(self, state: State, precision: np.dtype, backend: Backend):
         self.backend, self.box, self.n = backend, state.box, len(state)
+        self._spare: list[Array] = []  # none, that of `pos`, or both; `spare` allocates those not there
+        self._spare_id: Array
+        self._spare_radius: Array
         self.volume = self.box.volume
         self.pos, self.vel = (backend.rows(self.n, self.box.dim, precision) for _ in range(2))
         self.id = backend.empty(self.n, np.int32)
@@ -121,20 +126,24 @@ class ParticleArrays:
             ghosts: records of the ghosts.
         """
         owned, rows = len(order), len(order) + len(ghosts)
-        now, more = [], []
-        for name in ("pos", "vel", "id", "radius"):
+        last = self.n + len(arrived)
+        now: list[Array] = []
+        new: list[Array] = []
+        spare: list[Array] = []
+        names = ("pos", "vel", "id", "radius")
+        for name, other in zip(names, (*self.spare, self._spare_id, self._spare_radius), strict=True):
             array = getattr(self, name)
-            is_there = name != "radius" or len(array) > 0
-            new = self.backend.empty((rows, *array.shape[1:]) if is_there else 0, array.dtype)
-            if is_there:
-                if len(arrived):
-                    array = np.concatenate([array[: self.n], arrived[name]])
-                new[owned:] = ghosts[name]
-            now.append(array)
-            more.append(new)
-        self.backend.kernels(__name__).gather(owned, order, *now, *more)
-        self.n, (self.pos, self.vel, self.id, self.radius) = owned, more
-        self._make_spares()
+            if name == "radius" and not len(array):
+                now, new, spare = [*now, array], [*new, other], [*spare, array]
+                continue
+            held = with_room(array, last, kept=self.n)  # ghosts are overwritten
+            held[self.n :] = arrived[name]
+            target = with_room(other, rows)
+            target[owned:] = ghosts[name]
+            now, new, spare = [*now, held], [*new, target], [*spare, with_room(held, rows)]
+        self.backend.kernels(__name__).gather(owned, order, *now, *new)
+        self.n, (self.pos, self.vel, self.id, self.radius) = owned, new
+        self._spare, (self._spare_id, self._spare_radius) = spare[:2], spare[2:]
 
     def _store(self, pos: Array, vel: Array, id: Array, radius: Array, owned: int) -> None:
         """Store other rows, of which the first are owned."""
@@ -145,7 +154,7 @@ class ParticleArrays:
 
     def _make_spares(self) -> None:
         """Allocate the spare arrays."""
-        self._spare: list[Array] = []  # none, that of `pos`, or both; `spare` allocates those not there
+        self._spare = []
         self._spare_id = self.backend.empty(self.rows, np.int32)
         self._spare_radius = self.backend.empty(len(self.radius), self.radius.dtype)
         self._packed: list[PackedRows] = []  # two, made by the first `pack`
@@ -304,6 +313,21 @@ class ParticleArrays:
     def radii(self) -> np.ndarray | None:
         """Copy the radii to the host: (n,) in d, in memory order; None if all are 0.5."""
         return self.backend.download(self.radius) if len(self.radius) else None
+
+
+def with_room(array: np.ndarray, rows: int, kept: int = 0) -> np.ndarray:
+    """Return the first rows of the memory of an array, or of more memory if it has fewer.
+
+    Args:
+        array: (n, ...), or a part of a larger one from the first row on.
+        rows: number of rows.
+        kept: rows that are copied if there is too little memory.
+    """
+    memory = array if array.base is None else array.base
+    if len(memory) < rows or memory.dtype != array.dtype or memory.shape[1:] != array.shape[1:]:
+        memory = np.empty((rows + rows // ROOM, *array.shape[1:]), array.dtype)
+        memory[:kept] = array[:kept]
+    return memory[:rows]
 
 
 @OnDevice(registers=(22, 30))  # of packed rows
