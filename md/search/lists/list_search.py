@@ -493,7 +493,7 @@ class ListSearch(Search):
         """Return which ghosts the lists name, (ghosts,) uint8."""
         p, lists = self.particles, self._block_lists
         found = np.zeros(p.rows - p.n, np.uint8)
-        self.backend.kernels(__name__).find_named(p.n, lists, found)
+        _find_named(p.n, lists, found)
         return found
 
     def rows_changed(self) -> None:
@@ -529,7 +529,7 @@ def farthest(n, pos, reference_pos, grid, most):
 
 
 @kernel
-def find_named(n, lists, found):
+def _find_named(n, lists, found):
     """Set entry j - n of `found` to 1 for each partner j from n on."""
     for b in range(len(lists.first)):
         for entry in range(lists.first[b], lists.first[b] + lists.count[b]):
