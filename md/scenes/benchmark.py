@@ -92,6 +92,33 @@ class BenchmarkGas(State):
         """Whether no array was read or assigned, so that a kernel may make them."""
         return not any(name in self.__dict__ for name in ARRAYS)
 
+    def part(self, rank: int, size: int) -> State:
+        """Make the particles of one of several parts of the slots, without those of the others.
+
+        For `md.Simulation(gas.part(ranks.rank, ranks.size), ..., division=md.Division(is_part=True))`.
+
+        Args:
+            rank: number of the part, from 0 on.
+            size: number of parts.
+
+        Raises:
+            TypeError: a number that is no integer.
+            ValueError: no such part, or not enough memory.
+        """
+        size = checks.integer("size", size, 1, unit="parts")
+        rank = checks.integer("rank", rank, 0, size - 1)
+        first, last = self._n * rank // size, self._n * (rank + 1) // size
+        what = f"arrays of {last - first} particles on the host"
+        checks.require_allocatable(what, WIDEST * (last - first), "take more parts")
+        pos, vel, id = (
+            np.empty((last - first, 3)),
+            np.empty((last - first, 3)),
+            np.empty(last - first, np.int32),
+        )
+        given = first, self._n, self._record, pos, vel, id
+        in_parts(lambda part: _make(first + part.start, first + part.stop, *given), last - first, FEW)
+        return State(pos, vel, self.box, id)
+
     def store(self, backend: Backend, pos: Array, vel: Array, id: Array) -> None:
         """Make the particles in arrays of a backend; those that were read on the host are copied."""
         if not self._is_recipe:
@@ -227,12 +254,12 @@ def _sums_of(first, last, gas):
 
 def make(n, gas, pos, vel, id):
     """Make position, velocity and id of each particle: slot i has the site of entry i of the permutation."""
-    in_parts(lambda part: _make(part.start, part.stop, n, gas, pos, vel, id), n, FEW)
+    in_parts(lambda part: _make(part.start, part.stop, 0, n, gas, pos, vel, id), n, FEW)
 
 
 @kernel
-def _make(first, last, n, gas, pos, vel, id):
-    """Make the particles of the slots first .. last - 1."""
+def _make(first, last, base, n, gas, pos, vel, id):
+    """Make the particles of the slots first .. last - 1, in rows from first - base on."""
     real = pos.dtype.type
     for i in range(first, last):
         g = gas[0]
@@ -241,6 +268,6 @@ def _make(first, last, n, gas, pos, vel, id):
         u, q = uniforms(np.uint64(site), JITTER, key_0, key_1), whole_deviates(g, site)
         cell = site % g.side, site // g.side % g.side, site // g.side // g.side
         for k in range(3):
-            pos[i, k] = real((cell[k] + 0.5) * g.spacing + u[k] * g.amplitude)
-            vel[i, k] = real((q[k] - g.mean[k]) * g.scale)
-        id[i] = site
+            pos[i - base, k] = real((cell[k] + 0.5) * g.spacing + u[k] * g.amplitude)
+            vel[i - base, k] = real((q[k] - g.mean[k]) * g.scale)
+        id[i - base] = site

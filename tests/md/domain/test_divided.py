@@ -199,6 +199,25 @@ def test_each_rank_may_give_a_part_of_the_particles():
         assert np.array_equal(found[1], right[1])
 
 
+def test_a_scene_is_made_in_parts():
+    whole = md.scenes.benchmark_gas(N, 0.2, seed=3)
+    right = course(simulation(whole), 40)
+    recipe = md.scenes.benchmark_gas(N, 0.2, seed=3)
+    parts = [recipe.part(rank, 3) for rank in range(3)]
+    for name in ("pos", "vel", "id"):
+        assert np.array_equal(np.concatenate([getattr(one, name) for one in parts]), getattr(whole, name))
+    assert "pos" not in vars(recipe)
+
+    def work(ranks):
+        part = md.scenes.benchmark_gas(N, 0.2, seed=3).part(ranks.rank, ranks.size)
+        return course(simulation(part, ranks, division=md.Division(is_part=True)), 40)
+
+    for found in in_turn(3, work):
+        assert farthest(whole, found, right) < 1e-9
+    with pytest.raises(ValueError, match="rank = 3"):
+        recipe.part(3, 3)
+
+
 def test_more_ranks_than_cells_are_refused():
     with pytest.raises(ValueError, match=r"65 ranks for 64 cells .* allowed: up to 64 ranks"):
         in_turn(65, lambda ranks: simulation(gas(500), ranks, division=md.Division(travel=0.6)))
