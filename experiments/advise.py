@@ -8,10 +8,11 @@ kind of code, and is not promised for another; `advise(points, run=...)` of this
 the user's instead.
 
 The answer is to reorder, not to reorder, or that the times do not say, because the interval of the gain holds
-the smallest one that is worth it. In each round all orders are timed in the same memory, by CPU time, and a
-round takes other memory, since where arrays lie changes times; there are more rounds while they do not say.
-Results are compared with those in the order of the file. Shuffled memory is timed too, and never advised. The
-order of a trace is learnt from its first half, and judged on the second.
+the smallest one that is worth it. In each round all orders are timed in the same memory, by CPU time (on a
+GPU, and of a function of the user's, by wall time), and a round takes other memory, since where arrays lie
+changes times; there are more rounds while they do not say. Results are compared with those in the order of
+the file. Shuffled memory is timed too, and never advised. The order of a trace is learnt from its first half,
+and judged on the second.
 """
 
 from __future__ import annotations
@@ -183,7 +184,7 @@ def _write(case: Config, asked: Question, order: np.ndarray) -> None:
 VIEWS = (
     Chart(
         "times_{use}", "Time of {use}, {items} items", DOTS, Points("time_ms"), Scale("", "ordering"),
-        Scale("CPU time (ms)", log=10), files=("use",), prepare=without_map,
+        Scale("time (ms)", log=10), files=("use",), prepare=without_map,
     ),
     draw,
 )  # fmt: skip

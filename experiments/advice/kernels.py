@@ -161,6 +161,7 @@ class DeviceKernels:
 
     def __init__(self, backend: Backend):
         self._backend, self._kernels = backend, backend.kernels(__name__)
+        self._boxes: dict[bytes, tuple[Array, Array]] = {}  # on the device
 
     def cutoff_sums(
         self, points: Array, radii: Array, lower: Any, lengths: Any, periodic: Any, shape: Any, heads: Array,
@@ -170,8 +171,12 @@ class DeviceKernels:
 
         Points of a cell are in lists of another order at each call, so that sums differ by rounding.
         """
-        box = self._backend.upload(np.concatenate([lower, lengths]).astype(np.float64))
-        cells = self._backend.upload(np.concatenate([shape, periodic]).astype(np.int32))
+        sides = np.concatenate([lower, lengths]).astype(np.float64)
+        cells_along = np.concatenate([shape, periodic]).astype(np.int32)
+        key = sides.tobytes() + cells_along.tobytes()
+        if key not in self._boxes:
+            self._boxes[key] = self._backend.upload(sides), self._backend.upload(cells_along)
+        box, cells = self._boxes[key]
         self._backend.fill(heads, -1)
         n, flat = len(points), points.ravel()
         self._kernels.link_cells(n, flat, box, cells, heads, nexts)

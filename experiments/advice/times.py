@@ -19,7 +19,7 @@ import psutil
 
 import md
 from experiments.advice.candidates import AGAIN, orders_of
-from experiments.advice.uses import OWN, Use, Work
+from experiments.advice.uses import MATRIX, OWN, Use, Work
 from experiments.advice.verdict import CANNOT_TELL, LOOKS, judge
 from experiments.core.settings import UsageError
 from experiments.measurement.correctness import check_error
@@ -45,6 +45,7 @@ class Candidate(NamedTuple):
             with renumbered and sorted cells.
         work: arrays in this order.
         use_s: time of one use, by which rounds are planned.
+        parts: of a sample.
     """
 
     name: str
@@ -52,11 +53,12 @@ class Candidate(NamedTuple):
     cost_ms: float
     work: Work
     use_s: float
+    parts: int = PARTS
 
     @property
     def repeats(self) -> int:
         """Return the number of uses of each part of a sample."""
-        return max(1, int(LEAST / PARTS / max(self.use_s, 1e-6)))
+        return max(1, int(LEAST / self.parts / max(self.use_s, 1e-6)))
 
     @property
     def is_long(self) -> bool:
@@ -66,7 +68,7 @@ class Candidate(NamedTuple):
     @property
     def sample_s(self) -> float:
         """Return the time of a sample, with its first use."""
-        return self.use_s * (1 if self.is_long else 1 + PARTS * self.repeats)
+        return self.use_s * (1 if self.is_long else 1 + self.parts * self.repeats)
 
 
 class Memory:
@@ -84,7 +86,8 @@ class Memory:
 
     def renew(self, arrays: Sequence[np.ndarray]) -> None:
         """Take new memory, and give the old back only then, so that it is another."""
-        self._held = [*self._held[-1:], tuple(map(self._taken, arrays))]
+        self._held = self._held[-1:]
+        self._held.append(tuple(map(self._taken, arrays)))
 
     def _taken(self, one: np.ndarray) -> np.ndarray:
         """Return an array like one, from a random line of new memory on."""
@@ -124,9 +127,14 @@ def candidates(use: Use, seed: int, learnt: np.ndarray | None = None) -> list[Ca
         what = f"the result in order {name!r} differs from that in the order of the file by"
         check_error(what, _difference(result, right), TOLERANCE, "")
         _, use_s = timed(work.run, arrays, use)
-        found.append(Candidate(name, order, 1e3 * (keys_s + moved_s), work, use_s))
+        found.append(Candidate(name, order, 1e3 * (keys_s + moved_s), work, use_s, _parts(use)))
         _check_memory(use, found)
     return found
+
+
+def _parts(use: Use) -> int:
+    """Return the parts of a sample of a use."""
+    return PARTS if use.backend is None else PARTS_ON_GPU
 
 
 def _arranged(use: Use, order: np.ndarray | None) -> tuple[Work, float]:
@@ -135,9 +143,10 @@ def _arranged(use: Use, order: np.ndarray | None) -> tuple[Work, float]:
     Of the first two times the shorter one if it is short, and on a GPU, where the first one may compile.
     """
     taken = LONG + 1
+    there = order if order is None or use.kind == MATRIX else use.there(order)  # where it was made
     for _ in range(2):
         began = use.clock()
-        work = use.arrange(order)
+        work = use.arrange(there)
         taken = min(taken, use.clock() - began - work.search_s)
         if taken > LONG and use.backend is None:
             break
@@ -237,10 +246,9 @@ def _sampler(use: Use, one: Candidate, memory: Memory) -> Callable[[], Iterator[
         arrays = memory.hold(one.work.arrays)
         if not one.is_long:
             one.work.run(*arrays)
-        is_on_gpu = use.backend is not None
-        count = 1 if one.is_long else PARTS_ON_GPU if is_on_gpu else PARTS
+        count = 1 if one.is_long else one.parts
         parts = [timed(one.work.run, arrays, use, one.repeats) for _ in range(count)]
-        wall, own = np.min(parts, axis=0) if is_on_gpu else np.median(parts, axis=0)
+        wall, own = (np.median if use.backend is None else np.min)(parts, axis=0)
         yield {"time_ms": 1e3 * own, "wall_ms": 1e3 * wall, "sample_ms": 1e3 * sum(one for _, one in parts)}
 
     return sample
@@ -265,7 +273,8 @@ def paired(use: Use, orders: Sequence[np.ndarray], rounds: int, seed: int, secon
     ready = []
     for order in orders:
         work = use.arrange(order)
-        ready.append(Candidate("", order, 0, work, timed(work.run, work.arrays, use)[1]))
+        work.run(*work.arrays)  # compiles
+        ready.append(Candidate("", order, 0, work, timed(work.run, work.arrays, use)[1], _parts(use)))
         _check_memory(use, ready)
     round_s = sum(one.sample_s for one in ready)
     random, found = np.random.default_rng(seed), []

@@ -61,7 +61,7 @@ class Use:
     """A use of some items in one kind of code.
 
     Args:
-        kind: cutoff, neighbours, cells, matrix or trace.
+        kind: cutoff, neighbours, cells, matrix, trace, or own.
         code: compiled, numpy or scipy; on a GPU cuda or cupy.
         items: number of items.
         points: (n, 2) or (n, 3) positions; of cutoff and neighbours.
@@ -93,9 +93,14 @@ class Use:
         self.kind = checks.word("kind", kind, tuple(CODES))
         self.code = checks.word(f"code of {kind}", code, CODES[kind])
         self.items, self.reach, self.item_bytes = items, reach, item_bytes
-        self.points, self.cells, self.matrix, self.trace = points, cells, matrix, trace
+        self.cells, self.matrix = cells, matrix
+        points = None if points is None else np.asarray(points, np.float64)
+        self.points: Any = points
+        self.trace: Any = None if trace is None else np.asarray(trace, np.int64)
+        if kind == CUTOFF and lengths is not None and any(periodic):
+            self.points = wrapped(self.points, lengths, periodic)
         self.lengths, self.periodic = lengths, periodic
-        self.radii = None if code == SCIPY else radii
+        self.radii: Any = None if code == SCIPY or radii is None else np.asarray(radii, np.float64)
         self.function, self.arrays = function, arrays
         backend: Any = md.backend.get("cuda") if code in ON_GPU else None
         self.backend = backend
@@ -133,7 +138,8 @@ class Use:
 
     def there(self, array: np.ndarray) -> Any:
         """Return an array in the memory in which the code works; the same on the host."""
-        return array if self.backend is None else self.backend.upload(array)
+        is_here = self.backend is None or not isinstance(array, np.ndarray)
+        return array if is_here else self.backend.upload(array)
 
     @cached_property
     def placed(self) -> dict[str, Any]:
@@ -172,7 +178,6 @@ class Use:
         box = None
         if self.lengths is not None and any(self.periodic):
             box = np.where(self.periodic, self.lengths, 0.0)
-            points = wrapped(points, self.lengths, self.periodic)
 
         def search(points: np.ndarray) -> np.ndarray:
             return cKDTree(points, boxsize=box).query_pairs(self.reach, output_type="ndarray")
@@ -193,7 +198,9 @@ class Use:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     apart -= np.where(box > 0, box * np.round(apart / box), 0.0)
             reach = radii[first] + radii[second] if len(radii) else self.reach
-            weights = np.maximum(1 - np.linalg.norm(apart, axis=1) / reach, 0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                weights = 1 - np.linalg.norm(apart, axis=1) / reach
+            weights = np.where(weights > 0, weights, 0.0)  # also of two points of radius 0
             return np.bincount(first, weights, len(points)) + np.bincount(second, weights, len(points))
 
         return Work((points, radii, first, second), run, lambda sums: _unsorted(sums, order), search_s)

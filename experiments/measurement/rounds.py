@@ -85,7 +85,7 @@ def take_rounds(
         backend: of the simulations.
         seed: of the order within rounds.
         begin: first round that is missing: the rounds before it are already recorded.
-        settle: smallest number of untimed rounds before the first.
+        settle: smallest number of untimed rounds before the first; 0 for none, where nothing is compiled.
         energy_seconds: for which each entry with `work` repeats it after the last round; 0 for no energies.
 
     Returns:
@@ -128,7 +128,7 @@ def _rounds(
         if backend.name == "cuda" and any(entry.is_on_device(backend) for entry in every):
             device: Any = backend  # a CUDA backend has the PCI bus id
             gpu = stack.enter_context(GpuClock(device.bus))
-        for settled in range(SETTLE_AT_MOST):
+        for settled in range(SETTLE_AT_MOST if settle else 0):
             before = _made(backend)
             for entry in every:
                 list(entry.sample())

@@ -167,7 +167,8 @@ class OnGpu:
     def __init__(self) -> None:
         self._backend = md.backend.get("cuda")
         self._kernels = self._backend.kernels(__name__)
-        self._boxes: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._boxed: Any = None  # points that are in the box
+        self._box = np.empty(0), np.empty(0)
 
     def pair_energies(self, points: Any, radii: Any, cutoff: float) -> Any:
         """Sum as `pair_energies`, by linked lists of cells that are filled by atomic exchanges."""
@@ -186,11 +187,11 @@ class OnGpu:
         return energy
 
     def _box_of(self, points: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the corners of the box of points, once for the same memory, as if of the program."""
-        if points.data.ptr not in self._boxes:
+        """Return the corners of the box of points, once for the same array, as if of the program."""
+        if self._boxed is not points:
             found = points.get()
-            self._boxes = {points.data.ptr: (found.min(axis=0), found.max(axis=0))}
-        return self._boxes[points.data.ptr]
+            self._boxed, self._box = points, (found.min(axis=0), found.max(axis=0))
+        return self._box
 
     def edge_forces(self, points: Any, values: Any, edges: Any) -> Any:
         """Sum as `edge_forces`."""

@@ -53,7 +53,7 @@ def test_the_bytes_of_a_search_and_of_ones_own_function_are_not_known(kind, code
 
 
 def test_no_memory_is_measured_for_unknown_bytes(monkeypatch):
-    monkeypatch.setattr(headroom, "memory", lambda: pytest.fail("measured"))
+    monkeypatch.setattr(headroom, "memory", lambda *_: pytest.fail("measured"))
     assert headroom.least_ms(use_of(CUTOFF, "compiled")) is None
 
 

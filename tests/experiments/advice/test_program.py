@@ -115,9 +115,9 @@ def test_all_orders_of_a_round_are_timed_in_the_same_memory_and_rounds_in_others
     list(rounds_of(use, every, 3, 0, 1e9, 1e9))
     places = [place for place, _ in seen]
     assert all(is_own for _, is_own in seen)
-    assert len(places) == 4 * 7  # an untimed round, which has the memory of the first
-    assert [len({*places[k : k + 7]}) for k in (0, 7, 14, 21)] == [1] * 4
-    assert places[7] != places[14] != places[21]
+    assert len(places) == 3 * 7
+    assert [len({*places[k : k + 7]}) for k in (0, 7, 14)] == [1] * 3
+    assert places[0] != places[7] != places[14]
 
 
 def test_a_function_of_ones_own_is_judged_by_wall_time(monkeypatch):
@@ -262,7 +262,20 @@ class TestMemory:
                 assert (one.dtype, one.flags.c_contiguous, one.flags.aligned) == (right.dtype, True, True)
             seen.add(tuple(one.ctypes.data % times.SPREAD for one in held))
             memory.renew(arrays)
+            assert memory.hold(arrays)[0].ctypes.data != held[0].ctypes.data
         assert len(seen) > 15
+        assert len(memory._held) == 2
+
+    def test_a_sample_takes_what_was_planned(self):
+        use, used = Use(CUTOFF, "compiled", 1500, points=POINTS, reach=1.0), []
+        work = use.arrange(None)
+        run = work.run
+        for parts in (times.PARTS, times.PARTS_ON_GPU):
+            used.clear()
+            counted = work._replace(run=lambda *arrays: (used.append(1), run(*arrays)))
+            one = times.Candidate("", None, 0, counted, 1e-3, parts)
+            list(times._sampler(use, one, times.Memory(work.arrays, 0))())
+            assert one.sample_s == pytest.approx(1e-3 * len(used))
 
     def test_pairs_are_timed_in_as_many_rounds_as_there_are_seconds_for(self):
         use = Use(CUTOFF, "compiled", 1500, points=POINTS, reach=1.0)

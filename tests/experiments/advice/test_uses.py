@@ -102,12 +102,36 @@ def test_spheres_of_two_sizes_are_neighbours_within_the_sum_of_their_radii(code)
 
 @pytest.mark.parametrize("code", codes_of(CUTOFF))
 def test_a_point_just_outside_a_periodic_side_is_inside(code):
-    use = use_of(CUTOFF, code, boxed=True)
-    found = result_of(use)
-    use.points[0] = use.points[0] * [0, 1, 1] + [-1e-18, 0, 0]
-    use.points[1] = use.points[1] * [0, 1, 1] + [10, 0, 0]
-    assert np.isfinite(result_of(use)).all()
-    assert not np.array_equal(result_of(use), found)
+    use, box = use_of(CUTOFF, code, boxed=True), {"lengths": np.full(3, 10.0), "periodic": (True,) * 3}
+    points = use.points.copy()
+    points[0], points[1] = [-1e-18, *points[0, 1:]], [10, *points[1, 1:]]
+    right = points.copy()
+    right[:2, 0] = 0
+    found, expected = (
+        result_of(Use(CUTOFF, code, N, points=one, reach=1.4, **box)) for one in (points, right)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    points[5] += 10  # a box away
+    again = result_of(Use(CUTOFF, code, N, points=points, reach=1.4, **box))
+    np.testing.assert_allclose(again, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("code", codes_of(CUTOFF))
+def test_points_of_single_precision_are_doubles(code):
+    use = use_of(CUTOFF, code)
+    single = Use(CUTOFF, code, N, points=use.points.astype(np.float32), reach=1.4)
+    assert {one.dtype for one in single.arrange(None).arrays} == {
+        one.dtype for one in use.arrange(None).arrays
+    }
+    np.testing.assert_allclose(result_of(single), result_of(use), atol=1e-4)
+
+
+def test_points_of_radius_0_at_one_place_do_not_touch():
+    points = np.random.default_rng(0).random((N, 3))
+    points[1] = points[0]
+    radii = np.where(np.arange(N) < 2, 0.0, 0.05)
+    for code in ("compiled", "numpy"):
+        assert np.isfinite(result_of(Use(CUTOFF, code, N, points=points, reach=0.1, radii=radii))).all()
 
 
 def test_a_stray_point_decides_no_cells():

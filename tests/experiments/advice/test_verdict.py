@@ -95,8 +95,19 @@ def test_one_round_has_no_error():
 def test_shuffled_memory_is_never_advised_and_equal_orders_are_named():
     assert judge(table_of(TIMES | {"shuffled": 1.0})).best == "row"
     found = judge(table_of(TIMES, 1.001))
-    assert found.equal == ["hilbert"]
+    assert found.equal == ("hilbert",)
     assert list(found.gains) == ["row", "hilbert", "morton", "given", "shuffled"]
+
+
+def test_the_error_of_the_order_of_the_file_makes_no_others_equal():
+    table = table_of(
+        {"given": 10.0, "shuffled": 12.0, "row": 5.0, "hilbert": 6.0, "morton": 5.01}, 1.004, rounds=5
+    )
+    given = table["ordering"] == "given"
+    table.loc[given, "time_ms"] *= np.exp(0.2 * np.random.default_rng(2).normal(size=given.sum()))
+    found = judge(table)
+    assert found.gains["row"].high > 1.2 * found.gains["row"].value
+    assert found.equal == ("morton",)
 
 
 def test_a_table_without_a_baseline_or_a_candidate_is_refused():
