@@ -249,6 +249,7 @@ class InTurn(Communicator):
         values[self.rank] = value
         self._shared.turn.notify_all()
         self._wait_for(lambda: len(values) == self.size)
+        self._shared.values.pop(self._calls - 2, None)  # of a call that all have left
         return [values[rank] for rank in range(self.size)]
 
 

@@ -120,10 +120,18 @@ class Domain:
         self._travelled, self._left = 0.0, 0  # since the last migration, in d; steps to the next
         self._build, self._since = NEVER, 0  # steps to the next build, and since the last one
         self.is_built = True
-        self._has_lists = False
+        self._has_lists, self._fastest = False, 0.0  # largest stride of all ranks at the last migration
         particles, me = system.particles, communicator.rank
         communicator.require_equal("the largest diameter", particles.widest)
-        if not division.is_part:
+        if division.is_part:
+            ids = np.concatenate(communicator.all_of(particles.id))
+            if len(np.unique(ids)) != len(ids):
+                raise ValueError(
+                    f"parts of {len(ids)} particles have {len(np.unique(ids))} ids; allowed: each id once; "
+                    "give whole states without is_part, or parts with ids of their own"
+                )
+            communicator.require_equal("the smallest diameter", particles.narrowest)
+        else:
             content = (particles.pos, particles.vel, particles.id, particles.radius)
             communicator.require_equal("the state", [zlib.crc32(one.tobytes()) for one in content])
         cells = cells_of(self.partition, particles.pos)
@@ -138,6 +146,7 @@ class Domain:
         self,
         stride: float | None,
         is_due_within: Callable[[float], bool],
+        limit: float,
         named: Callable[[], np.ndarray | None],
     ) -> Exchanged:
         """Update the ghosts after a step, or let all particles migrate.
@@ -145,6 +154,8 @@ class Domain:
         Args:
             stride: largest displacement of an owned particle in the step, in d; None to measure it.
             is_due_within: returns whether the search is to be built if particles move so far, in d.
+            limit: displacement up to which the structure of the search is complete, in d; the same on all
+                ranks.
             named: returns which ghosts the structure of the search names, (ghosts,) uint8; None for one that
                 is built at each step, from all of them.
 
@@ -173,33 +184,38 @@ class Domain:
             self._build = min(self._build, hops)
             if self._left < self._since:  # particles would migrate before the next build but one
                 self._left = min(self._left, hops)
-        builds = self._build == 0 or not self._has_lists
+        is_thin = limit <= (1 + hops) * HURRY * self._fastest  # lists end before all have heard
+        builds = self._build == 0 or not self._has_lists or is_thin
         said = Message(own, self._left, self._build)
         stride, self._left, self._build = self.halo.refresh(self._system.particles, said, builds)
         if builds:
             self._build, self._since, self.is_built = NEVER, 0, True
         elif is_due_within(0.0):
-            planned, since = own / HURRY, "in a step, before all ranks built their lists"
-            raise HaloOutrun(self.communicator.rank, own, planned, since)
+            raise HaloOutrun(
+                self.communicator.rank, hops * own, hops, "before all ranks could build their lists"
+            )
         return Exchanged(False, stride, builds)
 
-    def migrate(self) -> None:
-        """Cut the box by the particles of each cell, let them migrate, and plan the steps until the next."""
+    def migrate(self, cuts: bool = False) -> None:
+        """Let particles migrate, and plan the steps until the next time; cut the box where it is uneven.
+
+        Args:
+            cuts: cut the box in any case.
+        """
         particles, communicator = self._system.particles, self.communicator
         cells = cells_of(self.partition, particles.pos[: particles.n])
         counts = np.bincount(cells, minlength=self.partition.grid.size).astype(float)
         counts = communicator.reduce(counts, "sum")
         shares = np.bincount(self.partition.owner, counts, communicator.size)
-        if not self.migrations or shares.max() > UNEVEN * shares.mean():
+        if cuts or not self.migrations or shares.max() > UNEVEN * shares.mean():
             self.partition.cut(counts)
             self.halo = Halo(self.partition, communicator)
         moved = migrate(particles, cells, self.partition, self.halo, communicator)
         particles.take_over(moved.arrived, moved.order, moved.ghosts)
-        particles.volume = particles.box.volume * particles.n / self._system.n_total
         self._system.rows_changed()
         self.migrations += 1
         stride = float(communicator.reduce(np.array([self._stride()]), "max")[0])
-        planned = PLANNED * self._allowed / stride if stride > 0 else math.inf
+        planned, self._fastest = PLANNED * self._allowed / stride if stride > 0 else math.inf, stride
         self._travelled, self._left = 0.0, int(min(LONGEST, max(1.0, planned)))
         self._build, self._since, self.is_built = NEVER, 0, True
 

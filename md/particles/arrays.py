@@ -58,7 +58,7 @@ class ParticleArrays:
         pos: (rows, dim) array of the backend, in d.
         id: (rows,) int32.
         radius: (n,) of the precision, in d; (0,) if all are 0.5.
-        volume: of the part of the box that the particles fill, in d^dim.
+        total: number of particles of all ranks.
         narrowest, widest: the least and the largest diameter, in d; 1 without particles.
         work: (n,) int32 work order, the slots in the order in which a force kernel processes them; (0,) for
             memory order.
@@ -75,7 +75,7 @@ class ParticleArrays:
         self._spare: list[Array] = []  # none, that of `pos`, or both; `spare` allocates those not there
         self._spare_id: Array
         self._spare_radius: Array
-        self.volume = self.box.volume
+        self.total = self.n
         self.pos, self.vel = (backend.rows(self.n, self.box.dim, precision) for _ in range(2))
         self.id = backend.empty(self.n, np.int32)
         state.store(backend, self.pos, self.vel, self.id)

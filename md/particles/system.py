@@ -155,6 +155,7 @@ class System:
         """
         self.domain = domain
         self.n_total = int(domain.communicator.reduce(np.array([self.particles.n]), "sum")[0])
+        self.particles.total = self.n_total
 
     def rows_changed(self) -> None:
         """Discard scratch arrays, since there are other rows."""

@@ -44,9 +44,11 @@ class RebuildPolicy:
         builds: number of builds for steps since the search was made.
         guard: `DisplacementGuard` by which fused steps stop before the structure is too old.
         tunes: whether the policy uses `observe_steps`.
+        limit: displacement in d up to which the structure is complete; 0 for one that is built at each step.
     """
 
     tunes: bool = False
+    limit: float = 0.0
 
     def __init__(self, system: System):
         self.builds = 0

@@ -184,8 +184,16 @@ class FaultMonitor:
     def keep(self, fault: SimulationFault, step: int) -> SimulationFault:
         """Add a copy of the particle arrays to a fault, save it if there is a folder; return the fault."""
         p, down = self._system.particles, self._system.backend.download
-        arrays = down(p.pos), down(p.vel), down(p.id)
-        return fault.keep(FaultSnapshot(*arrays, p.box, step, self._system.dt, p.radii()), self._folder)
+        pos, vel, id = (down(array)[: p.n] for array in (p.pos, p.vel, p.id))
+        radii, domain = p.radii(), self._system.domain
+        snapshot = FaultSnapshot(
+            *arrays, p.box, step, self._system.dt, None if radii is None else radii[: p.n]
+        )
+        folder = self._folder
+        if folder is not None and domain is not None:  # each rank has its own particles
+            folder = folder / f"rank-{domain.communicator.rank}"
+            folder.mkdir(exist_ok=True)
+        return fault.keep(snapshot, folder)
 
     def _raise(self, sample: FaultSample, step: int) -> StatusCopy:
         """Return the copy of the status block, or end the run with the fault that it shows."""

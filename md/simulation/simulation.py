@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -126,7 +127,7 @@ class Simulation:
         if communicator is not None and communicator.size > 1:
             require_divisible(config, system)
             communicator.require_equal("version of the package", PACKAGE)
-            choices = config.with_step(system.dt, gravity).to_plain() | {"box": state.box.lengths}
+            choices = config.with_step(system.dt, gravity).to_plain() | {"box": str(state.box)}
             communicator.require_equal("their choices", choices)
             communicator.require_equal("the division", division or Division())
             Domain(division or Division(), communicator, system)
@@ -439,7 +440,7 @@ class Simulation:
         """
         self._loop.synchronise()
         if self.system.domain is not None:
-            self.system.domain.migrate()  # as when it is loaded
+            self.system.domain.migrate(cuts=True)  # as when it is loaded
             self.search.rows_changed()
         self.search.reset()
         states = {name: part.state_dict() for name, (part, _) in self._parts().items()}
@@ -488,8 +489,9 @@ class Simulation:
         post_mortem = post_mortem_folder(post_mortem)
         choices = choices_of(saved, path, instead)
         with blamed_on(path):
+            whole = division and replace(division, is_part=False)  # the file has all particles
             simulation = cls(
-                saved.state, **choices, post_mortem=post_mortem, communicator=communicator, division=division
+                saved.state, **choices, post_mortem=post_mortem, communicator=communicator, division=whole
             )
             for name, (part, needed) in simulation._parts().items():
                 if all(holds(saved, slot, choices.get(slot, ())) for slot in needed):

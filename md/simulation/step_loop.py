@@ -189,7 +189,7 @@ class StepLoop:
         own = search.last_stride
         if self._fused and domain.is_built:  # those that are not named are not updated in each step
             self._system.particles.carry_ghosts()
-        found = domain.after_step(own, search.policy.is_due_within, search.named_ghosts)
+        found = domain.after_step(own, search.policy.is_due_within, search.policy.limit, search.named_ghosts)
         if found.has_migrated:
             search.rows_changed()
             return

@@ -128,6 +128,11 @@ class DisplacementBound(RebuildPolicy):
         displacement = self._bound if self.is_guarded else self._displacement
         return not (self._is_whole and displacement() < self._skin.limit)
 
+    @property
+    def limit(self) -> float:  # type: ignore[override]  # a constant of the other policies
+        """Displacement up to which lists are complete, in d."""
+        return float(self._skin.limit)
+
     def is_due_within(self, farther: float) -> bool:
         """Return whether lists are incomplete if particles move so far before they are used, in d."""
         limit = self._skin.limit

@@ -472,6 +472,8 @@ class ListSearch(Search):
         p, lists, grid = self.particles, self._block_lists, self.grid.record
         pruned = lists
         if self.policy.prunes and p.n:  # without particles no lists were made
+            if not self._pruned_blocks:  # there were no particles before
+                self._allocate_pruned(p.n)
             if self._pruned_needed > len(self._pruned_blocks[2]):
                 self._allocate_pruned(self._pruned_needed + self._pruned_needed // 4)
             pruned = BlockLists(*self._pruned_blocks, *lists[len(self._pruned_blocks) :])
@@ -503,6 +505,8 @@ class ListSearch(Search):
         self._lister.rows_changed()
         self.policy.lists_freed()
         self._reference_pos = backend.empty((0, self.grid.box.dim), self.grid.precision)
+        if not len(self._owners):  # there were no particles before
+            self._free_lists()
         if self._room >= 0:
             self._first, self._count = (backend.empty(listed, np.int64) for _ in range(2))
         if self._pruned_blocks:

@@ -68,7 +68,7 @@ class Lister(ABC):
 
     def usual(self) -> tuple[float, float]:
         """Return density and cutoff of equal particles with lists of the usual length, in 1 / d^dim and d."""
-        return self._particles.n / self._particles.volume, self._cutoff
+        return self._particles.total / self._particles.box.volume, self._cutoff
 
     @abstractmethod
     def allocate(self, grid: CellGrid) -> None:

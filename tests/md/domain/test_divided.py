@@ -218,6 +218,54 @@ def test_a_scene_is_made_in_parts():
         recipe.part(3, 3)
 
 
+@pytest.mark.parametrize(("search", "fused"), WAYS)
+def test_ranks_without_particles(search, fused, tmp_path):
+    """All particles are in a corner; they fly through the box, so that ranks fill and empty."""
+    random = np.random.default_rng(1)
+    sites = np.stack(np.meshgrid(*(np.arange(0.6, 4.0, 1.2),) * 3), axis=-1).reshape(-1, 3)
+    vel = np.array([300.0, 200.0, 400.0]) + random.normal(size=sites.shape)
+    state = md.State(sites, vel, md.Box((24.0,) * 3))
+    check(state, 6, steps=200, search=search, fused=fused)
+    few = md.State(sites[:2], vel[:2], md.Box((24.0,) * 3))
+    check(few, 4, steps=80, search=search, fused=fused)
+
+    def work(ranks):
+        sim = simulation(few, ranks, search=search, fused=fused)
+        sim.run(30)
+        sim.save(tmp_path / "run.npz")
+        return sim.system.n_owned
+
+    assert min(in_turn(4, work)) == 0
+
+
+@pytest.mark.parametrize("skin", [0.02, 0.05, 0.2])
+def test_a_thin_skin_on_many_ranks(skin):
+    check(gas(4000, speed=2.0), 8, steps=120, search=md.search.Verlet(skin=skin), division=md.Division("row"))
+
+
+def test_a_run_of_parts_is_loaded_whole(tmp_path):
+    state, division = gas(), md.Division("row", is_part=True)
+
+    def work(ranks):
+        mine = np.arange(N) % 2 == ranks.rank
+        part = md.State(state.pos[mine], state.vel[mine], state.box, np.flatnonzero(mine))
+        sim = simulation(part, ranks, division=division)
+        sim.run(20)
+        sim.save(tmp_path / "run.npz")
+        return len(md.Simulation.load(tmp_path / "run.npz", communicator=ranks, division=division))
+
+    assert in_turn(2, work) == [N, N]
+    with pytest.raises(ValueError, match=r"parts of 4000 particles have 2000 ids; allowed: each id once"):
+        in_turn(2, lambda ranks: simulation(state, ranks, division=division))
+
+
+def test_boxes_with_other_sides_are_refused():
+    state = gas(500)
+    other = md.State(state.pos, state.vel, md.Box(state.box.lengths, (True, True, False)))
+    with pytest.raises(ValueError, match="ranks 0 and 1 differ in their choices"):
+        in_turn(2, lambda ranks: simulation(other if ranks.rank else state, ranks))
+
+
 def test_more_ranks_than_cells_are_refused():
     with pytest.raises(ValueError, match=r"65 ranks for 64 cells .* allowed: up to 64 ranks"):
         in_turn(65, lambda ranks: simulation(gas(500), ranks, division=md.Division(travel=0.6)))
