@@ -186,9 +186,8 @@ class FaultMonitor:
         p, down = self._system.particles, self._system.backend.download
         pos, vel, id = (down(array)[: p.n] for array in (p.pos, p.vel, p.id))
         radii, domain = p.radii(), self._system.domain
-        snapshot = FaultSnapshot(
-            *arrays, p.box, step, self._system.dt, None if radii is None else radii[: p.n]
-        )
+        own = None if radii is None else radii[: p.n]
+        snapshot = FaultSnapshot(pos, vel, id, p.box, step, self._system.dt, own)
         folder = self._folder
         if folder is not None and domain is not None:  # each rank has its own particles
             folder = folder / f"rank-{domain.communicator.rank}"
