@@ -115,8 +115,7 @@ class BenchmarkGas(State):
             np.empty((last - first, 3)),
             np.empty(last - first, np.int32),
         )
-        given = first, self._n, self._record, pos, vel, id
-        in_parts(lambda part: _make(first + part.start, first + part.stop, *given), last - first, FEW)
+        _make(first, last, first, self._n, self._record, pos, vel, id)
         return State(pos, vel, self.box, id)
 
     def store(self, backend: Backend, pos: Array, vel: Array, id: Array) -> None:
