@@ -118,6 +118,9 @@ class OverlappingStart(SimulationFault):
         other: id of the particle that `particle` overlaps; no two are closer. None for a wall.
         distance: between the centres, or of a centre from the wall, in d. If radii differ, distances are
             compared in units of the sum of two radii, or of the particle's diameter.
+        pairs: number of pairs that are closer than allowed, or of particles as deep in a wall.
+        allowed: distance in d.
+        by_radius: whether radii differ.
     """
 
     def __init__(
@@ -143,6 +146,7 @@ class OverlappingStart(SimulationFault):
             particle,
         )
         self.other, self.distance = other, distance
+        self.pairs, self.allowed, self.by_radius = pairs, allowed, by_radius
 
 
 class EnergyExploded(SimulationFault):

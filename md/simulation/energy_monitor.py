@@ -124,14 +124,22 @@ class EnergyMonitor:
         return overlap
 
     def _of_all_ranks(self, overlap: OverlappingStart | None) -> OverlappingStart | None:
-        """Return the first overlap that a rank has found, and sum their energies of the start."""
+        """Return the closest overlap of all ranks with their number, and sum their energies of the start."""
         domain = self._system.domain
         if domain is None:
             return overlap
         found = domain.communicator.all_of((overlap, self.start))
         if self.start is not None:
             self.start = sum(start for _, start in found)
-        return next((one for one, _ in found if one is not None), None)
+        overlaps = [one for one, _ in found if one is not None]
+        overlaps = [one for one in overlaps if one.other is not None] or overlaps  # walls come last
+        if not overlaps:
+            return None
+        closest = min(overlaps, key=lambda one: one.distance / one.allowed)
+        return OverlappingStart(
+            closest.particle, closest.other, closest.distance, sum(one.pairs for one in overlaps),
+            closest.allowed, closest.by_radius,
+        )  # fmt: skip
 
     def _check(self, pairs: np.ndarray) -> OverlappingStart | None:
         """Compute the energy of the start, and check its overlaps.

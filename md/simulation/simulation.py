@@ -227,6 +227,9 @@ class Simulation:
         steps = checks.integer("steps", steps, 0, MOST_STEPS - 1 - self.step, remedy="run in parts")
         reporters = checked(reporters)
         phases, progress = checks.flag("phases", phases), checks.flag("progress", progress)
+        if self.system.domain is not None:
+            made = [(type(reporter).__name__, reporter.interval) for reporter in reporters]
+            self.system.domain.communicator.require_equal("the arguments of run", (steps, phases, made))
         if not self._monitor.was_polled(self.step):
             self._loop.synchronise()
         if steps and not self._energy.is_started:

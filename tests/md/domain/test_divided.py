@@ -259,6 +259,33 @@ def test_a_run_of_parts_is_loaded_whole(tmp_path):
         in_turn(2, lambda ranks: simulation(state, ranks, division=division))
 
 
+@pytest.mark.parametrize("difference", [{"steps": 20}, {"reporters": [md.Observer(interval=5)]}])
+def test_ranks_with_different_arguments_of_run_are_refused(difference):
+    def work(ranks):
+        sim = simulation(gas(500), ranks)
+        sim.run(**({"steps": 10} | (difference if ranks.rank == 1 else {})))
+
+    with pytest.raises(ValueError, match="ranks 0 and 1 differ in the arguments of run"):
+        in_turn(2, work)
+
+
+def test_the_closest_pair_at_the_start_is_that_of_all_ranks():
+    state = gas(500)
+    for near, far in ((0, 1), (2, 3), (4, 5)):
+        state.pos[far] = np.mod(state.pos[near] + [0.0, 0.0, 0.3 - 0.05 * near], state.box.lengths)
+    with pytest.raises(md.OverlappingStart) as right:
+        simulation(state).run(1)
+    faults = []
+
+    def work(ranks):
+        with pytest.raises(md.OverlappingStart) as found:
+            simulation(state, ranks).run(1)
+        faults.append(str(found.value))
+
+    in_turn(3, work)
+    assert faults == 3 * [str(right.value)]
+
+
 def test_boxes_with_other_sides_are_refused():
     state = gas(500)
     other = md.State(state.pos, state.vel, md.Box(state.box.lengths, (True, True, False)))
