@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+import math
 from pathlib import Path
 from typing import Any, Self
 
@@ -63,7 +64,7 @@ class HaloOutrun(_Copied):
     """Particles of a rank may have moved farther since ranks last met than ghosts or lists reach.
 
     Attributes:
-        rank: of the particles.
+        rank: of the particles; None on a rank that has heard of it from another.
     """
 
     def __init__(self, rank: int, moved: float, allowed: float, since: str = "since the last migration"):
@@ -71,7 +72,14 @@ class HaloOutrun(_Copied):
             f"rank {rank}: a particle may have moved {moved:.3g} d {since}; allowed: {allowed:.3g}; take a "
             "longer travel in md.Division, or a shorter dt"
         )
-        self.rank = rank
+        self.rank: int | None = rank
+
+    @classmethod
+    def elsewhere(cls) -> Self:
+        """Return the error of a rank that has heard of one of another."""
+        found = cls(-1, math.nan, math.nan)
+        found.args, found.rank = ("another rank has ended: a particle moved too far; see there",), None
+        return found
 
 
 class NonFiniteState(SimulationFault):

@@ -118,6 +118,8 @@ class Domain:
         self._allowed = (width - cutoff) / 2 - self._rounding
         self.migrations, self._most = 0, np.zeros(1)
         self._travelled, self._left = 0.0, 0  # since the last migration, in d; steps to the next
+        self._end = NEVER  # steps until all ranks end
+        self._error: HaloOutrun | None = None
         self._build, self._since = NEVER, 0  # steps to the next build, and since the last one
         self.is_built = True
         self._has_lists, self._fastest = False, 0.0  # largest stride of all ranks at the last migration
@@ -160,8 +162,12 @@ class Domain:
                 is built at each step, from all of them.
 
         Raises:
-            HaloOutrun: a particle may have moved farther than the ghosts reach, or the lists.
+            HaloOutrun: on all ranks, a few steps after a particle of one may have moved farther than the
+                ghosts reach, or the lists.
         """
+        self._end -= 1
+        if self._end <= 0:
+            raise self._error or HaloOutrun.elsewhere()
         own = self._stride() if stride is None else stride
         self._travelled += own
         self._left -= 1
@@ -169,7 +175,7 @@ class Domain:
         if self._travelled + (1 + min(hops, self._left)) * HURRY * own > self._allowed:
             self._left = min(self._left, hops)
         if self._travelled > self._allowed:
-            raise HaloOutrun(self.communicator.rank, self._travelled, self._allowed)
+            self._fail(HaloOutrun(self.communicator.rank, self._travelled, self._allowed), hops)
         if self._left == 0:
             self.migrate()
             return Exchanged(True, own, True)
@@ -186,15 +192,20 @@ class Domain:
                 self._left = min(self._left, hops)
         is_thin = limit <= (1 + hops) * HURRY * self._fastest  # lists end before all have heard
         builds = self._build == 0 or not self._has_lists or is_thin
-        said = Message(own, self._left, self._build)
-        stride, self._left, self._build = self.halo.refresh(self._system.particles, said, builds)
+        said = Message(own, self._left, self._build, self._end)
+        found = self.halo.refresh(self._system.particles, said, builds)
+        stride, self._left, self._build, self._end = found
         if builds:
             self._build, self._since, self.is_built = NEVER, 0, True
         elif is_due_within(0.0):
-            raise HaloOutrun(
-                self.communicator.rank, hops * own, hops, "before all ranks could build their lists"
-            )
+            since = "before all ranks could build their lists"
+            self._fail(HaloOutrun(self.communicator.rank, hops * own, limit, since), hops + 1)
         return Exchanged(False, stride, builds)
+
+    def _fail(self, error: HaloOutrun, steps: int) -> None:
+        """Let all ranks end after some steps, in which they hear of it."""
+        if self._error is None:
+            self._error, self._end = error, min(self._end, steps)
 
     def migrate(self, cuts: bool = False) -> None:
         """Let particles migrate, and plan the steps until the next time; cut the box where it is uneven.
@@ -214,8 +225,12 @@ class Domain:
         particles.take_over(moved.arrived, moved.order, moved.ghosts)
         self._system.rows_changed()
         self.migrations += 1
-        stride = float(communicator.reduce(np.array([self._stride()]), "max")[0])
+        stride, has_error = communicator.reduce(np.array([self._stride(), self._error is not None]), "max")
+        if has_error:
+            self._end = 0
+            raise self._error or HaloOutrun.elsewhere()
         planned, self._fastest = PLANNED * self._allowed / stride if stride > 0 else math.inf, stride
+        self._end = NEVER
         self._travelled, self._left = 0.0, int(min(LONGEST, max(1.0, planned)))
         self._build, self._since, self.is_built = NEVER, 0, True
 

@@ -26,11 +26,13 @@ class Message(NamedTuple):
         deadline: steps until all ranks migrate.
         build: steps until all ranks build the structure of their search, in one step, since each waits for
             the others; before it all ghosts are updated.
+        end: steps until all ranks end with an error of one.
     """
 
     stride: float
     deadline: int
     build: int
+    end: int
 
 
 class Halo:
@@ -113,21 +115,21 @@ class Halo:
             is_whole: whether all ghosts are updated, on all ranks, and not those alone that were named.
 
         Returns:
-            The largest stride of this rank and its peers, the nearest deadline, and the nearest build.
+            The largest stride of this rank and its peers, and the nearest deadline, build and end.
         """
         pos, vel = particles.pos, particles.vel
         some = self._every if is_whole or self._named is None else self._named
         for rank, rows in some.rows.items():
-            some.sent[rank][0, :3] = said
+            some.sent[rank][0, :4] = said
             pack(rows, pos, vel, some.sent[rank])
         self._communicator.exchange(some.sent, some.found)
-        stride, deadline, build = said
+        stride, *steps = said
         for rank, rows in some.ghosts.items():
             found = some.found[rank]
-            stride, deadline = max(stride, float(found[0, 0])), min(deadline, int(found[0, 1]))
-            build = min(build, int(found[0, 2]))
+            stride = max(stride, float(found[0, 0]))
+            steps = [min(one, int(other)) for one, other in zip(steps, found[0, 1:4], strict=True)]
             unpack(found, rows, pos, vel)
-        return Message(stride, deadline, build)
+        return Message(stride, *steps)
 
 
 class Rows:
