@@ -80,6 +80,10 @@ class Communicator(ABC):
     def all_of(self, value: Any) -> list[Any]:
         """Return the values of all ranks, which may be any objects that can be pickled."""
 
+    def concatenated(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return the rows of all ranks, rank by rank, of each of some arrays."""
+        return tuple(np.concatenate(parts) for parts in zip(*self.all_of(arrays), strict=True))
+
     def require_equal(self, what: str, value: Any) -> None:
         """Raise an error on all ranks if they have different values.
 

@@ -70,7 +70,7 @@ class HaloOutrun(_Copied):
     def __init__(self, rank: int, moved: float, allowed: float, since: str = "since the last migration"):
         super().__init__(
             f"rank {rank}: a particle may have moved {moved:.3g} d {since}; allowed: {allowed:.3g}; take a "
-            "longer travel in md.Division, or a shorter dt"
+            "longer travel in md.Division, a wider skin, or a shorter dt"
         )
         self.rank: int | None = rank
 

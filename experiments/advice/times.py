@@ -3,8 +3,8 @@
 Where arrays lie changes times by several percent, up to a third. So each array of a round begins at a random
 line of new memory, since an allocator gives few places in turn, and the arrays of each order are copied into
 the same memory in turn and timed there: what the place of the memory does to a time is the same for all
-orders, and is left out of their ratios. Results are compared with those in the order
-of the file before anything is timed.
+orders, and is left out of their ratios. Results are compared with those in the order of the file before
+anything is timed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What a program does with its items, in an order of memory: stand-ins for a user's own code.
 
 A use makes, for an order, arrays and a function that works once on arrays like these, wherever they lie. The
-arrays of code on a GPU are on it, with the numbers of the host's: float64, and indices of 32 bits.
+arrays of code on a GPU are on it, with the numbers of the host's: float64, and indices of 32 bits (those of a
+trace of 64).
 Orders are permutations: item `order[i]` lies at place i. Edges and cells are renumbered, and sorted by the
 least place of their items; in the order of the file they stay as they are.
 """

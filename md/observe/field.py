@@ -97,8 +97,7 @@ def virial(simulation: Simulation) -> np.ndarray:
     found, slots, id = map(view.backend.download, (law.virial, slots, view.particles.id))
     id = id[slots] if len(slots) else id[: len(found)]
     if view.domain is not None:
-        every = view.domain.communicator.all_of((found, id))
-        found, id = (np.concatenate(parts) for parts in zip(*every, strict=True))
+        found, id = view.domain.communicator.concatenated(found, id)
     return found[np.argsort(id)]
 
 

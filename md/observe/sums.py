@@ -90,9 +90,8 @@ def sums_of_cells(view: DeviceView, cells: tuple[int, ...], add: Callable[..., N
     grid["per_side"][0] = np.array(cells) / view.particles.box.lengths
     sums = view.backend.zeros(math.prod(cells) * (3 + dim), np.float64)
     add(grid, sums)
-    sums = view.across(view.backend.download(sums)).reshape(
-        *cells[::-1], -1
-    )  # axis 0 is the fastest in a cell's number
+    found = view.across(view.backend.download(sums))
+    sums = found.reshape(*cells[::-1], -1)  # axis 0 is the fastest in a cell's number
     return sums.transpose(*range(dim)[::-1], dim)
 
 
@@ -108,9 +107,8 @@ def summed(view: DeviceView, sums: np.ndarray) -> np.ndarray:
     """
     if any(view.particles.box.open):
         pos = view.particles.spare[0]
-        pos[: view.particles.n] = (
-            0  # all particles are in one bin: a tally reads positions to find the bin alone
-        )
+        # All particles are in one bin: a tally reads positions to find the bin alone.
+        pos[: view.particles.n] = 0
         sums = binned(view, (1,) * view.particles.box.dim, pos)
     return sums.reshape(-1, sums.shape[-1]).sum(axis=0)
 

@@ -57,7 +57,7 @@ class ParticleArrays:
             particles of other ranks (ghosts); without these n is the number of all rows.
         pos: (rows, dim) array of the backend, in d.
         id: (rows,) int32.
-        radius: (n,) of the precision, in d; (0,) if all are 0.5.
+        radius: (rows,) of the precision, in d; (0,) if all are 0.5.
         total: number of particles of all ranks.
         narrowest, widest: the least and the largest diameter, in d; 1 without particles.
         work: (n,) int32 work order, the slots in the order in which a force kernel processes them; (0,) for

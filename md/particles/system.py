@@ -97,7 +97,6 @@ class System:
         grid: `CellGrid`.
         dt, may_overlap: as given.
         domain: `md.domain.division.Domain` of this rank; None if the system is not divided.
-        n_total: number of particles of all ranks.
         by_id: whether forces are summed in order of id.
         timings: `md.backend.Timings` of the phases of each step, and of whole runs.
         status: `StatusBlock`.
@@ -108,7 +107,7 @@ class System:
         self.particles, self.grid, self.dt, self.may_overlap = particles, grid, dt, may_overlap
         self.timings, self.status = Timings(), StatusBlock(self.backend)
         self.domain: Any = None
-        self.n_total, self.by_id = particles.n, False
+        self.by_id = False
         self._scratch: dict[str, Array] = {}
 
     def __repr__(self) -> str:
@@ -143,6 +142,11 @@ class System:
         return self._scratch[name]
 
     @property
+    def n_total(self) -> int:
+        """Number of particles of all ranks."""
+        return self.particles.total
+
+    @property
     def rows_stay(self) -> bool:
         """Whether no search may move the rows, since ranks send them in the order in which they lie."""
         return self.domain is not None
@@ -154,8 +158,7 @@ class System:
             domain: of the rank; its particles are those of this system.
         """
         self.domain = domain
-        self.n_total = int(domain.communicator.reduce(np.array([self.particles.n]), "sum")[0])
-        self.particles.total = self.n_total
+        self.particles.total = int(domain.communicator.reduce(np.array([self.particles.n]), "sum")[0])
 
     def rows_changed(self) -> None:
         """Discard scratch arrays, since there are other rows."""

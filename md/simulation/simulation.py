@@ -71,7 +71,8 @@ class Simulation:
         deterministic: sum forces in order of id, so that a run is the same to the last bit on any number of
             threads and ranks; with search "verlet" on the CPU.
         post_mortem: folder, made at once, in which a fault saves the particles as `fault-<step>.npz`
-            (`fault_monitor.FaultSnapshot`); None stores them in the error's `state` only.
+            (`fault_monitor.FaultSnapshot`), each rank of several its own in a folder `rank-<number>`; None
+            stores them in the error's `state` only.
 
     Attributes:
         config: `SimulationConfig`, all choices, with the derived `dt`.
@@ -223,6 +224,7 @@ class Simulation:
             OverlappingStart: particles overlap deeply at the start; not with allow_overlap.
             SimulationFault: a particle left the box, its position is not finite, or the energy explodes; with
                 step and particle. Every later call that reads the simulation raises it again.
+            HaloOutrun: on several ranks, a particle moved farther than ghosts or lists reach.
         """
         steps = checks.integer("steps", steps, 0, MOST_STEPS - 1 - self.step, remedy="run in parts")
         reporters = checked(reporters)
@@ -297,10 +299,10 @@ class Simulation:
         """Return the particles of all ranks, rank by rank."""
         if self.system.domain is None:
             return own
-        every = self.system.domain.communicator.all_of((own.pos, own.vel, own.id, own.radius))
-        pos, vel, id, radius = zip(*every, strict=True)
-        radii = None if own.radius is None else np.concatenate(radius)
-        return State(np.concatenate(pos), np.concatenate(vel), own.box, np.concatenate(id), radii)
+        radius = np.empty(0) if own.radius is None else own.radius
+        found = self.system.domain.communicator.concatenated(own.pos, own.vel, own.id, radius)
+        pos, vel, id, radius = found
+        return State(pos, vel, own.box, id, None if own.radius is None else radius)
 
     def device_view(self) -> DeviceView:
         """Return a view of the particles on the backend, with an updated search; for `md.observe`."""
@@ -329,8 +331,7 @@ class Simulation:
         id = self.backend.download(self.system.particles.id)
         if self.system.domain is not None:
             own = self.system.n_owned
-            every = self.system.domain.communicator.all_of((force[:own], id[:own]))
-            force, id = (np.concatenate(parts) for parts in zip(*every, strict=True))
+            force, id = self.system.domain.communicator.concatenated(force[:own], id[:own])
         return force[np.argsort(id)]
 
     def pairs(self, distance: float | None = None) -> np.ndarray:
@@ -354,7 +355,7 @@ class Simulation:
         found = self.search.touching(self.law.cutoff) if distance is None else self.search.pairs(distance)
         if self.system.domain is None:
             return found
-        found = np.concatenate(self.system.domain.communicator.all_of(found))
+        (found,) = self.system.domain.communicator.concatenated(found)
         return found[np.lexsort((found[:, 1], found[:, 0]))]
 
     def accesses(self) -> AccessStream:
@@ -367,6 +368,8 @@ class Simulation:
 
         Warns with `md.NotYetReordered` if a reorder was configured and has not taken place yet: it takes
         place in the steps for which its trigger returns true, or by `reorder`.
+
+        On several ranks the stream is that of this rank.
         """
         self._prepare_reading()
         return self.search.accesses()
