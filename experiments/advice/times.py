@@ -18,7 +18,7 @@ import pandas as pd
 import psutil
 
 import md
-from experiments.advice.candidates import AGAIN, orders_of
+from experiments.advice.candidates import AGAIN, GIVEN, orders_of
 from experiments.advice.uses import MATRIX, OWN, Use, Work
 from experiments.advice.verdict import CANNOT_TELL, LOOKS, judge
 from experiments.core.settings import UsageError
@@ -26,6 +26,7 @@ from experiments.measurement.correctness import check_error
 from experiments.measurement.rounds import Entry, take_rounds
 
 LEAST_ROUNDS = 3
+SHARE = 0.5  # of the time, before the first look
 LEAST = 0.02  # s of a sample
 PARTS = 3  # of a sample; its time is their median
 PARTS_ON_GPU = 9  # the least of them counts: other work on the host can only lengthen a wall time
@@ -202,41 +203,48 @@ def rounds_of(
     """Yield the rows of each round, in which all orders are timed in random order in the same memory.
 
     The order of the file is timed twice. If the times do not tell whether to reorder, and the seconds are not
-    spent, there are further rounds, `LOOKS` times as many at most.
+    spent, there are further rounds, `LOOKS` times as many at most, of the orders that may still be the best.
 
     Args:
         use: that is timed.
         every: the orders, that of the file first.
-        rounds: number of rounds; fewer if they would take more than the seconds, `LEAST_ROUNDS` at least.
+        rounds: number of rounds before the first look; fewer if they would take more than `SHARE` of the
+            seconds, `LEAST_ROUNDS` at least.
         seed: of the order within them.
         seconds: of all rounds, which copying and other work exceed.
         smallest_gain: that is worth a reorder.
 
     Returns:
-        Rows with `ordering`, `time_ms` (of `timed`), `wall_ms`, `cost_ms` of a reorder, and the columns of
-        `take_rounds`.
+        Rows with `ordering`, `time_ms` (of `timed`), `wall_ms`, `cost_ms` of a reorder, `looks` (planned at
+        most), and the columns of `take_rounds`.
     """
     backend, taken = use.backend or md.backend.get("cpu"), list[dict]()
     memory = Memory(every[0].work.arrays, seed)
     again = every[0]._replace(name=AGAIN)
-    entries = [
-        Entry({"ordering": one.name, "cost_ms": one.cost_ms}, _sampler(use, one, memory), threads=1)
-        for one in (*every, again)
-    ]
-    round_s = sum(one.sample_s for one in (*every, again))
-    count = max(LEAST_ROUNDS, min(rounds, int(seconds / round_s)))
-    most = max(count, min(LOOKS * count, int(seconds / round_s)))
-    for rows in take_rounds(entries, most, backend, seed=seed, settle=0):
-        taken += rows
-        yield rows
-        memory.renew(every[0].work.arrays)
-        done = rows[0]["round"] + 1
-        if (
-            done % count == 0
-            and done < most
-            and judge(pd.DataFrame(taken), smallest_gain).says != CANNOT_TELL
-        ):
+    left, done, spent = [*every, again], 0, 0.0
+    round_s = sum(one.sample_s for one in left)
+    count = max(LEAST_ROUNDS, min(rounds, int(SHARE * seconds / round_s)))
+    looks = LOOKS if count * round_s < seconds else 1
+    for _ in range(looks):
+        columns = [{"ordering": one.name, "cost_ms": one.cost_ms, "looks": looks} for one in left]
+        entries = [
+            Entry(about, _sampler(use, one, memory), threads=1)
+            for about, one in zip(columns, left, strict=True)
+        ]
+        round_s = sum(one.sample_s for one in left)
+        more = count if not done else min(count, int((seconds - spent) / round_s))
+        if not more:
             return
+        for rows in take_rounds(entries, done + more, backend, seed=seed, begin=done, settle=0):
+            taken += rows
+            yield rows
+            memory.renew(every[0].work.arrays)
+        done, spent = done + more, spent + more * round_s
+        verdict = judge(pd.DataFrame(taken), smallest_gain)
+        if verdict.says != CANNOT_TELL:
+            return
+        may_be_best = {GIVEN, AGAIN, verdict.best, *verdict.equal}
+        left = [one for one in left if one.name in may_be_best]
 
 
 def _sampler(use: Use, one: Candidate, memory: Memory) -> Callable[[], Iterator[dict]]:

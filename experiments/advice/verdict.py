@@ -7,7 +7,8 @@ the file, and of what they do not; the freedom is that of their sum (Satterthwai
 110, 1946). A candidate with ratios that spread more has its own variance. Scales of errors are the quantile
 of their sizes that is one standard deviation of normal ones, so that a few samples beside other work do not
 decide. By Bonferroni's rule the intervals cover the gains of all candidates at all looks at once in 95 % of
-cases: the best of several is chosen, and there are more rounds while the times do not tell. Simulated,
+cases: the best of several is chosen, and there are more rounds, of the orders that may still be the best,
+while the times do not tell. Simulated,
 verdicts are wrong in up to 5 %; where one order has ten times the errors of the others, an interval is missed
 in 8 %.
 """
@@ -67,32 +68,35 @@ def judge(table: pd.DataFrame, smallest_gain: float = SMALLEST_GAIN) -> Verdict:
     """Judge times of orders.
 
     Args:
-        table: rows with `ordering`, `round` and `time_ms`, and `run` if there are several; two rounds or
-            more, with the order of the file and a candidate at least.
+        table: rows with `ordering`, `round` and `time_ms`, and `run` if there are several, `looks` at them
+            that were planned if not `LOOKS`; two rounds or more, with the order of the file and a candidate
+            at least. An order may be missing in rounds.
         smallest_gain: that is worth a reorder, 1 or more.
 
     Raises:
         ValueError: no row of the order of the file, or of a candidate, or one round.
     """
     rounds = [name for name in ("run", "round") if name in table]
-    logs = np.log(table.groupby(["ordering", *rounds])["time_ms"].median()).unstack(rounds).dropna(axis=1)
-    advisable = [name for name in logs.index if name not in NEVER_ADVISED]
-    if GIVEN not in logs.index or not advisable:
+    logs = np.log(table.groupby(["ordering", *rounds])["time_ms"].median()).unstack(rounds)
+    if GIVEN not in logs.index or set(logs.index) <= {*NEVER_ADVISED}:
         raise ValueError(f"orders {', '.join(logs.index)}; allowed: {GIVEN} and a candidate or more")
-    count = logs.shape[1]
-    if count < 2:
+    logs = logs.loc[:, logs.loc[GIVEN].notna()]
+    logs = logs[logs.count(axis=1) > 1]
+    advisable = [name for name in logs.index if name not in NEVER_ADVISED]
+    if not advisable:
         raise ValueError("one round; allowed: two or more: their spread is the error of a time")
     runs = logs.columns.get_level_values("run").nunique() if "run" in rounds else 1
+    looks = runs * (int(table["looks"].max()) if "looks" in table else LOOKS)
     base = logs.loc[[name for name in (GIVEN, AGAIN) if name in logs.index]].mean(axis=0)
     ratios = base - logs  # logarithms of gains
-    means = ratios.median(axis=1)
+    means, counts = ratios.median(axis=1), ratios.count(axis=1)
     off = ratios.sub(means, axis=0)
     variance, freedom, own = _variance(off.loc[advisable].to_numpy())
-    t = float(scipy.stats.t.ppf(1 - WRONG / (2 * LOOKS * runs * len(advisable)), freedom))
+    t = float(scipy.stats.t.ppf(1 - WRONG / (2 * looks * len(advisable)), freedom))
     gains = {}
     for name in means.sort_values(ascending=False).index:
-        deviation = math.sqrt(max(variance, _scale(off.loc[name].to_numpy(), count - 1) ** 2))
-        reach = math.exp(t * OF_MEDIAN * deviation / math.sqrt(count))
+        deviation = math.sqrt(max(variance, _scale(off.loc[name].to_numpy(), counts[name] - 1) ** 2))
+        reach = math.exp(t * OF_MEDIAN * deviation / math.sqrt(counts[name]))
         value = math.exp(means[name])
         gains[str(name)] = Gain(value, value / reach, value * reach) if name != GIVEN else Gain(1.0, 1.0, 1.0)
     best = max(advisable, key=lambda name: means[name])
@@ -103,10 +107,10 @@ def judge(table: pd.DataFrame, smallest_gain: float = SMALLEST_GAIN) -> Verdict:
     floor = math.exp(float(scipy.stats.t.ppf(1 - WRONG / 2, freedom)) * math.sqrt(variance))
     equal = []
     for name in sorted(advisable, key=lambda name: -means[name]):
-        apart = (ratios.loc[best] - ratios.loc[name]).to_numpy()  # the error of the order of the file cancels
-        apart_by = float(np.median(apart))
-        deviation = max(_scale(apart - apart_by, count - 1), math.sqrt(2) * own)
-        if name != best and apart_by <= t * OF_MEDIAN * deviation / math.sqrt(count):
+        apart = (ratios.loc[best] - ratios.loc[name]).dropna()  # the error of the order of the file cancels
+        apart_by = float(apart.median())
+        deviation = max(_scale((apart - apart_by).to_numpy(), len(apart) - 1), math.sqrt(2) * own)
+        if name != best and apart_by <= t * OF_MEDIAN * deviation / math.sqrt(len(apart)):
             equal.append(str(name))
     return Verdict(says, best, gains, times, floor, tuple(equal))
 
@@ -117,17 +121,18 @@ def _variance(off: np.ndarray) -> tuple[float, float, float]:
     The last is the standard deviation of what candidates do not share; 0 for one alone.
 
     Args:
-        off: (candidates, rounds) logarithms of gains over their medians.
+        off: (candidates, rounds) logarithms of gains over their medians; NaN where there is none.
     """
+    off = off[:, ~np.isnan(off).all(axis=0)]
     candidates, rounds = off.shape
-    shared = np.median(off, axis=0)
+    shared = np.nanmedian(off, axis=0)
     shared -= np.median(shared)
     of_shared = _scale(shared, rounds - 1) ** 2
     if candidates == 1:
         return of_shared, rounds - 1, 0.0
-    own = off - shared
-    own -= np.median(own, axis=1, keepdims=True)
-    freedom = (candidates - 1) * (rounds - 1)
+    own = (off - shared)[:, (~np.isnan(off)).sum(axis=0) > 1]
+    own -= np.nanmedian(own, axis=1, keepdims=True)
+    freedom = int((~np.isnan(own)).sum()) - own.shape[1] - candidates + 1
     deviation = _scale(own, freedom)
     of_own = (1 - 1 / candidates) * deviation**2  # of_shared has the rest
     variance = of_shared + of_own
@@ -138,4 +143,5 @@ def _variance(off: np.ndarray) -> tuple[float, float, float]:
 
 def _scale(errors: np.ndarray, freedom: int) -> float:
     """Return the standard deviation of errors, of which a few may be large."""
+    errors = errors[~np.isnan(errors)]
     return float(np.quantile(np.abs(errors), ONE_SIGMA)) * math.sqrt(errors.size / freedom)

@@ -81,7 +81,8 @@ class TestCandidates:
 
 def rows_until_told(monkeypatch, says: str, **options) -> pd.DataFrame:
     """Rows of the rounds if all times say the same."""
-    monkeypatch.setattr(times, "judge", lambda table, gain: SimpleNamespace(says=says))
+    said = SimpleNamespace(says=says, best="row", equal=("str",))
+    monkeypatch.setattr(times, "judge", lambda table, gain: said)
     use = Use(NEIGHBOURS, "compiled", 1500, points=POINTS, reach=3)
     given = {"rounds": 4, "seed": 0, "seconds": 40.0, "smallest_gain": 1.03} | options
     return pd.DataFrame(itertools.chain.from_iterable(rounds_of(use, candidates(use, 0), **given)))
@@ -97,8 +98,13 @@ def test_each_order_is_timed_in_each_round_and_that_of_the_file_twice(monkeypatc
 def test_there_are_more_rounds_while_they_do_not_tell_and_time_is_left(monkeypatch):
     table = rows_until_told(monkeypatch, CANNOT_TELL)
     assert sorted(table["round"].unique()) == [*range(4 * LOOKS)]
+    assert set(table["looks"]) == {LOOKS}
+    often = table.groupby("ordering").size()
+    assert often[["given", "given again", "row", "str"]].tolist() == [4 * LOOKS] * 4
+    assert often[["shuffled", "hilbert", "morton"]].tolist() == [4] * 3, "they cannot be the best"
     table = rows_until_told(monkeypatch, CANNOT_TELL, seconds=1e-9)
     assert sorted(table["round"].unique()) == [*range(LEAST_ROUNDS)]
+    assert set(table["looks"]) == {1}
 
 
 def test_all_orders_of_a_round_are_timed_in_the_same_memory_and_rounds_in_others():
