@@ -82,6 +82,10 @@ class HaloOutrun(_Copied):
         return found
 
 
+class RankFailedError(RuntimeError):
+    """Another rank has ended with an error, which the message has; the communicator is of no use any more."""
+
+
 class NonFiniteState(SimulationFault):
     """Fault of a position that became NaN or infinite."""
 

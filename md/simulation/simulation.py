@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from typing import Any, Self
 
@@ -40,6 +41,18 @@ from md.simulation.step_loop import StepLoop
 from sfc.cache import AccessStream
 
 ENERGY_DEPENDS_ON = ("law", "walls", "gravity", "surroundings")  # choices that fix the energy of the start
+
+
+def of_all_ranks(method: Callable[..., None]) -> Callable[..., None]:
+    """Return a method that tells the other ranks of an error of this one, which they would wait for."""
+
+    @wraps(method)
+    def called(self: Simulation, *given: Any, **named: Any) -> None:
+        domain = self.system.domain
+        with nullcontext() if domain is None else domain.communicator.together():
+            method(self, *given, **named)
+
+    return called
 
 
 class Simulation:
@@ -123,15 +136,29 @@ class Simulation:
             "precision": precision, "fused": fused, "allow_overlap": allow_overlap,
             "deterministic": deterministic,
         }  # fmt: skip
-        config = SimulationConfig(**choices)
+        with nullcontext() if communicator is None else communicator.together():
+            self._assemble(
+                state,
+                SimulationConfig(**choices),
+                post_mortem_folder(post_mortem),
+                communicator,
+                division or Division(),
+            )
+
+    def _assemble(
+        self, state: State, config: SimulationConfig, post_mortem: Path | None,
+        communicator: Communicator | None, division: Division,
+    ) -> None:  # fmt: skip
+        """Build the parts of the simulation; see the constructor."""
         system = self.system = config.build_system(state)
+        gravity, law = config.gravity, config.law
         if communicator is not None and communicator.size > 1:
             require_divisible(config, system)
             communicator.require_equal("version of the package", PACKAGE)
             choices = config.with_step(system.dt, gravity).to_plain() | {"box": str(state.box)}
             communicator.require_equal("their choices", choices)
-            communicator.require_equal("the division", division or Division())
-            Domain(division or Division(), communicator, system)
+            communicator.require_equal("the division", division)
+            Domain(division, communicator, system)
         reordering = None if config.reorder is None else config.reorder.build(system)
         built = build_search(config.search, system, None if reordering is None else reordering.order)
         self.search: Search = built
@@ -140,7 +167,7 @@ class Simulation:
         stepper = config.integrator.build(system, field)
         energy = EnergyMonitor(system, law, stepper, field, config.search, config.allow_overlap)
         boundaries = ActiveBoundaries([boundary.build(system, built) for boundary in config.surroundings])
-        monitor = FaultMonitor(system, built.policy, energy, post_mortem_folder(post_mortem))
+        monitor = FaultMonitor(system, built.policy, energy, post_mortem)
         forces = Forces(law, built, stepper, boundaries)
         self.config = config.with_step(system.dt, gravity)
         self._field, self._stepper, self._energy, self._monitor = field, stepper, energy, monitor
@@ -188,6 +215,7 @@ class Simulation:
         """Number of builds of the search's structure for steps since the simulation was made or loaded."""
         return self.search.builds
 
+    @of_all_ranks
     def run(
         self, steps: int, phases: bool = True, progress: bool = False, reporters: Sequence[Reporter] = ()
     ) -> None:
@@ -225,6 +253,7 @@ class Simulation:
             SimulationFault: a particle left the box, its position is not finite, or the energy explodes; with
                 step and particle. Every later call that reads the simulation raises it again.
             HaloOutrun: on several ranks, a particle moved farther than ghosts or lists reach.
+            RankFailedError: another rank has ended with an error of its own, such as full memory.
         """
         steps = checks.integer("steps", steps, 0, MOST_STEPS - 1 - self.step, remedy="run in parts")
         reporters = checked(reporters)
@@ -393,6 +422,7 @@ class Simulation:
             )
         self._loop.update_search()
 
+    @of_all_ranks
     def write(self, path: str | Path, precision: str = "single") -> None:
         """Append the present particles to a trajectory, which OVITO and freud can open (`md.io.trajectory`).
 
@@ -428,6 +458,7 @@ class Simulation:
         if error is not None:
             raise error
 
+    @of_all_ranks
     def save(self, path: str | Path) -> None:
         """Save all that a run needs to resume, to the last bit (`md.io.checkpoint`).
 

@@ -6,7 +6,9 @@ import threading
 import numpy as np
 import pytest
 
-from md.communicator import LAUNCHED, Communicator, in_turn
+import md
+from md.communicator import Communicator, in_turn
+from md.communicator.base import LAUNCHED
 
 
 def test_each_rank_gets_what_the_others_send():
@@ -76,3 +78,35 @@ def test_an_error_of_one_rank_ends_all():
 
     with pytest.raises(KeyError, match="rank 1"):
         in_turn(3, work)
+
+
+def test_an_error_that_one_rank_catches_ends_those_that_wait_for_it():
+    def work(ranks):
+        try:
+            with ranks.together():
+                if ranks.rank == 1:
+                    raise MemoryError("full")
+                ranks.all_of(None)
+        except (MemoryError, md.RankFailedError) as error:
+            first = str(error)
+        with pytest.raises(md.RankFailedError):
+            ranks.all_of(None)
+        return first
+
+    ends = "rank 1 has ended: MemoryError: full; to go on, ranks need another communicator"
+    assert in_turn(3, work) == [ends, "full", ends]
+
+
+def test_an_error_to_which_all_ranks_come_leaves_the_communicator_as_it_is():
+    def fail(ranks, turn):
+        with ranks.together():
+            ranks.all_of(None)
+            raise ValueError(f"turn {turn}")
+
+    def work(ranks):
+        for turn in range(3):
+            with pytest.raises(ValueError, match=f"turn {turn}"):
+                fail(ranks, turn)
+        return ranks.all_of(ranks.rank)
+
+    assert in_turn(3, work) == 3 * [[0, 1, 2]]

@@ -8,6 +8,7 @@ RUN is a name of `RUNS`; FOLDER gets what the first rank has found.
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,9 @@ import md
 from md.communicator import Communicator
 
 
-def gas(ranks: Communicator | None, n: int = 2000) -> md.Simulation:
+def gas(ranks: Communicator | None, state: md.State | None = None) -> md.Simulation:
     """Make a gas of all ranks."""
-    state = md.scenes.benchmark_gas(n, 0.2, seed=3)
+    state = state or md.scenes.benchmark_gas(2000, 0.2, seed=3)
     return md.Simulation(
         state, md.scenes.BENCHMARK_LAW, search="verlet", fused=True, dt=md.scenes.BENCHMARK_DT, backend="cpu",
         communicator=ranks,
@@ -48,6 +49,38 @@ def fail(ranks: Communicator, folder: Path) -> None:
     sim.run(10)
 
 
+class Full:
+    """Reporter that fails on rank 1 alone."""
+
+    interval = 20
+
+    def report(self, simulation: md.Simulation) -> None:
+        if simulation.system.domain.communicator.rank == 1 and simulation.step == 40:
+            raise MemoryError("rank 1 is full")
+
+
+def go_on(ranks: Communicator, folder: Path) -> None:
+    """Catch errors, of all ranks and of one, and go on; write what each rank has caught."""
+    caught: list[str] = []
+
+    def note(work: Callable[[], object]) -> None:
+        try:
+            work()
+        except Exception as error:
+            caught.append(f"{type(error).__name__}: {error}")
+
+    start = md.scenes.benchmark_gas(2000, 0.2, seed=3)
+    fast = md.State(start.pos, 1e3 * start.vel, start.box)
+    for _ in range(2):  # ranks agree on the fault, and go on with the same communicator
+        note(lambda: gas(ranks, state=fast).run(100))
+    note(lambda: gas(ranks).run(100, reporters=[Full()]))
+    note(lambda: gas(ranks))
+    sim = gas(Communicator.mpi())
+    sim.run(20)
+    caught.append(str(sim.step))
+    (folder / f"{ranks.rank}.txt").write_text("\n".join(caught))
+
+
 def endless(ranks: Communicator, folder: Path) -> None:
     """Run until a signal, with a checkpoint now and then; each rank writes the number of its process."""
     (folder / f"{ranks.rank}.pid").write_text(str(os.getpid()))
@@ -58,7 +91,7 @@ def endless(ranks: Communicator, folder: Path) -> None:
         time.sleep(0.01)
 
 
-RUNS = {"compare": compare, "fail": fail, "endless": endless}
+RUNS = {"compare": compare, "fail": fail, "go_on": go_on, "endless": endless}
 
 if __name__ == "__main__":
     RUNS[sys.argv[1]](Communicator.mpi(), Path(sys.argv[2]))

@@ -61,6 +61,21 @@ def test_an_error_of_one_rank_ends_all(tmp_path):
     assert "RuntimeError: rank 1 has an error of its own" in output
 
 
+def test_ranks_go_on_after_errors_of_all_and_of_one(tmp_path):
+    run = started("go_on", 2, tmp_path)
+    output, _ = run.communicate(timeout=60)
+    assert run.returncode == 0, output
+    zero, one = ((tmp_path / f"{rank}.txt").read_text().splitlines() for rank in range(2))
+    ended = "RankFailedError: rank 1 has ended: MemoryError: rank 1 is full"
+    for found, error in ((zero, ended), (one, "MemoryError: rank 1 is full")):
+        assert len(found) == 5
+        assert found[0] == found[1]
+        assert "Error" not in found[0].partition(":")[0]
+        assert found[2].startswith(error)
+        assert found[3].startswith(ended)
+        assert found[4] == "20"
+
+
 def wait_for(folder: Path, *names: str) -> None:
     end = time.monotonic() + 60
     while not all((folder / name).exists() for name in names):

@@ -1,0 +1,6 @@
+"""What the ranks of a divided simulation say to each other."""
+
+from md.communicator.base import Communicator
+from md.communicator.in_turn import in_turn
+
+__all__ = ["Communicator", "in_turn"]

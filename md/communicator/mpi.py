@@ -1,0 +1,148 @@
+"""Ranks that are processes under MPI, by mpi4py."""
+
+from __future__ import annotations
+
+import math
+import os
+import pickle
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NoReturn
+
+import numpy as np
+
+from md import checks
+from md.communicator.base import Communicator
+from md.communicator.blocks import FOR_GOOD, Blocks
+
+SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")  # variables of launchers with the number of processes
+NOTICE = 1  # tag of what a rank says that leaves
+LISTEN = 64  # tests of requests between two looks for notices
+GRACE = 1.0  # s in which ranks that come to the same error do so by themselves
+PATIENCE = 60.0  # s in which all have left a block that one has left
+
+
+class MpiCommunicator(Communicator):
+    """Communicator of processes under MPI, by mpi4py.
+
+    Args:
+        world: an `mpi4py.MPI.Comm`; None for all processes.
+
+    Raises:
+        ImportError: mpi4py is not installed, or finds no MPI library.
+    """
+
+    def __init__(self, world: Any = None):
+        try:
+            from mpi4py import MPI
+        except (ImportError, RuntimeError) as error:  # no package, or no library
+            raise ImportError(
+                f"several ranks need mpi4py: {error}; pip install '.[mpi]' in the checkout, then "
+                "mpiexec -n 2 python script.py"
+            ) from error
+        self._mpi = MPI
+        self._world = (MPI.COMM_WORLD if world is None else world).Dup()
+        self.rank, self.size = self._world.Get_rank(), self._world.Get_size()
+        started = max(int(os.environ.get(name, 1)) for name in SIZES)
+        if world is None and self.size == 1 < started:
+            raise ImportError(
+                f"{started} processes were started, and each is alone under "
+                f"{MPI.Get_library_version().strip()}: mpiexec is of another MPI library than mpi4py; take "
+                "the mpiexec beside this python, or build mpi4py with that library"
+            )
+        self._how = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
+        self.blocks, self._told = Blocks(self.rank, self.size), list[Any]()
+        sys.excepthook = partial(_end_all, self._world, sys.excepthook)
+
+    def __repr__(self) -> str:
+        where = f"process {os.getpid()} on {socket.gethostname()}"
+        return f"<{type(self).__name__}, rank {self.rank} of {self.size}, {where}>"
+
+    def _say(self, block: int, why: str) -> None:
+        others = (rank for rank in range(self.size) if rank != self.rank)
+        self._told += [self._world.isend((block, why), rank, NOTICE) for rank in others]
+
+    def _listen(self) -> None:
+        """Receive what other ranks say about blocks."""
+        status = self._mpi.Status()
+        while self._world.iprobe(tag=NOTICE, status=status):
+            rank = status.Get_source()
+            self.blocks.hear(rank, *self._world.recv(source=rank, tag=NOTICE))
+
+    def _end(self, why: str) -> NoReturn:
+        self._say(FOR_GOOD, why)
+        raise self.blocks.end(why)
+
+    def _settle(self) -> None:
+        end = time.monotonic() + PATIENCE
+        while not self.blocks.is_settled():
+            self._listen()
+            if self.blocks.ended or time.monotonic() > end:
+                self._end(self.blocks.ended or f"rank {self.rank} has ended alone")
+        if self.blocks.ended:
+            self._end(self.blocks.ended)
+
+    def _wait(self, requests: Sequence[Any]) -> None:
+        """Wait for messages, or to hear that one will not come.
+
+        Raises:
+            RankFailedError: another rank has left, and the messages are not here a while later.
+        """
+        tests, end = 0, math.inf
+        while not self._mpi.Request.Testall(requests):
+            tests += 1
+            if tests % LISTEN == 0:
+                os.sched_yield()
+                self._listen()
+                why, may_come = self.blocks.gone()
+                if why and not may_come:
+                    self._end(why)
+                end = min(end, time.monotonic() + GRACE) if why else math.inf
+                if time.monotonic() > end:
+                    self._end(why)
+
+    def exchange(self, outgoing: Mapping[int, np.ndarray], incoming: Mapping[int, np.ndarray]) -> None:
+        """Send an array to each of some ranks, and fill one from each; see `Communicator`."""
+        self._settle()
+        requests = [self._world.Irecv(_bytes_of(one), rank) for rank, one in incoming.items()]
+        requests += [self._world.Isend(_bytes_of(one), rank) for rank, one in outgoing.items()]
+        self._wait(requests)
+
+    def reduce(self, values: Any, how: str) -> np.ndarray:
+        """Return the sum, largest or least of the values of all ranks; see `Communicator`."""
+        self._settle()
+        values = np.ascontiguousarray(values)
+        found = np.empty_like(values)
+        self._wait([self._world.Iallreduce(values, found, self._how[checks.word("how", how, self._how)])])
+        return found
+
+    def all_of(self, value: Any) -> list[Any]:
+        """Return the values of all ranks; see `Communicator`."""
+        self._settle()
+        own = np.frombuffer(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), np.uint8)
+        sizes = np.empty(self.size, np.int64)
+        self._wait([self._world.Iallgather(np.array([own.size], np.int64), sizes)])
+        ends = np.cumsum(sizes)
+        found = np.empty(ends[-1], np.uint8)
+        into = [found, (sizes, ends - sizes), self._mpi.BYTE]
+        self._wait([self._world.Iallgatherv([own, self._mpi.BYTE], into)])
+        return [
+            pickle.loads(found[end - size : end].tobytes()) for end, size in zip(ends, sizes, strict=True)
+        ]
+
+
+def _end_all(world: Any, report: Callable[..., None], kind: type, error: Any, trace: Any) -> None:
+    """Report an exception that ends this process, and end all ranks, which would wait for it."""
+    report(kind, error, trace)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if world.Get_size() > 1:
+        world.Abort(130 if issubclass(kind, KeyboardInterrupt) else 1)
+
+
+def _bytes_of(array: np.ndarray) -> np.ndarray:
+    """Return a view of the bytes of an array in C order."""
+    return array.reshape(-1).view(np.uint8)
