@@ -9,6 +9,7 @@ anything is timed.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -31,7 +32,7 @@ LEAST = 0.02  # s of a sample
 PARTS = 3  # of a sample; its time is their median
 PARTS_ON_GPU = 9  # the least of them counts: other work on the host can only lengthen a wall time
 LONG = 0.1  # s of a use that is timed once, and is not warmed up
-LINE, SPREAD = 64, 2**20  # bytes: an array begins at a line of the first so many of its memory
+LINE, SPREAD = 64, 2**20  # bytes: an array begins at a line of the first so many of its memory, at most
 LEAST_FREE = 0.05  # of the memory
 TOLERANCE = 1e-9  # of a result over that in the order of the file
 
@@ -91,10 +92,16 @@ class Memory:
         self._held.append(tuple(map(self._taken, arrays)))
 
     def _taken(self, one: np.ndarray) -> np.ndarray:
-        """Return an array like one, from a random line of new memory on."""
-        begin = LINE * int(self._random.integers(SPREAD // LINE))
-        memory = np.empty_like(one, np.uint8, shape=one.nbytes + SPREAD)  # where it lies
-        return memory[begin : begin + one.nbytes].view(one.dtype).reshape(one.shape)
+        """Return an array like one, from a random line of new memory on.
+
+        The memory is of the same type and at most twice as large: scipy copies arrays that are a small part
+        of their memory whenever it makes a matrix of them.
+        """
+        line = math.lcm(LINE, one.itemsize) // one.itemsize
+        lines = min(SPREAD // one.itemsize, one.size) // line
+        begin = line * int(self._random.integers(lines + 1))
+        memory = np.empty_like(one, shape=one.size + line * lines)  # where it lies
+        return memory[begin : begin + one.size].reshape(one.shape)
 
     def hold(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         """Copy arrays into the memory, and return them there."""

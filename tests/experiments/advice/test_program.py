@@ -126,6 +126,31 @@ def test_all_orders_of_a_round_are_timed_in_the_same_memory_and_rounds_in_others
     assert places[0] != places[7] != places[14]
 
 
+@pytest.mark.parametrize("n", [40, 30_000, 400_000])
+def test_a_matrix_of_arrays_of_a_round_is_no_copy(n):
+    matrix = scipy.sparse.random_array((n, n), density=4 / n, rng=0).tocsr()
+    arrays = matrix.indptr, matrix.indices, matrix.data
+    memory = times.Memory(arrays, 0)
+    for _ in range(4):
+        held = memory.hold(arrays)
+        made = scipy.sparse.csr_array((held[2], held[1], held[0]), matrix.shape)
+        for one, other in zip((made.indptr, made.indices, made.data), held, strict=True):
+            assert np.shares_memory(one, other)
+        assert (made != matrix).nnz == 0
+        memory.renew(arrays)
+
+
+def test_arrays_of_a_round_begin_at_other_lines():
+    arrays = (np.ones(300_000), np.zeros((50_000, 3)), np.ones(7, np.uint8), np.empty(0))
+    memory, seen = times.Memory(arrays, 0), set()
+    for _ in range(8):
+        places = [one.ctypes.data for one in memory.hold(arrays)]
+        seen.add(places[0] % 2**20)
+        assert places[0] % 16 == 0
+        memory.renew(arrays)
+    assert len(seen) > 4
+
+
 def test_a_function_of_ones_own_is_judged_by_wall_time(monkeypatch):
     clock = itertools.count()
     monkeypatch.setattr(times.time, "process_time", lambda: 10.0 * next(clock))
