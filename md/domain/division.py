@@ -12,6 +12,7 @@ their lists. Between two builds only the ghosts that lists name are updated.
 from __future__ import annotations
 
 import math
+import time
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ from sfc import Curve
 PLANNED = 0.6  # of the distance that is allowed, at the speed of the fastest particle
 USUAL = "row", "hilbert"
 LONGEST = 1000  # steps between two migrations, at most
-UNEVEN = 1.01  # particles of the rank with most over the mean, from which on the box is cut again
+UNEVEN = {"particles": 1.01, "time": 1.05}  # most of a rank over the mean, from which on the box is cut again
 NEVER = 2**20  # steps, which float32 counts
 HURRY = 1.5  # times the last stride, until all ranks have heard of a deadline
 
@@ -47,22 +48,26 @@ class Division:
         travel: distance in d that a particle may travel between two migrations; ghosts are within the cutoff
             and twice that.
         is_part: whether the state of each rank has particles of its own, and not all particles.
+        weights: what is divided evenly: "particles", or "time", which each rank measures between two
+            migrations; sums of forces then differ in rounding from run to run.
 
     Raises:
         TypeError: an order that is neither a name nor a curve, a distance that is no number, or a flag that
             is no bool.
-        ValueError: a distance that is not above 0.
+        ValueError: a distance that is not above 0, or other weights.
     """
 
     order: str | Curve | None = None
     travel: float = 0.8
     is_part: bool = False
+    weights: str = "particles"
 
     def __post_init__(self):
         if self.order is not None:
             checks.order_of_cells("order of Division", self.order)
         checks.number("travel of Division", self.travel, above=0, unit="d")
         checks.flag("is_part of Division", self.is_part)
+        checks.word("weights of Division", self.weights, UNEVEN)
 
 
 class Exchanged(NamedTuple):
@@ -120,6 +125,8 @@ class Domain:
         self._error: HaloOutrun | None = None
         self._build, self._since = NEVER, 0  # steps to the next build, and since the last one
         self.is_built = True
+        self._by_time, self._uneven = division.weights == "time", UNEVEN[division.weights]
+        self._worked, self._since_s, self._steps = 0.0, time.perf_counter(), 0  # since the last migration
         self._has_lists, self._fastest = False, 0.0  # largest stride of all ranks at the last migration
         particles = system.particles
         communicator.require_equal("the largest diameter", particles.widest)
@@ -161,9 +168,27 @@ class Domain:
             HaloOutrun: on all ranks, a few steps after a particle of one may have moved farther than the
                 ghosts reach, or the lists.
         """
+        self._worked += time.perf_counter() - self._since_s
+        found = self._exchanged(stride, is_due_within, limit, named)
+        self.resume()
+        return found
+
+    def resume(self) -> None:
+        """Begin to count the time of this rank's work: it has waited for others, or done something else."""
+        self._since_s = time.perf_counter()
+
+    def _exchanged(
+        self,
+        stride: float | None,
+        is_due_within: Callable[[float], bool],
+        limit: float,
+        named: Callable[[], np.ndarray | None],
+    ) -> Exchanged:
+        """Do what `after_step` says."""
         self._end -= 1
         if self._end <= 0:
             raise self._error or HaloOutrun.elsewhere()
+        self._steps += 1
         own = self._stride() if stride is None else stride
         self._travelled += own
         self._left -= 1
@@ -213,9 +238,10 @@ class Domain:
         cells = cells_of(self.partition, particles.pos[: particles.n])
         counts = np.bincount(cells, minlength=self.partition.grid.size).astype(float)
         counts = communicator.reduce(counts, "sum")
-        shares = np.bincount(self.partition.owner, counts, communicator.size)
-        if cuts or not self.migrations or shares.max() > UNEVEN * shares.mean():
-            self.partition.cut(counts)
+        weights = counts * self._rates()[self.partition.owner] if self._by_time else counts
+        shares = np.bincount(self.partition.owner, weights, communicator.size)
+        if cuts or not self.migrations or shares.max() > self._uneven * shares.mean():
+            self.partition.cut(weights)
             self.halo = Halo(self.partition, communicator)
         moved = migrate(particles, cells, self.partition, self.halo, communicator)
         particles.take_over(moved.arrived, moved.order, moved.ghosts)
@@ -229,6 +255,14 @@ class Domain:
         self._end = NEVER
         self._travelled, self._left = 0.0, int(min(LONGEST, max(1.0, planned)))
         self._build, self._since, self.is_built = NEVER, 0, True
+
+    def _rates(self) -> np.ndarray:
+        """Return the time of a particle in a step on each rank, since the last migration."""
+        ranks, steps = self.communicator, self._steps
+        rate = self._worked / max(1, steps * self._system.n_owned)
+        self._worked, self._steps = 0.0, 0
+        rates = ranks.reduce(np.where(np.arange(ranks.size) == ranks.rank, rate, 0.0), "sum")
+        return rates if steps and rates.min() > 0 else np.ones(ranks.size)
 
     def _stride(self) -> float:
         """Return the largest displacement of an owned particle in a step at the present speeds, in d."""

@@ -139,6 +139,8 @@ class StepLoop:
 
     def _take_interval(self, last: int, phases: bool) -> None:
         """Take the steps up to the next look at the state, at most up to `last`."""
+        if self._system.domain is not None:
+            self._system.domain.resume()
         check = self.step + self._backend.check_interval
         end = min(last, check + MOST_INTERVALS * self._backend.check_interval)
         end = max(end, min(last, self.step + self._search.most_steps))

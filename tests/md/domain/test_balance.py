@@ -1,0 +1,68 @@
+"""Ranks with even work: by the time that each measures, which no test asserts, and by planted times."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import md
+from md.communicator import in_turn
+from md.domain import division as divisions
+from md.domain.division import Domain
+from tests.md.domain.test_divided import check, gas, simulation
+
+BY_TIME = md.Division("row", weights="time")
+
+
+def owned_costs(domain: Domain) -> np.ndarray:
+    """Planted time of each owned particle in a step: those in the lower half along the last axis cost more."""
+    system = domain._system
+    is_lower = system.particles.pos[: system.n_owned, -1] < system.box.lengths[-1] / 2
+    return np.where(is_lower, 5.0, 1.0)
+
+
+def test_the_cuts_follow_the_time_that_ranks_measure(monkeypatch):
+    def after_step(domain, *given):
+        domain._worked += owned_costs(domain).sum()
+        return domain._exchanged(*given)
+
+    monkeypatch.setattr(Domain, "after_step", after_step)
+    state = gas(8000)
+
+    def work(division):
+        def of_rank(ranks):
+            sim = simulation(state, ranks, division=division)
+            sim.run(400, phases=False)
+            assert sim.system.domain.migrations > 4
+            return float(owned_costs(sim.system.domain).sum())
+
+        found = in_turn(2, of_rank)
+        return max(found) / np.mean(found)
+
+    assert work(md.Division("row")) > 1.6
+    assert work(BY_TIME) < 1.15
+
+
+def test_waiting_for_other_ranks_is_no_work(monkeypatch):
+    ticks = itertools.count()
+    monkeypatch.setattr(divisions.time, "perf_counter", lambda: next(ticks))
+
+    def work(ranks):
+        sim = simulation(gas(), ranks, division=BY_TIME)
+        sim.run(1, phases=False)
+        domain = sim.system.domain
+        return domain._worked, domain._steps
+
+    assert in_turn(3, work) == 3 * [(1, 1)]
+
+
+def test_a_gas_divided_by_time_is_that_of_one_rank():
+    for domain in check(gas(), 3, division=BY_TIME):
+        assert domain.migrations > 1
+
+
+def test_other_weights_are_refused():
+    with pytest.raises(
+        ValueError, match="unknown weights of Division 'pairs'; allowed: one of particles, time"
+    ):
+        md.Division(weights="pairs")
