@@ -15,7 +15,7 @@ BY_TIME = md.Division("row", weights="time")
 
 
 def owned_costs(domain: Domain) -> np.ndarray:
-    """Planted time of each owned particle in a step: those in the lower half along the last axis cost more."""
+    """Planted time of each owned particle in a step: those of the lower half cost more."""
     system = domain._system
     is_lower = system.particles.pos[: system.n_owned, -1] < system.box.lengths[-1] / 2
     return np.where(is_lower, 5.0, 1.0)
