@@ -41,7 +41,9 @@ class Flight(Integrator):
     """
 
     name = "flight"
-    capabilities = IntegratorCapabilities(fusable=True, capturable=True, takes_increments=True)
+    capabilities = IntegratorCapabilities(
+        fusable=True, capturable=True, divisible=True, takes_increments=True
+    )
     max_speed: float = 1.0
 
     def __post_init__(self) -> None:

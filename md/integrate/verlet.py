@@ -25,7 +25,9 @@ class VelocityVerlet(Integrator):
     """
 
     name = "velocity_verlet"
-    capabilities = IntegratorCapabilities(fusable=True, capturable=True, kicks_and_drifts=True)
+    capabilities = IntegratorCapabilities(
+        fusable=True, capturable=True, divisible=True, kicks_and_drifts=True
+    )
 
     def build(self, system: System, field: ExternalField) -> VelocityVerletStepper:
         """Make the stepper for a system."""

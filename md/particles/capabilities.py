@@ -14,9 +14,12 @@ class StepCapabilities:
     Attributes:
         capturable: on a device all its work is kernel launches that neither wait nor allocate, so that steps
             can be captured in a graph. An integrator: its last kernel also counts the step.
+        divisible: it works for the particles of one rank, with ghosts beside them, which follow after each
+            step; a search leaves the rows where they are there.
     """
 
     capturable: bool = False
+    divisible: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

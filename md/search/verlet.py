@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from md.particles.system import System
@@ -39,6 +39,7 @@ class Verlet(ListConfig):
     """
 
     name = "verlet"
+    capabilities = replace(ListConfig.capabilities, divisible=True)
     cell_order: str | Curve | None = None
     skin: float | Literal["auto"] | None = None
     inner_skin: float | None = None

@@ -340,9 +340,6 @@ INCOMPATIBLE: tuple[tuple[Callable[[SimulationConfig], bool], str], ...] = (  # 
 )
 
 
-DIVIDED = ("linked", "verlet")  # searches that leave the rows where they are, in a divided system
-
-
 def require_divisible(config: SimulationConfig, system: System) -> None:
     """Raise an error for choices that cannot be divided among ranks.
 
@@ -353,22 +350,26 @@ def require_divisible(config: SimulationConfig, system: System) -> None:
     Raises:
         ValueError: one that cannot.
     """
-    integrator = config.integrator
+    integrator, search = config.integrator, config.search
     refused = {
         f"backend {config.backend.name!r}; allowed: 'cpu'": config.backend.name != "cpu",
-        f"search {config.search.name!r}; allowed: {', '.join(map(repr, DIVIDED))}":
-            config.search.name not in DIVIDED,
+        f"search {search.name!r}; allowed: {divisible(SEARCHES)}": not search.capabilities.divisible,
         "a reorder; allowed: none, since ranks sort their particles when they migrate":
             config.reorder is not None,
         "surroundings; allowed: none": bool(config.surroundings),
-        f"integrator {integrator.name!r}; allowed: 'velocity_verlet', 'flight'":
-            integrator.name not in ("velocity_verlet", "flight"),
+        f"integrator {integrator.name!r}; allowed: {divisible(INTEGRATORS)}":
+            not integrator.capabilities.divisible,
         "skin 'auto', which ranks would tune apart; allowed: a number or None":
-            getattr(config.search, "skin", None) == "auto",
+            getattr(search, "skin", None) == "auto",
     }  # fmt: skip
     for what, is_refused in refused.items():
         if is_refused:
             raise ValueError(f"several ranks with {what}; take these, or one rank")
+
+
+def divisible(choices: Mapping[str, Any]) -> str:
+    """Return the names of the classes that work on several ranks."""
+    return ", ".join(repr(name) for name, one in choices.items() if one.capabilities.divisible)
 
 
 def holds(saved: SavedRun, slot: str, choice: Any) -> bool:

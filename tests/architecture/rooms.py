@@ -49,6 +49,7 @@ REGISTRIES = (
 )  # fmt: skip
 FOUNDATION_OF = {  # strategies that extend another
     "md.laws.friction": {"md.laws.spring_dashpot"},
+    "md.search.grid.coherent": {"md.search.grid.scattered"},
     "md.search.grid.tensor": {"md.search.grid.coherent"},
     "md.cavity.strategies.tiled": {"md.cavity.strategies.cuda"},
     "md.cavity.strategies.spectral": {"md.cavity.strategies.reference"},

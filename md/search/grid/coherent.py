@@ -15,6 +15,7 @@ from md.backend import OnDevice
 from md.particles.capabilities import SearchCapabilities
 from md.particles.cell_rows import WIDTH
 from md.particles.system import System
+from md.search.grid.scattered import ScatteredSearch
 from md.search.grid.sorted_cells import SortedCells, SortedCellsSearch, fold_cells, fold_rows
 from sfc import Curve
 from sfc.compile import kernel
@@ -24,7 +25,8 @@ from sfc.compile import kernel
 class Coherent(SortedCells):
     """Configuration of the search that sorts the particles by the rank of their cell at every step.
 
-    Partners are then in few contiguous ranges of memory.
+    Partners are then in few contiguous ranges of memory. On several ranks, which sort their particles by cell
+    when they migrate, slots are sorted in between.
 
     Args:
         cell_order: order of the cells in memory: a name of `sfc.orderings(dim)` or a curve.
@@ -38,17 +40,19 @@ class Coherent(SortedCells):
     """
 
     name = "coherent"
-    capabilities = SearchCapabilities(fusable=True, capturable=True, moves_particles=True, packs=True)
+    capabilities = SearchCapabilities(
+        fusable=True, capturable=True, divisible=True, moves_particles=True, packs=True
+    )
     cell_order: str | Curve = "row"
     division: int | None = None
 
-    def build(self, system: System) -> CoherentSearch:
+    def build(self, system: System) -> SortedCellsSearch:
         """Make the search for a system.
 
         Raises:
             ValueError: an unknown ordering, one of another dimension, or more cells than fit in memory.
         """
-        return CoherentSearch(self, system)
+        return ScatteredSearch(self, system) if system.rows_stay else CoherentSearch(self, system)
 
 
 class CoherentSearch(SortedCellsSearch):

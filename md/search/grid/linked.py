@@ -41,7 +41,7 @@ class Linked(SearchConfig):
     """
 
     name = "linked"
-    capabilities = SearchCapabilities(fusable=True, capturable=True, bitwise_on=("cpu",))
+    capabilities = SearchCapabilities(fusable=True, capturable=True, divisible=True, bitwise_on=("cpu",))
 
     def build(self, system: System) -> LinkedSearch:
         """Make the search for a system, with one head a cell and one link a particle.

@@ -6,6 +6,7 @@ which fold a law over the cells around a particle.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,9 +59,15 @@ class SortedCellsSearch(Search):
 
     def __init__(self, config: SortedCells, system: System):
         super().__init__(config, system, divided(system.grid, config.division))
+        if system.rows_stay:
+            self.capabilities = replace(self.capabilities, moves_particles=False)
         self._sort = CellSort(config.cell_order, self.particles.rows, self.grid, self.backend)
         if config.division is not None:
             self._kernel = "force_rows"
+
+    def rows_changed(self) -> None:
+        """Make room for the slots of all rows."""
+        self._sort.make_room(self.particles.rows)
 
     def build(self) -> None:
         """Sort the particles in memory, or the list of their slots, by the rank of the cell."""

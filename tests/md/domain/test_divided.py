@@ -11,7 +11,7 @@ from md.domain import halo as halos
 from md.domain.division import Domain
 
 LAW = md.scenes.BENCHMARK_LAW
-WAYS = [("linked", False), ("linked", True), ("verlet", False), ("verlet", True)]
+WAYS = list(itertools.product(("linked", "verlet", "coherent"), (False, True)))
 N = 2000
 
 
@@ -170,7 +170,7 @@ def test_a_fault_is_raised_on_all_ranks_with_step_and_id():
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"search": "coherent"}, "several ranks with search 'coherent'; allowed: 'linked', 'verlet'"),
+    ({"search": "naive"}, "several ranks with search 'naive'; allowed: 'linked', 'coherent', 'verlet'"),
     ({"reorder": md.Reorder("hilbert", md.Every(5)), "search": "linked"}, "several ranks with a reorder"),
     ({"integrator": "adaptive_euler", "fused": False}, "integrator 'adaptive_euler'"),
     ({"search": md.search.Verlet(skin="auto")}, "skin 'auto'"),
