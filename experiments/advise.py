@@ -35,7 +35,7 @@ from experiments.advice.program import Advice, advise
 from experiments.advice.question import Question, question_of
 from experiments.advice.report import lines_of
 from experiments.advice.times import candidates, rounds_of
-from experiments.advice.uses import COMPILED, CUDA, CUPY, ITEM_BYTES, NUMPY, SCIPY
+from experiments.advice.uses import COMPILED, CUDA, CUPY, NUMPY, SCIPY
 from experiments.advice.verdict import REORDER, SMALLEST_GAIN, judge
 from experiments.core import TimedSettings, main
 from experiments.core.settings import UsageError
@@ -78,8 +78,9 @@ class Config(TimedSettings):
     """About as many items that are near each other, or reads of a trace; 0 for all."""
     smallest_gain: float = SMALLEST_GAIN
     """Gain that is worth a reorder."""
-    item_bytes: int = ITEM_BYTES
-    """Bytes of an item that a trace reads, a multiple of 8."""
+    item_bytes: int = 0
+    """Bytes of an item that a trace or a cell reads, a multiple of 8; 0 for 64 of a trace, and for the
+    coordinates and a number of a mesh."""
     seconds: float = 40.0
     """Time for the rounds; of large data there are fewer, three at least. How often to reorder takes more."""
     step_ms: float = 0.0
@@ -104,7 +105,7 @@ class Config(TimedSettings):
         for name in ("neighbours", "sample", "uses"):
             self.check(name, low=0)
         self.check("box", above=0)
-        self.check("item_bytes", low=8)
+        self.check("item_bytes", low=0)
         if self.item_bytes % 8:
             raise ValueError(f"--item-bytes {self.item_bytes}; allowed: multiples of 8")
         if self.machine:

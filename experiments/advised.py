@@ -32,7 +32,6 @@ from experiments.advice.sets.files import write
 from experiments.advice.sets.permutations import Order
 from experiments.advice.sets.table import SETS, DataSet, make
 from experiments.advice.times import candidates, rounds_of
-from experiments.advice.uses import ITEM_BYTES
 from experiments.advice.verdict import CANNOT_TELL, REORDER, SMALLEST_GAIN, judge
 from experiments.core import Axis, TimedSettings, main
 from experiments.core.terminal import FEW_ROUNDS
@@ -89,7 +88,7 @@ def measure(case: Any, begin: int = 0) -> Iterator[list[dict]]:
         asked = question_of(
             read(path), code=library, neighbours=data.neighbours,
             cutoff=data.cutoff if data.radii is None else 0,  # those of the file decide
-            item_bytes=_bytes(data) if data.trace is not None else ITEM_BYTES,
+            item_bytes=_bytes(data) if data.trace is not None else 0,
         )  # fmt: skip
         every = candidates(asked.use, case.seed, asked.learnt)
         taken = rounds_of(asked.use, every, ROUNDS, case.seed, case.seconds, SMALLEST_GAIN)

@@ -220,15 +220,11 @@ def _indices(
         yield _product(use, order, _most(chip))
         return
     if use.kind == CELLS:
-        yield from _corners(use, _places(use, order), order is not None, _most(chip))
+        yield from _corners(use, order, chip)
         return
-    row = NUMBER * (max(1, use.item_bytes // NUMBER) if listed is None else use.points.shape[1])
-    unit = NUMBER  # bytes of a load
-    if isinstance(chip, Processor):
-        unit = chip.line
-    elif listed is not None or row % ROW_ON_GPU == 0:
-        unit = ROW_ON_GPU
-        row = row if listed is None else ROW_ON_GPU
+    row, unit = _loads_of_row(NUMBER * (use.numbers if listed is None else use.points.shape[1]), chip)
+    if listed is not None and isinstance(chip, Machine):
+        row = unit = ROW_ON_GPU
     pieces = -(-row // unit)
     if use.items * pieces > 2**31:
         raise ValueError(
@@ -240,6 +236,13 @@ def _indices(
     taken = reads[part] if listed is None or order is None else reads[order[part]]
     index = (_places(use, order)[taken][:, :, None] * pieces + np.arange(pieces)).reshape(len(taken), -1)
     yield _Index(GATHER, index.astype(np.int32), min(row, unit), row * use.items, share)
+
+
+def _loads_of_row(row: int, chip: Machine | Processor) -> tuple[int, int]:
+    """Return the bytes of a row of so many, and of each load of it."""
+    if isinstance(chip, Processor):
+        return row, chip.line
+    return row, ROW_ON_GPU if row % ROW_ON_GPU == 0 else NUMBER
 
 
 def _places(use: Use, order: np.ndarray | None) -> np.ndarray:
@@ -254,15 +257,18 @@ def _most(chip: Machine | Processor) -> int:
     return chip.threads * MOST_ON_CORE
 
 
-def _corners(use: Use, places: np.ndarray, is_sorted: bool, most: int) -> Iterator[_Index]:
-    """Make the gather and the scatter of cells, for the place of each item."""
-    cells = places[use.cells]
-    if is_sorted:
+def _corners(use: Use, order: np.ndarray | None, chip: Machine | Processor) -> Iterator[_Index]:
+    """Make the gather of the items of cells in an order, and the scatter of a number to each."""
+    row, unit = _loads_of_row(NUMBER * use.numbers, chip)
+    pieces = -(-row // unit)
+    cells = _places(use, order)[use.cells]
+    if order is not None:
         cells = cells[np.argsort(cells.min(axis=1), kind="stable")]
-    part, share = _middle(np.arange(len(cells) + 1) * cells.shape[1], most)
+    part, share = _middle(np.arange(len(cells) + 1) * cells.shape[1] * pieces, _most(chip))
     corners = np.ascontiguousarray(cells[part].astype(np.int32))
-    for kernel, index in ((GATHER, corners), (SCATTER, corners.ravel())):
-        yield _Index(kernel, index, NUMBER, NUMBER * use.items, share)
+    gathered = (corners[:, :, None] * pieces + np.arange(pieces, dtype=np.int32)).reshape(len(corners), -1)
+    yield _Index(GATHER, gathered, min(row, unit), row * use.items, share)
+    yield _Index(SCATTER, corners.ravel(), NUMBER, NUMBER * use.items, share)
 
 
 def _product(use: Use, order: np.ndarray | None, most: int) -> _Index:

@@ -86,7 +86,7 @@ def least_bytes(use: Use) -> int | None:
     if use.kind == NEIGHBOURS and use.code != SCIPY:
         return use.points.nbytes + INDEX * use.items * int(use.reach) + NUMBER * use.items
     if use.kind == CELLS:
-        return INDEX * use.cells.size + NUMBER * (_seen(use.cells.ravel()) + use.items)
+        return INDEX * use.cells.size + NUMBER * (use.numbers * _seen(use.cells.ravel()) + use.items)
     if use.kind == MATRIX:
         number = use.matrix.dtype.itemsize if use.code == SCIPY else NUMBER
         return (
@@ -95,7 +95,7 @@ def least_bytes(use: Use) -> int | None:
             + NUMBER * (_seen(scipy.sparse.csr_array(use.matrix).indices) + use.items)
         )
     if use.kind == TRACE:
-        row = NUMBER * max(1, use.item_bytes // NUMBER)
+        row = NUMBER * use.numbers
         results = len(use.trace) if use.code == CUDA else 0  # of each read
         return NUMBER * (len(use.trace) + results) + row * _seen(use.trace)
     return None

@@ -67,13 +67,14 @@ extern "C" __global__ void neighbour_sums(int n, int axes, int k, const double* 
     out[i] = total;
 }
 
-// Gathers the values of the k items of each of n cells, and adds their mean to each; all sums are 0 before.
-extern "C" __global__ void cell_sums(int n, int k, const double* values, const int* cells, double* out) {
+// Gathers the m numbers of the k items of each of n cells, and adds the mean of their sums to each; all sums are 0 before.
+extern "C" __global__ void cell_sums(int n, int k, int m, const double* values, const int* cells, double* out) {
     int c = work_item();
     if (c >= n) return;
     const int* items = cells + (size_t)c * k;
     double mean = 0;
-    for (int at = 0; at < k; ++at) mean += values[items[at]];
+    for (int at = 0; at < k; ++at)
+        for (int number = 0; number < m; ++number) mean += values[(size_t)items[at] * m + number];
     mean /= k;
     for (int at = 0; at < k; ++at) atomicAdd(out + items[at], mean);
 }

@@ -102,10 +102,10 @@ def neighbour_sums(points, index, out):
 
 @kernel
 def cell_sums(values, cells, out):
-    """Gather the values of the items of each cell or edge, and scatter their mean to them.
+    """Gather the numbers of the items of each cell or edge, and scatter the mean of their sums to them.
 
     Args:
-        values: (n,) of the items.
+        values: (n, numbers) of the items.
         cells: (m, k) integers, items of each cell.
         out: (n,) sums, which are written.
     """
@@ -113,7 +113,8 @@ def cell_sums(values, cells, out):
     for c in range(len(cells)):
         total = 0.0
         for k in range(cells.shape[1]):
-            total += values[cells[c, k]]
+            for number in range(values.shape[1]):
+                total += values[cells[c, k], number]
         total /= cells.shape[1]
         for k in range(cells.shape[1]):
             out[cells[c, k]] += total
@@ -190,7 +191,7 @@ class DeviceKernels:
     def cell_sums(self, values: Array, cells: Array, out: Array) -> None:
         """Gather and scatter by atomic additions, as `cell_sums` of the host."""
         self._backend.fill(out, 0)
-        self._kernels.cell_sums(*cells.shape, values, cells.ravel(), out)
+        self._kernels.cell_sums(*cells.shape, values.shape[1], values.ravel(), cells.ravel(), out)
 
     def matrix_product(self, indptr: Array, indices: Array, data: Array, values: Array, out: Array) -> None:
         """Multiply a sparse matrix in rows with a vector, as `matrix_product` of the host."""

@@ -54,7 +54,7 @@ class Question(NamedTuple):
 
 def question_of(
     data: Data, *, cutoff: float = 0, neighbours: int = 0, walk: str = "auto", code: str = "compiled",
-    diameter: float = 0, box: np.ndarray | None = None, sample: int = 0, item_bytes: int = ITEM_BYTES,
+    diameter: float = 0, box: np.ndarray | None = None, sample: int = 0, item_bytes: int = 0,
     displacement: float = 0, seed: int = 0,
 ) -> Question:  # fmt: skip
     """Ask what settings and data say.
@@ -68,7 +68,7 @@ def question_of(
         diameter: of particles, in the unit of the data; 0 for its own.
         box: (dim,) sides of a periodic box; None for that of the data.
         sample: items or reads that are taken; 0 for all.
-        item_bytes: of an item that a trace reads.
+        item_bytes: of an item that a trace or a cell reads; 0 for that of `Use`.
         displacement: mean path of an item in a step; 0 for what the data says.
         seed: of directions.
 
@@ -113,7 +113,8 @@ def question_of(
     if data.kind == "mesh" and not (cutoff or neighbours):
         _refuse("a mesh", data, displacement=displacement, box=box is not None,
                 diameter=diameter, walk=walk == MATRIX)  # fmt: skip
-        use = Use(CELLS, code, data.n, points=data.points, cells=_cells(data, walk, said))
+        cells = _cells(data, walk, said)
+        use = Use(CELLS, code, data.n, points=data.points, cells=cells, item_bytes=item_bytes)
         return _part_of(Question(data, use, everything, None, None, tuple(said)), sample)
     if walk != "auto":
         raise UsageError(f"--walk {walk}: {data.path} has no cells or matrix; allowed: auto")
@@ -140,6 +141,7 @@ def _of_trace(data: Data, code: str, sample: int, item_bytes: int, said: list[st
     """Ask about the reads of the second half of a trace."""
     trace: Any = data.trace
     trace = trace[:sample] if sample else trace
+    item_bytes = item_bytes or ITEM_BYTES
     table, free = data.n * item_bytes, psutil.virtual_memory().available
     if TABLES * table > free:
         raise UsageError(
@@ -269,7 +271,8 @@ def _part_of(asked: Question, sample: int) -> Question:
         places[whole] = np.arange(len(whole))
         cells = places[use.cells]
         points = None if use.points is None else use.points[whole]
-        part = Use(CELLS, use.code, len(whole), points=points, cells=cells[(cells >= 0).all(axis=1)])
+        inside = cells[(cells >= 0).all(axis=1)]
+        part = Use(CELLS, use.code, len(whole), points=points, cells=inside, item_bytes=use.item_bytes)
     said = f"{len(whole):,} items that are joined to each other are timed; they may fit a cache."
     return asked._replace(use=part, whole=whole, said=(*asked.said, said))
 

@@ -73,7 +73,8 @@ class Use:
         cells: (m, k) items of each cell or edge.
         matrix: a sparse matrix with as many rows as columns.
         trace: (m,) items that are read in turn.
-        item_bytes: of an item that a trace reads.
+        item_bytes: of an item that a trace or a cell reads; 0 for `ITEM_BYTES` of a trace, and for the
+            coordinates and a number of a mesh.
         function: of the user's, which takes `arrays` in the order that is timed.
         arrays: of n rows each.
 
@@ -88,15 +89,18 @@ class Use:
     def __init__(
         self, kind: str, code: str, items: int, *, points: Any = None, reach: float = 0, radii: Any = None,
         lengths: Any = None, periodic: tuple[bool, ...] = (), cells: Any = None,
-        matrix: Any = None, trace: Any = None, item_bytes: int = ITEM_BYTES,
+        matrix: Any = None, trace: Any = None, item_bytes: int = 0,
         function: Any = None, arrays: tuple[np.ndarray, ...] = (),
     ):  # fmt: skip
         self.kind = checks.word("kind", kind, tuple(CODES))
         self.code = checks.word(f"code of {kind}", code, CODES[kind])
-        self.items, self.reach, self.item_bytes = items, reach, item_bytes
+        self.items, self.reach = items, reach
         self.cells, self.matrix = cells, matrix
         points = None if points is None else np.asarray(points, np.float64)
         self.points: Any = points
+        if not item_bytes:
+            item_bytes = ITEM_BYTES if kind == TRACE else 8 * (1 if points is None else 1 + points.shape[1])
+        self.item_bytes = item_bytes
         self.trace: Any = None if trace is None else np.asarray(trace, np.int64)
         if kind == CUTOFF and lengths is not None and any(periodic):
             self.points = wrapped(self.points, lengths, periodic)
@@ -106,7 +110,15 @@ class Use:
         backend: Any = md.backend.get("cuda") if code in ON_GPU else None
         self.backend = backend
         self._kernels: Any = kernels.DeviceKernels(backend) if code == CUDA else kernels
-        self.values: Any = np.random.default_rng(0).random(items) if kind in (CELLS, MATRIX) else None
+        random = np.random.default_rng(0)
+        self.values: Any = random.random(items) if kind == MATRIX else None
+        if kind == CELLS:
+            self.values = random.random((items, self.numbers))
+
+    @property
+    def numbers(self) -> int:
+        """Numbers of an item that a trace or a cell reads."""
+        return max(1, self.item_bytes // 8)
 
     @property
     def in_words(self) -> str:
@@ -114,7 +126,8 @@ class Use:
         within = f"{self.reach:g}" if self.radii is None else "the sum of their radii"
         what = {
             CUTOFF: f"neighbours within {within}", NEIGHBOURS: f"{self.reach:.0f} nearest neighbours",
-            CELLS: "a gather and a scatter over cells or edges", MATRIX: "a matrix times a vector",
+            CELLS: f"a gather of {self.item_bytes} bytes an item and a scatter over cells or edges",
+            MATRIX: "a matrix times a vector",
             TRACE: f"reads of the trace, {self.item_bytes} bytes each", OWN: YOURS,
         }[self.kind]  # fmt: skip
         how = {
@@ -271,12 +284,12 @@ class Use:
             cells = cells[np.argsort(cells.min(axis=1), kind="stable")]
         cells, values = cells.astype(np.int32), self.placed["values"][order]
         if self.is_compiled:
-            return Work((values, cells, np.zeros_like(values)), _called(self._kernels.cell_sums),
+            return Work((values, cells, np.zeros_like(values[:, 0])), _called(self._kernels.cell_sums),
                         lambda sums: _unsorted(sums, order))  # fmt: skip
         add_at = _add_at if self.backend is None else kernels.add_on_device
 
         def run(values, cells) -> Any:
-            means, out = values[cells].mean(axis=1), np.zeros_like(values)
+            means, out = values[cells].sum(axis=2).mean(axis=1), np.zeros_like(values[:, 0])
             for corner in cells.T:
                 add_at(out, corner, means)
             return out
@@ -305,7 +318,7 @@ class Use:
         return Work(arrays, run, lambda sums: _unsorted(sums, self.there(order)))
 
     def _trace(self, order: Any, _: bool) -> Work:
-        numbers = max(1, self.item_bytes // 8)
+        numbers = self.numbers
         table = order[:, None] * 0.5 + self.there(0.5 * np.arange(numbers))
         trace = _places(order)[self.placed["trace"]]
         if self.is_compiled:

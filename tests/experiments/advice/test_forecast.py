@@ -83,7 +83,8 @@ def test_cells_are_sorted_by_their_first_items_if_they_are_put_in_order(small_cp
 @pytest.mark.parametrize("kind", KINDS)
 def test_items_that_are_numbered_in_another_way_take_as_long_in_the_same_order(kind, machine):
     use, named = use_of(kind), np.random.default_rng(1).permutation(N)  # item i is now item named[i]
-    other: dict[str, Any] = {"points": use.points[np.argsort(named)], "reach": use.reach, "item_bytes": 8}
+    other: dict[str, Any] = {"points": use.points[np.argsort(named)], "reach": use.reach}
+    other["item_bytes"] = use.item_bytes
     if kind == CELLS:
         other["cells"] = named[use.cells]
     elif kind == MATRIX:
@@ -99,10 +100,12 @@ def test_items_that_are_numbered_in_another_way_take_as_long_in_the_same_order(k
 
 
 @pytest.mark.parametrize("machine", BOTH)
-def test_larger_items_of_a_trace_take_longer(machine):
-    trace = np.random.default_rng(0).integers(0, N, 2**16)
+@pytest.mark.parametrize("kind", [TRACE, CELLS])
+def test_larger_items_take_longer(kind, machine):
+    read = np.random.default_rng(0).integers(0, N, (2**16, 1))
+    what: dict[str, Any] = {"trace": read.ravel()} if kind == TRACE else {"cells": read}
     times = [
-        foreseen(Use(TRACE, COMPILED, N, trace=trace, item_bytes=size), {"given": None}, machine)["given"]
+        foreseen(Use(kind, COMPILED, N, item_bytes=size, **what), {"given": None}, machine)["given"]
         for size in (8, 24, 64, 256)
     ]
     assert times == sorted(set(times))
@@ -158,7 +161,10 @@ def test_cells_are_gathered_and_then_scattered_to():
     use, chip = use_of(CELLS), machine_of("h200")
     every = [*forecast._indices(use, None, None, chip)]
     assert [one.kernel for one in every] == ["gather", "scatter"]
-    np.testing.assert_array_equal(every[0].found, use.cells)
+    pieces = every[0].found.reshape(*use.cells.shape, 2)  # of 16 bytes: three coordinates and a number
+    np.testing.assert_array_equal(pieces, use.cells[:, :, None] * 2 + [0, 1])
+    one = Use(CELLS, COMPILED, use.items, cells=use.cells)
+    np.testing.assert_array_equal(next(forecast._indices(one, None, None, chip)).found, use.cells)
     np.testing.assert_array_equal(every[1].found, use.cells.ravel())
     assert foreseen(use, {"given": None}, "h200")["given"] == sum(
         forecast._time(one, chip, 0) for one in every

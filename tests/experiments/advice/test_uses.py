@@ -157,7 +157,8 @@ def test_distances_are_those_of_the_nearest(code):
 def test_cells_add_the_mean_of_their_items_to_each(code):
     use = use_of(CELLS, code)
     right = np.zeros(N)
-    np.add.at(right, use.cells, use.values[use.cells].mean(axis=1)[:, None])
+    assert use.values.shape == (N, use.item_bytes // 8)
+    np.add.at(right, use.cells, use.values.sum(axis=1)[use.cells].mean(axis=1)[:, None])
     found = result_of(use)
     np.testing.assert_allclose(found, right, rtol=1e-9)
 
