@@ -12,6 +12,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -47,10 +48,9 @@ class Communicator(ABC):
             ImportError: a launcher has started several processes, and mpi4py is not installed, or has no MPI
                 library or another one.
         """
-        from md.communicator.mpi import MpiCommunicator  # derives from this class
-
         try:
-            return MpiCommunicator(world)
+            derived = import_module("md.communicator.mpi")  # its class derives from this one
+            return derived.MpiCommunicator(world)
         except ImportError:
             if any(name in os.environ for name in LAUNCHED):
                 raise
@@ -67,11 +67,11 @@ class Communicator(ABC):
             raise
         except BaseException as error:
             self.blocks.left = self.blocks.now
-            self._say(self.blocks.now, f"rank {self.rank} has ended: {type(error).__name__}: {error}")
+            self._notify(self.blocks.now, f"rank {self.rank} has ended: {type(error).__name__}: {error}")
             raise
 
     @abstractmethod
-    def _say(self, block: int, why: str) -> None:
+    def _notify(self, block: int, why: str) -> None:
         """Tell the other ranks that this one has left a block, and why; do not wait for them."""
 
     @abstractmethod
@@ -149,7 +149,7 @@ class Alone(Communicator):
 
     rank, size, blocks = 0, 1, Blocks(0, 1)
 
-    def _say(self, block: int, why: str) -> None:
+    def _notify(self, block: int, why: str) -> None:
         pass
 
     def _settle(self) -> None:

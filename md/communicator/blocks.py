@@ -2,7 +2,7 @@
 
 A rank that has left a block with an error says so to all others. If each comes to an error in that block, by
 itself, all go on. One that waits for a rank that has left, or has gone past that block, says that it ends for
-good, and so do all who hear of it: their messages no longer match.
+good, and so do all that receive this: their messages no longer match.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ class Blocks:
         self.rank, self._others = rank, {*range(size)} - {rank}
         self.now, self.ended = 0, ""
         self.left: int | None = None
-        self._heard: dict[int, tuple[int, str]] = {}  # rank -> block that it has left, and why
+        self._notices: dict[int, tuple[int, str]] = {}  # rank -> block that it has left, and why
 
-    def hear(self, rank: int, block: int, why: str) -> None:
+    def receive(self, rank: int, block: int, why: str) -> None:
         """Note that a rank has left a block, or all of them."""
         if block == FOR_GOOD:
             self.ended = why
         else:
-            self._heard[rank] = block, why
+            self._notices[rank] = block, why
 
     def is_settled(self) -> bool:
         """Return whether all ranks have left the block that this one has left, or none has."""
         if self.left is not None and all(
-            self._heard.get(rank, (None,))[0] == self.left for rank in self._others
+            self._notices.get(rank, (None,))[0] == self.left for rank in self._others
         ):
             self.left = None
-            self._heard.clear()
+            self._notices.clear()
         return self.left is None
 
-    def gone(self) -> tuple[str, bool]:
+    def absent(self) -> tuple[str, bool]:
         """Return why a rank has left that this one waits for, and whether it may still come to an error here.
 
         The reason is empty if there is no such rank.
         """
         if self.ended:
             return self.ended, False
-        for block, why in self._heard.values():
+        for block, why in self._notices.values():
             if block <= self.now and self.left is None:
                 return why, block == self.now
         return "", True

@@ -37,14 +37,14 @@ class InTurn(Communicator):
         self.rank, self.size, self._shared, self._calls = rank, shared.size, shared, 0
         self.blocks = shared.blocks[rank]
 
-    def _say(self, block: int, why: str) -> None:
+    def _notify(self, block: int, why: str) -> None:
         for rank, blocks in enumerate(self._shared.blocks):
             if rank != self.rank:
-                blocks.hear(self.rank, block, why)
+                blocks.receive(self.rank, block, why)
         self._shared.turn.notify_all()
 
     def _end(self, why: str) -> NoReturn:
-        self._say(FOR_GOOD, why)
+        self._notify(FOR_GOOD, why)
         raise self.blocks.end(why)
 
     def _settle(self) -> None:
@@ -53,10 +53,10 @@ class InTurn(Communicator):
             self._end(self.blocks.ended or f"rank {self.rank} has ended alone")
 
     def _wait_for(self, is_there: Callable[[], bool]) -> None:
-        if not self._shared.turn.wait_for(lambda: is_there() or bool(self.blocks.gone()[0]), PATIENCE):
+        if not self._shared.turn.wait_for(lambda: is_there() or bool(self.blocks.absent()[0]), PATIENCE):
             raise TimeoutError(f"rank {self.rank} waited {PATIENCE:g} s for another one")
         if not is_there():
-            self._end(self.blocks.gone()[0])
+            self._end(self.blocks.absent()[0])
 
     def exchange(self, outgoing: Mapping[int, np.ndarray], incoming: Mapping[int, np.ndarray]) -> None:
         """Send an array to each of some ranks, and fill one from each; see `Communicator`."""
@@ -114,7 +114,7 @@ def in_turn(size: int, work: Callable[[Communicator], Any]) -> list[Any]:
                 errors.append(error)
                 why = shared.blocks[rank].ended or f"rank {rank} has ended: {type(error).__name__}: {error}"
                 for blocks in shared.blocks:
-                    blocks.hear(rank, FOR_GOOD, blocks.ended or why)
+                    blocks.receive(rank, FOR_GOOD, blocks.ended or why)
             shared.turn.notify_all()
 
     threads = [threading.Thread(target=rank_of, args=(rank,), daemon=True) for rank in range(size)]

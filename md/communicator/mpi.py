@@ -54,39 +54,39 @@ class MpiCommunicator(Communicator):
                 "the mpiexec beside this python, or build mpi4py with that library"
             )
         self._how = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
-        self.blocks, self._told = Blocks(self.rank, self.size), list[Any]()
+        self.blocks, self._sends = Blocks(self.rank, self.size), list[Any]()
         sys.excepthook = partial(_end_all, self._world, sys.excepthook)
 
     def __repr__(self) -> str:
         where = f"process {os.getpid()} on {socket.gethostname()}"
         return f"<{type(self).__name__}, rank {self.rank} of {self.size}, {where}>"
 
-    def _say(self, block: int, why: str) -> None:
+    def _notify(self, block: int, why: str) -> None:
         others = (rank for rank in range(self.size) if rank != self.rank)
-        self._told += [self._world.isend((block, why), rank, NOTICE) for rank in others]
+        self._sends += [self._world.isend((block, why), rank, NOTICE) for rank in others]
 
-    def _listen(self) -> None:
+    def _receive(self) -> None:
         """Receive what other ranks say about blocks."""
         status = self._mpi.Status()
         while self._world.iprobe(tag=NOTICE, status=status):
             rank = status.Get_source()
-            self.blocks.hear(rank, *self._world.recv(source=rank, tag=NOTICE))
+            self.blocks.receive(rank, *self._world.recv(source=rank, tag=NOTICE))
 
     def _end(self, why: str) -> NoReturn:
-        self._say(FOR_GOOD, why)
+        self._notify(FOR_GOOD, why)
         raise self.blocks.end(why)
 
     def _settle(self) -> None:
         end = time.monotonic() + PATIENCE
         while not self.blocks.is_settled():
-            self._listen()
+            self._receive()
             if self.blocks.ended or time.monotonic() > end:
                 self._end(self.blocks.ended or f"rank {self.rank} has ended alone")
         if self.blocks.ended:
             self._end(self.blocks.ended)
 
     def _wait(self, requests: Sequence[Any]) -> None:
-        """Wait for messages, or to hear that one will not come.
+        """Wait for messages, or for the notice that one will not come.
 
         Raises:
             RankFailedError: another rank has left, and the messages are not here a while later.
@@ -96,8 +96,8 @@ class MpiCommunicator(Communicator):
             tests += 1
             if tests % LISTEN == 0:
                 os.sched_yield()
-                self._listen()
-                why, may_come = self.blocks.gone()
+                self._receive()
+                why, may_come = self.blocks.absent()
                 if why and not may_come:
                     self._end(why)
                 end = min(end, time.monotonic() + GRACE) if why else math.inf

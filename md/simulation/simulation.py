@@ -44,7 +44,7 @@ ENERGY_DEPENDS_ON = ("law", "walls", "gravity", "surroundings")  # choices that 
 
 
 def of_all_ranks(method: Callable[..., None]) -> Callable[..., None]:
-    """Return a method that tells the other ranks of an error of this one, which they would wait for."""
+    """Return a method that notifies the other ranks of an error of this one, which they would wait for."""
 
     @wraps(method)
     def called(self: Simulation, *given: Any, **named: Any) -> None:
