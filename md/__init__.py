@@ -13,7 +13,7 @@ from md import backend, boundaries, integrate, laws, observe, preparation, reord
 from md.boundaries import Inflow, ShakenWalls, Walls, Wing
 from md.boundaries.airfoil import Airfoil, naca
 from md.boundaries.airfoil_file import read_airfoil
-from md.communicator import Communicator
+from md.domain.communicator import Communicator
 from md.domain.division import Division
 from md.errors import (
     BackendUnavailableError,

@@ -1,1 +1,1 @@
-"""Division of a system among ranks: which cells each owns, copies of the particles around them, migration."""
+"""Division of a system among ranks: what they say to each other, cells, copies, migration."""

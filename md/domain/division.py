@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from md import checks
-from md.communicator import Communicator
+from md.domain.communicator import Communicator
 from md.domain.halo import Halo, Message
 from md.domain.migrate import cells_of, migrate
 from md.domain.partition import Partition

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from md.communicator import Communicator
+from md.domain.communicator import Communicator
 from md.domain.partition import Partition, around
 from md.particles.arrays import ParticleArrays
 from sfc.compile import kernel

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from md.communicator import Communicator
+from md.domain.communicator import Communicator
 from md.domain.halo import Halo
 from md.domain.partition import Partition
 from md.particles.arrays import ParticleArrays

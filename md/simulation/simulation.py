@@ -19,7 +19,7 @@ from md.backend import get as get_backend
 from md.boundaries.base import ActiveBoundaries, ActiveBoundary, Boundary
 from md.boundaries.external_field import ExternalField
 from md.boundaries.walls import Walls
-from md.communicator import Communicator
+from md.domain.communicator import Communicator
 from md.domain.division import Division, Domain
 from md.errors import NotYetReordered
 from md.integrate import Integrator

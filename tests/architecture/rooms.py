@@ -14,7 +14,7 @@ ROWS = [  # rooms, lowest first; those of one row do not import each other
     ("sfc.__main__",),
     ("=sfc",),  # the package itself, for what stands above it
     ("md.errors", "md.checks"),
-    ("md.communicator",),
+    ("md.domain.communicator",),
     ("md.registry", "md.io.atomic_write", "md.io.archive", "md.io.interrupt"),
     ("md.backend",),
     ("md.particles", "md.laws", "md.cavity"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import md
-from md.communicator import in_turn
+from md.domain.communicator import in_turn
 from md.search import Coherent, Lbvh, Reflexive, Scattered
 from tests.threaded_kernels import (
     assert_two_threads_end_with_the_bits_of_one,

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import md
-from md.communicator import Communicator
+from md.domain.communicator import Communicator
 
 
 def gas(ranks: Communicator | None, state: md.State | None = None) -> md.Simulation:

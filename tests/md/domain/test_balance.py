@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import md
-from md.communicator import in_turn
 from md.domain import division as divisions
+from md.domain.communicator import in_turn
 from md.domain.division import Domain
 from tests.md.domain.test_divided import check, gas, simulation
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import md
-from md.communicator import in_turn
 from md.domain import halo as halos
+from md.domain.communicator import in_turn
 from md.domain.division import Domain
 
 LAW = md.scenes.BENCHMARK_LAW

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import md
-from md.communicator import in_turn
+from md.domain.communicator import in_turn
 from tests.md.domain.test_divided import check, course, gas, simulation
 from tests.tiers import by_default, full
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import md
-from md.communicator import in_turn
+from md.domain.communicator import in_turn
 from tests.md.domain.mpi_program import gas, state_after
 
 ROOT = Path(__file__).parents[3]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import md
-from md.communicator import Communicator, in_turn
-from md.communicator.base import LAUNCHED
+from md.domain.communicator import Communicator, in_turn
+from md.domain.communicator.base import LAUNCHED
 
 
 def test_each_rank_gets_what_the_others_send():

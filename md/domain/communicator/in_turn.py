@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from md import checks
-from md.communicator.base import HOW, Communicator
-from md.communicator.blocks import FOR_GOOD, Blocks
+from md.domain.communicator.base import HOW, Communicator
+from md.domain.communicator.blocks import FOR_GOOD, Blocks
 from md.errors import RankFailedError
 
 PATIENCE = 600.0  # s that ranks in turn wait for each other

@@ -1,6 +1,6 @@
 """What the ranks of a divided simulation say to each other."""
 
-from md.communicator.base import Communicator
-from md.communicator.in_turn import in_turn
+from md.domain.communicator.base import Communicator
+from md.domain.communicator.in_turn import in_turn
 
 __all__ = ["Communicator", "in_turn"]

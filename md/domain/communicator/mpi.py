@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from md import checks
-from md.communicator.base import Communicator
-from md.communicator.blocks import FOR_GOOD, Blocks
+from md.domain.communicator.base import Communicator
+from md.domain.communicator.blocks import FOR_GOOD, Blocks
 
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")  # variables of launchers with the number of processes
 NOTICE = 1  # tag of what a rank says that leaves

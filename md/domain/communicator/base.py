@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from md import checks
-from md.communicator.blocks import Blocks
+from md.domain.communicator.blocks import Blocks
 from md.errors import RankFailedError
 
 HOW: dict[str, Callable[..., Any]] = {"sum": np.add, "max": np.maximum, "min": np.minimum}
@@ -49,7 +49,7 @@ class Communicator(ABC):
                 library or another one.
         """
         try:
-            derived = import_module("md.communicator.mpi")  # its class derives from this one
+            derived = import_module("md.domain.communicator.mpi")  # its class derives from this one
             return derived.MpiCommunicator(world)
         except ImportError:
             if any(name in os.environ for name in LAUNCHED):
