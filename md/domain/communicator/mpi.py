@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import math
 import os
 import pickle
@@ -18,11 +19,62 @@ from md import checks
 from md.domain.communicator.base import Communicator
 from md.domain.communicator.blocks import FOR_GOOD, Blocks
 
-SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")  # variables of launchers with the number of processes
+OF_OPEN_MPI = "OMPI_COMM_WORLD_SIZE"
+SIZES = ("PMI_SIZE", OF_OPEN_MPI)  # variables of launchers with the number of processes
 NOTICE = 1  # tag of what a rank says that leaves
 LISTEN = 64  # tests of requests between two looks for notices
 GRACE = 1.0  # s in which ranks that come to the same error do so by themselves
 PATIENCE = 60.0  # s in which all have left a block that one has left
+
+
+def started() -> int:
+    """Return the number of processes that a launcher has started."""
+    return max(int(os.environ.get(name, 1)) for name in SIZES)
+
+
+def other_mpi(mpi: Any) -> str:
+    """Return the words for a launcher of another MPI library than that of mpi4py."""
+    name = mpi.Get_library_version().partition(",")[0].partition("\n")[0].strip("\0 ")
+    return (
+        f"{name}: mpiexec is of another MPI library than mpi4py; take the mpiexec beside this python, or "
+        "build mpi4py with that library"
+    )
+
+
+def library() -> Any:
+    """Return `mpi4py.MPI`, initialised.
+
+    Raises:
+        ImportError: mpi4py is not installed, finds no MPI library, or another one than the launcher's.
+    """
+    try:
+        import mpi4py
+
+        was = mpi4py.rc.initialize
+        mpi4py.rc.initialize = False  # with the launcher of another library it may end the process
+        try:
+            from mpi4py import MPI
+        finally:
+            mpi4py.rc.initialize = was
+    except (ImportError, RuntimeError) as error:  # no package, or no library
+        raise ImportError(
+            f"several ranks need mpi4py: {error}; pip install '.[mpi]' in the checkout, then "
+            "mpiexec -n 2 python script.py"
+        ) from error
+    if not MPI.Is_initialized():
+        if OF_OPEN_MPI in os.environ and "Open MPI" not in MPI.Get_library_version():
+            raise ImportError(
+                f"{started()} processes were started by Open MPI, and mpi4py is of {other_mpi(MPI)}"
+            )
+        MPI.Init_thread()
+        atexit.register(_finalize, MPI)
+    return MPI
+
+
+def _finalize(mpi: Any) -> None:
+    """Finalize MPI, which mpi4py does itself where it has initialised it."""
+    if not mpi.Is_finalized():
+        mpi.Finalize()
 
 
 class MpiCommunicator(Communicator):
@@ -36,24 +88,12 @@ class MpiCommunicator(Communicator):
     """
 
     def __init__(self, world: Any = None):
-        try:
-            from mpi4py import MPI
-        except (ImportError, RuntimeError) as error:  # no package, or no library
-            raise ImportError(
-                f"several ranks need mpi4py: {error}; pip install '.[mpi]' in the checkout, then "
-                "mpiexec -n 2 python script.py"
-            ) from error
-        self._mpi = MPI
-        self._world = (MPI.COMM_WORLD if world is None else world).Dup()
+        self._mpi = mpi = library()
+        self._world = (mpi.COMM_WORLD if world is None else world).Dup()
         self.rank, self.size = self._world.Get_rank(), self._world.Get_size()
-        started = max(int(os.environ.get(name, 1)) for name in SIZES)
-        if world is None and self.size == 1 < started:
-            raise ImportError(
-                f"{started} processes were started, and each is alone under "
-                f"{MPI.Get_library_version().strip()}: mpiexec is of another MPI library than mpi4py; take "
-                "the mpiexec beside this python, or build mpi4py with that library"
-            )
-        self._how = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
+        if world is None and self.size == 1 < started():
+            raise ImportError(f"{started()} processes were started, and each is alone under {other_mpi(mpi)}")
+        self._how = {"sum": mpi.SUM, "max": mpi.MAX, "min": mpi.MIN}
         self.blocks, self._sends = Blocks(self.rank, self.size), list[Any]()
         sys.excepthook = partial(_end_all, self._world, sys.excepthook)
 

@@ -76,6 +76,25 @@ def test_ranks_go_on_after_errors_of_all_and_of_one(tmp_path):
         assert found[4] == "20"
 
 
+def test_a_launcher_of_another_library_is_refused():
+    made, launched = (
+        "import md; md.Communicator.mpi()",
+        {"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "0"},
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", made], text=True,
+        capture_output=True, timeout=60, cwd=ROOT, env=os.environ | launched,
+    )  # fmt: skip
+    library = subprocess.run(
+        [sys.executable, "-c", "from mpi4py import MPI; print(MPI.Get_library_version())"], text=True,
+        capture_output=True, timeout=60,
+    ).stdout  # fmt: skip
+    how = "and each is alone under Open MPI" if "Open MPI" in library else "by Open MPI, and mpi4py is of "
+    assert run.returncode == 1
+    assert f"ImportError: 2 processes were started{',' * ('alone' in how)} {how}" in run.stderr
+    assert "take the mpiexec beside this python" in run.stderr
+
+
 def wait_for(folder: Path, *names: str) -> None:
     end = time.monotonic() + 60
     while not all((folder / name).exists() for name in names):
