@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from md import checks
-from md.domain.communicator.blocks import Blocks
+from md.domain.communicator.blocks import TORN, Blocks
 from md.errors import RankFailedError
 
 HOW: dict[str, Callable[..., Any]] = {"sum": np.add, "max": np.maximum, "min": np.minimum}
@@ -66,20 +66,30 @@ class Communicator(ABC):
         except RankFailedError:
             raise
         except BaseException as error:
-            self.blocks.left = self.blocks.now
-            self._notify(self.blocks.now, f"rank {self.rank} has ended: {type(error).__name__}: {error}")
+            self._notify(*self.blocks.leave(f"rank {self.rank} has ended: {type(error).__name__}: {error}"))
+            raise
+
+    @contextmanager
+    def _call(self) -> Iterator[None]:
+        """Begin a call: all ranks begin the same ones, and an error within one ends them for good."""
+        self._settle()
+        self.blocks.calls += 1
+        try:
+            yield
+        except BaseException:
+            self.blocks.calls = TORN
             raise
 
     @abstractmethod
-    def _notify(self, block: int, why: str) -> None:
-        """Tell the other ranks that this one has left a block, and why; do not wait for them."""
+    def _notify(self, block: int, calls: int, why: str) -> None:
+        """Notify the other ranks that this one has left a block, and why; do not wait for them."""
 
     @abstractmethod
     def _settle(self) -> None:
-        """Wait until all have left the block that this rank has left with an error, if it has.
+        """Wait until all have left the blocks that this rank has left with an error, if it has.
 
         Raises:
-            RankFailedError: another one has not.
+            RankFailedError: another one has not, or after other calls.
         """
 
     @abstractmethod
@@ -147,9 +157,12 @@ class Communicator(ABC):
 class Alone(Communicator):
     """Communicator of one rank, without MPI."""
 
-    rank, size, blocks = 0, 1, Blocks(0, 1)
+    rank, size = 0, 1
 
-    def _notify(self, block: int, why: str) -> None:
+    def __init__(self) -> None:
+        self.blocks = Blocks(0, 1)
+
+    def _notify(self, block: int, calls: int, why: str) -> None:
         pass
 
     def _settle(self) -> None:

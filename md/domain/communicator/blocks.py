@@ -1,64 +1,89 @@
 """Blocks of work that ranks do together, and what they say when one leaves such a block with an error.
 
-A rank that has left a block with an error says so to all others. If each comes to an error in that block, by
-itself, all go on. One that waits for a rank that has left, or has gone past that block, says that it ends for
-good, and so do all that receive this: their messages no longer match.
+A rank that has left a block with an error says so to all others, with the number of its calls. If each comes
+to an error in that block after as many calls, by itself, all go on: their messages still match. Else a rank
+that waits for one that has left, or has gone past that block, says that it ends for good, and so do all that
+receive this.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from md.errors import RankFailedError
 
 FOR_GOOD = -1  # number of no block: of a rank that does not go on
+TORN = -1  # number of calls of a rank that was stopped within one
 
 
 class Blocks:
-    """Blocks of one rank, and what it has heard of those of others.
+    """Blocks of one rank, and what it has received about those of others.
 
     Args:
         rank, size: of the communicator.
 
     Attributes:
-        now: number of the present block, or of the last one.
-        left: number of the block that this rank has left, until the others have too; None for none.
+        now: number of the present block, or of the last one; each that is left with an error has its own.
+        calls: calls of the communicator that this rank has begun; `TORN` after an error within one.
         ended: why this rank and others do not go on; empty if they do.
     """
 
     def __init__(self, rank: int, size: int):
         self.rank, self._others = rank, {*range(size)} - {rank}
-        self.now, self.ended = 0, ""
-        self.left: int | None = None
-        self._notices: dict[int, tuple[int, str]] = {}  # rank -> block that it has left, and why
+        self.now, self.calls, self.ended = 0, 0, ""
+        self._left: dict[int, tuple[int, str]] = {}  # block -> calls until then, and why
+        self._notices: dict[int, dict[int, tuple[int, str]]] = {other: {} for other in self._others}
 
-    def receive(self, rank: int, block: int, why: str) -> None:
+    def leave(self, why: str) -> tuple[int, int, str]:
+        """Leave the present block, and return what to notify the others of: block, calls and why."""
+        block = self.now
+        self._left[block] = self.calls, why
+        self.now += 1
+        return block, self.calls, why
+
+    def receive(self, rank: int, block: int, calls: int, why: str) -> None:
         """Note that a rank has left a block, or all of them."""
         if block == FOR_GOOD:
-            self.ended = why
+            self.ended = self.ended or why
         else:
-            self._notices[rank] = block, why
+            self._notices[rank][block] = calls, why
 
     def is_settled(self) -> bool:
-        """Return whether all ranks have left the block that this one has left, or none has."""
-        if self.left is not None and all(
-            self._notices.get(rank, (None,))[0] == self.left for rank in self._others
-        ):
-            self.left = None
-            self._notices.clear()
-        return self.left is None
+        """Return whether all ranks have left the blocks that this one has left; end if they cannot match."""
+        for block, (calls, why) in list(self._left.items()):
+            for notices in self._notices.values():
+                if block not in notices and all(other < block for other in notices):
+                    return False
+                if block not in notices or calls == TORN or notices[block][0] != calls:
+                    self.ended = self.ended or f"{why}; another rank was elsewhere"
+                    return False
+            del self._left[block]
+            for notices in self._notices.values():
+                del notices[block]
+        return True
 
-    def absent(self) -> tuple[str, bool]:
-        """Return why a rank has left that this one waits for, and whether it may still come to an error here.
+    def alone(self) -> str:
+        """Return why this rank ends, where the others have not left the block that it has left."""
+        return f"{next(iter(self._left.values()))[1]}; the others went on"
 
-        The reason is empty if there is no such rank.
+    def absent(self, awaited: Collection[int]) -> tuple[str, bool]:
+        """Return why a rank has left that this one waits for, and whether this one may come to an error too.
+
+        Args:
+            awaited: ranks whose messages are missing.
+
+        Returns:
+            The reason, empty if there is no such rank; and whether it has left the present block.
         """
         if self.ended:
             return self.ended, False
-        for block, why in self._notices.values():
-            if block <= self.now and self.left is None:
-                return why, block == self.now
+        for rank in awaited:
+            for block, (_, why) in self._notices.get(rank, {}).items():
+                if block <= self.now:
+                    return why, block == self.now
         return "", True
 
     def end(self, why: str) -> RankFailedError:
         """End for good, and return the error that says so."""
-        self.ended = why
-        return RankFailedError(f"{why}; to go on, ranks need another communicator")
+        self.ended = self.ended or why
+        return RankFailedError(f"{self.ended}; to go on, ranks need another communicator")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, NoReturn
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from md import checks
 from md.domain.communicator.base import HOW, Communicator
-from md.domain.communicator.blocks import FOR_GOOD, Blocks
+from md.domain.communicator.blocks import FOR_GOOD, TORN, Blocks
 from md.errors import RankFailedError
 
 PATIENCE = 600.0  # s that ranks in turn wait for each other
@@ -37,38 +37,41 @@ class InTurn(Communicator):
         self.rank, self.size, self._shared, self._calls = rank, shared.size, shared, 0
         self.blocks = shared.blocks[rank]
 
-    def _notify(self, block: int, why: str) -> None:
+    def _notify(self, block: int, calls: int, why: str) -> None:
         for rank, blocks in enumerate(self._shared.blocks):
             if rank != self.rank:
-                blocks.receive(self.rank, block, why)
+                blocks.receive(self.rank, block, calls, why)
         self._shared.turn.notify_all()
 
     def _end(self, why: str) -> NoReturn:
-        self._notify(FOR_GOOD, why)
+        self._notify(FOR_GOOD, TORN, why)
         raise self.blocks.end(why)
 
     def _settle(self) -> None:
         self._shared.turn.wait_for(lambda: self.blocks.is_settled() or bool(self.blocks.ended), PATIENCE)
         if self.blocks.ended or not self.blocks.is_settled():
-            self._end(self.blocks.ended or f"rank {self.rank} has ended alone")
+            self._end(self.blocks.ended or self.blocks.alone())
 
-    def _wait_for(self, is_there: Callable[[], bool]) -> None:
-        if not self._shared.turn.wait_for(lambda: is_there() or bool(self.blocks.absent()[0]), PATIENCE):
+    def _wait_for(self, is_there: Callable[[], bool], awaited: Collection[int]) -> None:
+        def why() -> str:
+            return self.blocks.absent(awaited)[0]
+
+        if not self._shared.turn.wait_for(lambda: is_there() or bool(why()), PATIENCE):
             raise TimeoutError(f"rank {self.rank} waited {PATIENCE:g} s for another one")
         if not is_there():
-            self._end(self.blocks.absent()[0])
+            self._end(why())
 
     def exchange(self, outgoing: Mapping[int, np.ndarray], incoming: Mapping[int, np.ndarray]) -> None:
         """Send an array to each of some ranks, and fill one from each; see `Communicator`."""
-        self._settle()
         boxes = self._shared.boxes
-        for rank, one in outgoing.items():
-            boxes[self.rank, rank].append(one.copy())
-        self._shared.turn.notify_all()
-        for rank, one in incoming.items():
-            box = boxes[rank, self.rank]
-            self._wait_for(partial(bool, box))
-            one[...] = box.popleft()
+        with self._call():
+            for rank, one in outgoing.items():
+                boxes[self.rank, rank].append(one.copy())
+            self._shared.turn.notify_all()
+            for rank, one in incoming.items():
+                box = boxes[rank, self.rank]
+                self._wait_for(partial(bool, box), (rank,))
+                one[...] = box.popleft()
 
     def reduce(self, values: Any, how: str) -> np.ndarray:
         """Return the sum, largest or least of the values of all ranks; see `Communicator`."""
@@ -79,13 +82,13 @@ class InTurn(Communicator):
 
     def all_of(self, value: Any) -> list[Any]:
         """Return the values of all ranks; see `Communicator`."""
-        self._settle()
-        values = self._shared.values.setdefault(self._calls, {})
-        self._calls += 1
-        values[self.rank] = value
-        self._shared.turn.notify_all()
-        self._wait_for(lambda: len(values) == self.size)
-        self._shared.values.pop(self._calls - 2, None)  # of a call that all have left
+        with self._call():
+            values = self._shared.values.setdefault(self._calls, {})
+            self._calls += 1
+            values[self.rank] = value
+            self._shared.turn.notify_all()
+            self._wait_for(lambda: len(values) == self.size, range(self.size))
+            self._shared.values.pop(self._calls - 2, None)  # of a call that all have left
         return [values[rank] for rank in range(self.size)]
 
 
@@ -114,7 +117,7 @@ def in_turn(size: int, work: Callable[[Communicator], Any]) -> list[Any]:
                 errors.append(error)
                 why = shared.blocks[rank].ended or f"rank {rank} has ended: {type(error).__name__}: {error}"
                 for blocks in shared.blocks:
-                    blocks.receive(rank, FOR_GOOD, blocks.ended or why)
+                    blocks.receive(rank, FOR_GOOD, TORN, why)
             shared.turn.notify_all()
 
     threads = [threading.Thread(target=rank_of, args=(rank,), daemon=True) for rank in range(size)]

@@ -9,7 +9,7 @@ import pickle
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -17,13 +17,14 @@ import numpy as np
 
 from md import checks
 from md.domain.communicator.base import Communicator
-from md.domain.communicator.blocks import FOR_GOOD, Blocks
+from md.domain.communicator.blocks import FOR_GOOD, TORN, Blocks
 
 OF_OPEN_MPI = "OMPI_COMM_WORLD_SIZE"
 SIZES = ("PMI_SIZE", OF_OPEN_MPI)  # variables of launchers with the number of processes
 NOTICE = 1  # tag of what a rank says that leaves
 LISTEN = 64  # tests of requests between two looks for notices
 GRACE = 1.0  # s in which ranks that come to the same error do so by themselves
+ABANDONED: list[Sequence[Any]] = []  # still active: MPI may write to their arrays at any time
 PATIENCE = 60.0  # s in which all have left a block that one has left
 
 
@@ -62,7 +63,7 @@ def library() -> Any:
             "mpiexec -n 2 python script.py"
         ) from error
     if not MPI.Is_initialized():
-        if OF_OPEN_MPI in os.environ and "Open MPI" not in MPI.Get_library_version():
+        if int(os.environ.get(OF_OPEN_MPI, 1)) > 1 and "Open MPI" not in MPI.Get_library_version():
             raise ImportError(
                 f"{started()} processes were started by Open MPI, and mpi4py is of {other_mpi(MPI)}"
             )
@@ -94,16 +95,16 @@ class MpiCommunicator(Communicator):
         if world is None and self.size == 1 < started():
             raise ImportError(f"{started()} processes were started, and each is alone under {other_mpi(mpi)}")
         self._how = {"sum": mpi.SUM, "max": mpi.MAX, "min": mpi.MIN}
-        self.blocks, self._sends = Blocks(self.rank, self.size), list[Any]()
+        self.blocks, self._sends, self._is_over = Blocks(self.rank, self.size), list[Any](), False
         sys.excepthook = partial(_end_all, self._world, sys.excepthook)
 
     def __repr__(self) -> str:
         where = f"process {os.getpid()} on {socket.gethostname()}"
         return f"<{type(self).__name__}, rank {self.rank} of {self.size}, {where}>"
 
-    def _notify(self, block: int, why: str) -> None:
+    def _notify(self, block: int, calls: int, why: str) -> None:
         others = (rank for rank in range(self.size) if rank != self.rank)
-        self._sends += [self._world.isend((block, why), rank, NOTICE) for rank in others]
+        self._sends += [self._world.isend((block, calls, why), rank, NOTICE) for rank in others]
 
     def _receive(self) -> None:
         """Receive what other ranks say about blocks."""
@@ -113,65 +114,76 @@ class MpiCommunicator(Communicator):
             self.blocks.receive(rank, *self._world.recv(source=rank, tag=NOTICE))
 
     def _end(self, why: str) -> NoReturn:
-        self._notify(FOR_GOOD, why)
+        if not self._is_over:
+            self._notify(FOR_GOOD, TORN, why)
+        self._is_over = True
         raise self.blocks.end(why)
 
     def _settle(self) -> None:
         end = time.monotonic() + PATIENCE
         while not self.blocks.is_settled():
             self._receive()
+            os.sched_yield()
             if self.blocks.ended or time.monotonic() > end:
-                self._end(self.blocks.ended or f"rank {self.rank} has ended alone")
+                self._end(self.blocks.ended or self.blocks.alone())
         if self.blocks.ended:
             self._end(self.blocks.ended)
 
-    def _wait(self, requests: Sequence[Any]) -> None:
+    def _wait(self, requests: Sequence[Any], awaited: Collection[int]) -> None:
         """Wait for messages, or for the notice that one will not come.
 
+        Args:
+            requests: active ones.
+            awaited: ranks without which they do not end.
+
         Raises:
-            RankFailedError: another rank has left, and the messages are not here a while later.
+            RankFailedError: one of these has left, and the messages are not here a while later.
         """
         tests, end = 0, math.inf
-        while not self._mpi.Request.Testall(requests):
-            tests += 1
-            if tests % LISTEN == 0:
-                os.sched_yield()
-                self._receive()
-                why, may_come = self.blocks.absent()
-                if why and not may_come:
-                    self._end(why)
-                end = min(end, time.monotonic() + GRACE) if why else math.inf
-                if time.monotonic() > end:
-                    self._end(why)
+        try:
+            while not self._mpi.Request.Testall(requests):
+                tests += 1
+                if tests % LISTEN == 0:
+                    os.sched_yield()
+                    self._receive()
+                    why, may_come = self.blocks.absent(awaited)
+                    if why and not may_come:
+                        self._end(why)
+                    end = min(end, time.monotonic() + GRACE) if why else math.inf
+                    if time.monotonic() > end:
+                        self._end(why)
+        except BaseException:
+            ABANDONED.append(requests)
+            raise
 
     def exchange(self, outgoing: Mapping[int, np.ndarray], incoming: Mapping[int, np.ndarray]) -> None:
         """Send an array to each of some ranks, and fill one from each; see `Communicator`."""
-        self._settle()
-        requests = [self._world.Irecv(_bytes_of(one), rank) for rank, one in incoming.items()]
-        requests += [self._world.Isend(_bytes_of(one), rank) for rank, one in outgoing.items()]
-        self._wait(requests)
+        with self._call():
+            requests = [self._world.Irecv(_bytes_of(one), rank) for rank, one in incoming.items()]
+            requests += [self._world.Isend(_bytes_of(one), rank) for rank, one in outgoing.items()]
+            self._wait(requests, {*incoming, *outgoing})
 
     def reduce(self, values: Any, how: str) -> np.ndarray:
         """Return the sum, largest or least of the values of all ranks; see `Communicator`."""
-        self._settle()
         values = np.ascontiguousarray(values)
-        found = np.empty_like(values)
-        self._wait([self._world.Iallreduce(values, found, self._how[checks.word("how", how, self._how)])])
+        found, operation = np.empty_like(values), self._how[checks.word("how", how, self._how)]
+        with self._call():
+            self._wait([self._world.Iallreduce(values, found, operation)], range(self.size))
         return found
 
     def all_of(self, value: Any) -> list[Any]:
         """Return the values of all ranks; see `Communicator`."""
-        self._settle()
         own = np.frombuffer(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), np.uint8)
         sizes = np.empty(self.size, np.int64)
-        self._wait([self._world.Iallgather(np.array([own.size], np.int64), sizes)])
-        ends = np.cumsum(sizes)
-        found = np.empty(ends[-1], np.uint8)
-        into = [found, (sizes, ends - sizes), self._mpi.BYTE]
-        self._wait([self._world.Iallgatherv([own, self._mpi.BYTE], into)])
-        return [
-            pickle.loads(found[end - size : end].tobytes()) for end, size in zip(ends, sizes, strict=True)
-        ]
+        with self._call():
+            every = range(self.size)
+            self._wait([self._world.Iallgather(np.array([own.size], np.int64), sizes)], every)
+            ends = np.cumsum(sizes)
+            found = np.empty(ends[-1], np.uint8)
+            into = [found, (sizes, ends - sizes), self._mpi.BYTE]
+            self._wait([self._world.Iallgatherv([own, self._mpi.BYTE], into)], every)
+        parts = (found[end - size : end] for end, size in zip(ends, sizes, strict=True))
+        return [pickle.loads(part.tobytes()) for part in parts]
 
 
 def _end_all(world: Any, report: Callable[..., None], kind: type, error: Any, trace: Any) -> None:

@@ -68,7 +68,7 @@ def force_rows(n, pos, vel, work, start, rank, order, division, reach, keep2, pa
     Each part takes a range of the particles and lists the slots closer than the square root of `keep2` first.
     """
     for p in numba.prange(parts):
-        near = np.empty(n + WIDTH, np.uint32)
+        near = np.empty(len(pos) + WIDTH, np.uint32)  # rows of other ranks too
         for item in range(p * n // parts, (p + 1) * n // parts):
             i = slot_of(work, item)
             fold_rows(grid[0], i, pos, vel, start, rank, order, division, reach, keep2, near, law, out)

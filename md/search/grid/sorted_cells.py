@@ -119,7 +119,7 @@ def fold_cells(grid, i, pos, vel, start, rank, order, law, out):
 def fold_rows(grid, i, pos, vel, start, rank, order, division, reach, keep2, near, law, out):
     """Compute out[i], the law folded over the particles in the rows of cells within reach.
 
-    `near` has room for all particles and `WIDTH` more: the slots closer than the square root of `keep2` are
+    `near` has room for all rows and `WIDTH` more: the slots closer than the square root of `keep2` are
     listed in it first. The other arguments are those of `slots_within`.
     """
     ri, vi = load(pos, i, grid), load(vel, i, grid)

@@ -1,5 +1,6 @@
 """What ranks say to each other; ranks in turn are threads of which one works at a time."""
 
+import contextlib
 import sys
 import threading
 
@@ -95,6 +96,81 @@ def test_an_error_that_one_rank_catches_ends_those_that_wait_for_it():
 
     ends = "rank 1 has ended: MemoryError: full; to go on, ranks need another communicator"
     assert in_turn(3, work) == [ends, "full", ends]
+
+
+def caught(ranks, work) -> str:
+    """The error that a block has raised on this rank, and its message."""
+    try:
+        with ranks.together():
+            work()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def test_errors_one_after_the_other_before_ranks_meet_leave_the_communicator_as_it_is():
+    def fail():
+        raise ValueError("both")
+
+    def work(ranks):
+        found = [caught(ranks, fail) for _ in range(3)]
+        return found, ranks.all_of(ranks.rank)
+
+    assert in_turn(3, work) == 3 * [(3 * ["ValueError: both"], [0, 1, 2])]
+
+
+def test_an_error_in_a_block_within_another_leaves_the_communicator_as_it_is():
+    def work(ranks):
+        def outer():
+            with ranks.together():
+                ranks.all_of(None)
+                raise OSError("full disk")
+
+        found = [caught(ranks, outer) for _ in range(2)]
+        return found, [caught(ranks, lambda: ranks.all_of(None)) for _ in range(2)], ranks.all_of(ranks.rank)
+
+    assert in_turn(2, work) == 2 * [(2 * ["OSError: full disk"], ["", ""], [0, 1])]
+
+
+def test_ranks_with_errors_after_other_calls_do_not_go_on():
+    """Rank 1 has sent more than rank 0 when both fail; rank 0 would receive it later."""
+
+    def work(ranks):
+        def fail():
+            if ranks.rank == 1:
+                ranks.exchange({0: np.ones(1)}, {})
+            raise MemoryError(f"rank {ranks.rank}")
+
+        first = caught(ranks, fail)
+        found = np.zeros(1)
+        other = 1 - ranks.rank
+        return (
+            first,
+            caught(ranks, lambda: ranks.exchange({other: np.full(1, 2.0)}, {other: found})),
+            found[0],
+        )
+
+    for rank, (first, then, found) in enumerate(in_turn(2, work)):
+        assert first == f"MemoryError: rank {rank}"
+        assert then.startswith("RankFailedError: rank ")
+        assert "another rank was elsewhere" in then
+        assert found == 0
+
+
+def test_an_error_within_a_call_ends_all_for_good():
+    def work(ranks):
+        def torn():
+            if ranks.rank == 0:
+                with ranks._call():
+                    raise KeyboardInterrupt
+            ranks.all_of(None)
+
+        with contextlib.suppress(KeyboardInterrupt):
+            caught(ranks, torn)
+        return caught(ranks, lambda: ranks.all_of(ranks.rank))
+
+    for then in in_turn(2, work):
+        assert then.startswith("RankFailedError: rank 0 has ended: KeyboardInterrupt")
 
 
 def test_an_error_to_which_all_ranks_come_leaves_the_communicator_as_it_is():

@@ -11,7 +11,8 @@ from md.domain.communicator import in_turn
 from md.domain.division import Domain
 
 LAW = md.scenes.BENCHMARK_LAW
-WAYS = list(itertools.product(("linked", "verlet", "coherent"), (False, True)))
+SEARCHES = "linked", "verlet", "coherent", md.search.Coherent("hilbert", division=2)
+WAYS = list(itertools.product(SEARCHES, (False, True)))
 N = 2000
 
 
@@ -245,6 +246,28 @@ def test_ranks_without_particles(search, fused, tmp_path):
         return sim.system.n_owned
 
     assert min(in_turn(4, work)) == 0
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_a_rank_of_few_particles_beside_many(search):
+    """All but three particles are in one cell; those are of the other rank, and within its reach."""
+    random = np.random.default_rng(2)
+    many = np.array([8.1, 3.2, 3.2]) + 2.4 * random.random((300, 3))
+    few = np.array([[10.8, 4.0, 4.0], [10.9, 3.0, 3.5], [20.0, 9.0, 9.0]])
+    pos = np.concatenate([many, few])
+    state = md.State(pos, np.zeros_like(pos), md.Box((24.0, 12.0, 12.0)))
+    options = {"fused": False, "allow_overlap": True}
+
+    def work(ranks):
+        sim = simulation(state, ranks, search=search, division=md.Division("row"), **options)
+        return sim.pairs(), sim.forces(), sim.system.n_owned
+
+    right = simulation(state, search="linked", **options)
+    found = in_turn(2, work)
+    assert min(owned for _, _, owned in found) == 3
+    for pairs, forces, _ in found:
+        assert np.array_equal(pairs, right.pairs())
+        np.testing.assert_allclose(forces, right.forces(), atol=1e-9 * np.abs(right.forces()).max())
 
 
 @pytest.mark.parametrize("skin", [0.02, 0.05, 0.2])

@@ -42,7 +42,8 @@ def test_a_thousand_steps_of_other_searches(law, search):
 
 @pytest.mark.nightly
 def test_no_particle_is_lost_or_doubled_in_a_million_steps():
-    state = gas(300, drift=(5.0, -3.0, 8.0), filling=0.3)
+    n = 600
+    state = gas(n, drift=(5.0, -3.0, 8.0), filling=0.1)
 
     def work(ranks):
         sim = simulation(state, ranks, law=LAWS["elastic"], search=md.search.Verlet(skin=0.3))
@@ -52,7 +53,7 @@ def test_no_particle_is_lost_or_doubled_in_a_million_steps():
             own = sim.system.particles.id[: sim.system.n_owned]
             moved.update(own.tolist())
             ids = np.concatenate(ranks.all_of(own.copy()))
-            assert np.array_equal(np.sort(ids), np.arange(300))
+            assert np.array_equal(np.sort(ids), np.arange(n))
         return sim.step, len(moved)
 
-    assert in_turn(3, work) == 3 * [(1_000_000, 300)]
+    assert in_turn(3, work) == 3 * [(1_000_000, n)]
