@@ -34,6 +34,7 @@ PLANNED = 0.6  # of the distance that is allowed, at the speed of the fastest pa
 USUAL = "row", "hilbert"
 LONGEST = 1000  # steps between two migrations, at most
 UNEVEN = {"particles": 1.01, "time": 1.05}  # most of a rank over the mean, from which on the box is cut again
+UNEVEN_RATES = 3.0
 NEVER = 2**20  # steps, which float32 counts
 HURRY = 1.5  # times the last stride, until all ranks have heard of a deadline
 
@@ -238,7 +239,9 @@ class Domain:
         cells = cells_of(self.partition, particles.pos[: particles.n])
         counts = np.bincount(cells, minlength=self.partition.grid.size).astype(float)
         counts = communicator.reduce(counts, "sum")
-        weights = counts * self._rates()[self.partition.owner] if self._by_time else counts
+        weights = counts
+        if self._by_time and not cuts:  # a checkpoint is cut as it will be when it is loaded
+            weights = counts * self._rates()[self.partition.owner]
         shares = np.bincount(self.partition.owner, weights, communicator.size)
         if cuts or not self.migrations or shares.max() > self._uneven * shares.mean():
             self.partition.cut(weights)
@@ -257,12 +260,19 @@ class Domain:
         self._build, self._since, self.is_built = NEVER, 0, True
 
     def _rates(self) -> np.ndarray:
-        """Return the time of a particle in a step on each rank, since the last migration."""
+        """Return the time of a particle in a step on each rank, since the last migration.
+
+        They are within a factor of `UNEVEN_RATES` of their median: a rank may have been stopped for a while.
+        The first period, in which code is compiled, does not count.
+        """
         ranks, steps = self.communicator, self._steps
         rate = self._worked / max(1, steps * self._system.n_owned)
         self._worked, self._steps = 0.0, 0
         rates = ranks.reduce(np.where(np.arange(ranks.size) == ranks.rank, rate, 0.0), "sum")
-        return rates if steps and rates.min() > 0 else np.ones(ranks.size)
+        if self.migrations < 2 or not steps or rates.min() <= 0:
+            return np.ones(ranks.size)
+        middle = float(np.median(rates))
+        return np.clip(rates, middle / UNEVEN_RATES, middle * UNEVEN_RATES)
 
     def _stride(self) -> float:
         """Return the largest displacement of an owned particle in a step at the present speeds, in d."""

@@ -141,7 +141,7 @@ def slots_within(grid, division, reach, keep2, i, ri, pos, start, rank, order, n
         start: (cells + 1,) first entry of each cell, by rank.
         rank: (cells,) rank of each cell; (0,) if it is the number of the cell.
         order: (n,) slot of each entry; (0,) if it is the number of the entry.
-        near: array with room for all particles and `WIDTH` more, filled.
+        near: array with room for all rows and `WIDTH` more, filled.
     """
     home = home_cell(grid, ri)
     x = in_cells(grid, ri, 0), in_cells(grid, ri, 1), in_cells(grid, ri, 2)

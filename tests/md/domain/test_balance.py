@@ -43,6 +43,25 @@ def test_the_cuts_follow_the_time_that_ranks_measure(monkeypatch):
     assert work(BY_TIME) < 1.15
 
 
+def test_a_rank_that_was_stopped_for_a_while_does_not_move_the_box(monkeypatch):
+    def after_step(domain, *given):
+        is_stopped = domain.migrations == 4 and domain._steps == 0 and domain.communicator.rank == 1
+        domain._worked += domain._system.n_owned + 1e9 * is_stopped
+        return domain._exchanged(*given)
+
+    monkeypatch.setattr(Domain, "after_step", after_step)
+    state = gas(4000)
+
+    def work(ranks):
+        sim, most = simulation(state, ranks, division=md.Division("row", weights="time")), 0.0
+        while sim.system.domain.migrations < 8:
+            sim.run(10, phases=False)
+            most = max(most, sim.system.n_owned * ranks.size / len(sim))
+        return most
+
+    assert 1.1 < max(in_turn(3, work)) < 1.8
+
+
 def test_waiting_for_other_ranks_is_no_work(monkeypatch):
     ticks = itertools.count()
     monkeypatch.setattr(divisions.time, "perf_counter", lambda: next(ticks))
