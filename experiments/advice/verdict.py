@@ -48,12 +48,12 @@ class Verdict(NamedTuple):
 
     Attributes:
         says: REORDER, DO_NOT or CANNOT_TELL.
-        best: name of the fastest candidate.
+        best: name of the fastest candidate, of those that were timed in the most rounds.
         gains: order -> gain over the order of the file; the fastest first.
         times_ms: order -> time of one use.
         floor: factor by which a gain in one round errs in 1 of 20 cases.
-        equal: advisable orders that the times do not tell from the best: the interval of their ratio, over
-            the rounds, holds 1.
+        equal: advisable orders, timed in as many rounds, that the times do not tell from the best: the
+            interval of their ratio, over the rounds, holds 1.
     """
 
     says: str
@@ -91,7 +91,7 @@ def judge(table: pd.DataFrame, smallest_gain: float = SMALLEST_GAIN) -> Verdict:
     ratios = base - logs  # logarithms of gains
     means, counts = ratios.median(axis=1), ratios.count(axis=1)
     off = ratios.sub(means, axis=0)
-    variance, freedom, own = _variance(off.loc[advisable].to_numpy())
+    variance, freedom, own = _variance(ratios.loc[advisable].to_numpy())
     t = float(scipy.stats.t.ppf(1 - WRONG / (2 * looks * len(advisable)), freedom))
     gains = {}
     for name in means.sort_values(ascending=False).index:
@@ -99,14 +99,15 @@ def judge(table: pd.DataFrame, smallest_gain: float = SMALLEST_GAIN) -> Verdict:
         reach = math.exp(t * OF_MEDIAN * deviation / math.sqrt(counts[name]))
         value = math.exp(means[name])
         gains[str(name)] = Gain(value, value / reach, value * reach) if name != GIVEN else Gain(1.0, 1.0, 1.0)
-    best = max(advisable, key=lambda name: means[name])
+    timed = [name for name in advisable if counts[name] == counts[advisable].max()]  # to the end
+    best = max(timed, key=lambda name: means[name])
     gain = gains[best]
     says = REORDER if gain.low > smallest_gain else DO_NOT if gain.high < smallest_gain else CANNOT_TELL
     given_ms = math.exp(float(base.median()))
     times = {name: given_ms / one.value for name, one in gains.items()}
     floor = math.exp(float(scipy.stats.t.ppf(1 - WRONG / 2, freedom)) * math.sqrt(variance))
     equal = []
-    for name in sorted(advisable, key=lambda name: -means[name]):
+    for name in sorted(timed, key=lambda name: -means[name]):
         apart = (ratios.loc[best] - ratios.loc[name]).dropna()  # the error of the order of the file cancels
         apart_by = float(apart.median())
         deviation = max(_scale((apart - apart_by).to_numpy(), len(apart) - 1), math.sqrt(2) * own)
@@ -115,15 +116,17 @@ def judge(table: pd.DataFrame, smallest_gain: float = SMALLEST_GAIN) -> Verdict:
     return Verdict(says, best, gains, times, floor, tuple(equal))
 
 
-def _variance(off: np.ndarray) -> tuple[float, float, float]:
+def _variance(ratios: np.ndarray) -> tuple[float, float, float]:
     """Return the variance of a logarithm of a gain in one round, its freedom, and the error of a candidate.
 
     The last is the standard deviation of what candidates do not share; 0 for one alone.
 
     Args:
-        off: (candidates, rounds) logarithms of gains over their medians; NaN where there is none.
+        ratios: (candidates, rounds) logarithms of gains; NaN where there is none.
     """
-    off = off[:, ~np.isnan(off).all(axis=0)]
+    off = ratios[:, ~np.isnan(ratios).all(axis=0)]
+    common = ~np.isnan(off).any(axis=0)  # each median is over the same rounds
+    off = off - np.nanmedian(off[:, common] if common.sum() > 1 else off, axis=1, keepdims=True)
     candidates, rounds = off.shape
     shared = np.nanmedian(off, axis=0)
     shared -= np.median(shared)
@@ -132,7 +135,7 @@ def _variance(off: np.ndarray) -> tuple[float, float, float]:
         return of_shared, rounds - 1, 0.0
     own = (off - shared)[:, (~np.isnan(off)).sum(axis=0) > 1]
     own -= np.nanmedian(own, axis=1, keepdims=True)
-    freedom = int((~np.isnan(own)).sum()) - own.shape[1] - candidates + 1
+    freedom = max(1, int((~np.isnan(own)).sum()) - own.shape[1] - candidates + 1)
     deviation = _scale(own, freedom)
     of_own = (1 - 1 / candidates) * deviation**2  # of_shared has the rest
     variance = of_shared + of_own

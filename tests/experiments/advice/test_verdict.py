@@ -90,6 +90,17 @@ def test_an_order_that_is_no_longer_timed_keeps_its_gain():
     assert row.value == pytest.approx(before.gains["row"].value)
 
 
+def test_an_order_that_was_slower_and_is_no_longer_timed_is_not_advised_later():
+    """The order of the file is slower in the first rounds: gains over it there are larger."""
+    table = table_of({"given": 10.0, "row": 5.0, "hilbert": 5.2, "morton": 5.01}, 1.001)
+    early = table["round"] < 3
+    table.loc[early & (table["ordering"] == "given"), "time_ms"] *= 1.3
+    assert judge(table[early]).equal == ("morton",)
+    found = judge(table[early | (table["ordering"] != "hilbert")])
+    assert found.gains["hilbert"].value > found.gains["row"].value
+    assert (found.best, found.equal) == ("row", ("morton",))
+
+
 def test_one_look_has_a_narrower_interval_than_several():
     table = table_of(TIMES, 1.01)
     one, several = (judge(table.assign(looks=looks)).gains["row"] for looks in (1, LOOKS))
