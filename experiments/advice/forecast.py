@@ -226,11 +226,7 @@ def _indices(
     if listed is not None and isinstance(chip, Machine):
         row = unit = ROW_ON_GPU
     pieces = -(-row // unit)
-    if use.items * pieces > 2**31:
-        raise ValueError(
-            f"{use.items:,} items of {row} bytes: {use.items * pieces:,} loads of {unit}; allowed: up to "
-            "2^31, which an index of 32 bits names; take fewer items, or a part"
-        )
+    _check_index(use.items, row, unit)
     reads = use.trace[:, None] if listed is None else listed
     part, share = _middle(np.arange(len(reads) + 1) * reads.shape[1] * pieces, _most(chip))
     taken = reads[part] if listed is None or order is None else reads[order[part]]
@@ -243,6 +239,20 @@ def _loads_of_row(row: int, chip: Machine | Processor) -> tuple[int, int]:
     if isinstance(chip, Processor):
         return row, chip.line
     return row, ROW_ON_GPU if row % ROW_ON_GPU == 0 else NUMBER
+
+
+def _check_index(items: int, row: int, unit: int) -> None:
+    """Check that an index of 32 bits names each load of rows.
+
+    Raises:
+        ValueError: more loads.
+    """
+    loads = items * -(-row // unit)
+    if loads > 2**31:
+        raise ValueError(
+            f"{items:,} items of {row} bytes: {loads:,} loads of {unit}; allowed: up to "
+            "2^31, which an index of 32 bits names; take fewer items, or a part"
+        )
 
 
 def _places(use: Use, order: np.ndarray | None) -> np.ndarray:
@@ -261,6 +271,7 @@ def _corners(use: Use, order: np.ndarray | None, chip: Machine | Processor) -> I
     """Make the gather of the items of cells in an order, and the scatter of a number to each."""
     row, unit = _loads_of_row(NUMBER * use.numbers, chip)
     pieces = -(-row // unit)
+    _check_index(use.items, row, unit)
     cells = _places(use, order)[use.cells]
     if order is not None:
         cells = cells[np.argsort(cells.min(axis=1), kind="stable")]

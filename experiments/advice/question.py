@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 NEAREST = 8  # neighbours of points without a diameter
 LEAST_ITEMS = 1000
 TABLES = 6  # of the items of a trace: of four orders, and two rounds
+ORDERS = 7  # of a mesh
 EDGES = {  # cell -> pairs of its corners; all pairs of those that are not here, such as a triangle's
     "quad": [(0, 1), (1, 2), (2, 3), (3, 0)],
     "pyramid": [(0, 1), (1, 2), (2, 3), (3, 0), (0, 4), (1, 4), (2, 4), (3, 4)],
@@ -95,7 +96,7 @@ def question_of(
     if data.matrix is not None:
         _refuse("a matrix", data, displacement=displacement, box=box is not None,
                 diameter=diameter, cutoff=cutoff, neighbours=neighbours,
-                walk=walk not in ("auto", MATRIX))  # fmt: skip
+                walk=walk not in ("auto", MATRIX), item_bytes=item_bytes)  # fmt: skip
         if data.matrix.shape[0] != data.matrix.shape[1]:
             rows, across = data.matrix.shape
             raise UsageError(
@@ -114,10 +115,12 @@ def question_of(
         _refuse("a mesh", data, displacement=displacement, box=box is not None,
                 diameter=diameter, walk=walk == MATRIX)  # fmt: skip
         cells = _cells(data, walk, said)
+        _check_tables(data.n, item_bytes, ORDERS + 2)
         use = Use(CELLS, code, data.n, points=data.points, cells=cells, item_bytes=item_bytes)
         return _part_of(Question(data, use, everything, None, None, tuple(said)), sample)
     if walk != "auto":
         raise UsageError(f"--walk {walk}: {data.path} has no cells or matrix; allowed: auto")
+    _refuse("points", data, item_bytes=item_bytes)
     return _of_points(data, cutoff, neighbours, code, diameter, box, sample, displacement, seed, said)
 
 
@@ -134,20 +137,28 @@ def _refuse(what: str, data: Data, **given: Any) -> None:
     """
     for name, is_given in given.items():
         if is_given:
-            raise UsageError(f"--{name} beside {data.path}, {what}; allowed: without it")
+            raise UsageError(f"--{name.replace('_', '-')} beside {data.path}, {what}; allowed: without it")
+
+
+def _check_tables(items: int, item_bytes: int, tables: int) -> None:
+    """Check that the tables of the items in each order, and of two rounds, fit the memory.
+
+    Raises:
+        UsageError: they do not.
+    """
+    table, free = items * item_bytes, psutil.virtual_memory().available
+    if tables * table > free:
+        raise UsageError(
+            f"--item-bytes {item_bytes} of {items:,} items: {tables} tables of {table:,} bytes; allowed: "
+            f"{free:,} bytes in all, the memory that is free"
+        )
 
 
 def _of_trace(data: Data, code: str, sample: int, item_bytes: int, said: list[str]) -> Question:
     """Ask about the reads of the second half of a trace."""
     trace: Any = data.trace
     trace = trace[:sample] if sample else trace
-    item_bytes = item_bytes or ITEM_BYTES
-    table, free = data.n * item_bytes, psutil.virtual_memory().available
-    if TABLES * table > free:
-        raise UsageError(
-            f"--item-bytes {item_bytes} of {data.n:,} items: {TABLES} tables of {table:,} bytes; allowed: "
-            f"{free:,} bytes in all, the memory that is free"
-        )
+    _check_tables(data.n, item_bytes or ITEM_BYTES, TABLES)
     half = len(trace) // 2
     said.append(f"Orders are learnt from the first {half:,} reads and judged on the others.")
     use = Use(TRACE, code, data.n, trace=trace[half:], item_bytes=item_bytes)

@@ -1,10 +1,10 @@
 """Times of a use in candidate orders, in rounds, each in memory of its own.
 
-Where arrays lie changes times by several percent, up to a third. So each array of a round begins at a random
-line of new memory, since an allocator gives few places in turn, and the arrays of each order are copied into
-the same memory in turn and timed there: what the place of the memory does to a time is the same for all
-orders, and is left out of their ratios. Results are compared with those in the order of the file before
-anything is timed.
+Where arrays lie changes times by several percent, up to a third. So each array of a round begins a random
+multiple of 64 bytes into new memory, since an allocator gives few places in turn, and the arrays of each
+order are copied into the same memory in turn and timed there: what the place of the memory does to a time is
+the same for all orders, and is left out of their ratios. Results are compared with those in the order of the
+file before anything is timed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LEAST = 0.02  # s of a sample
 PARTS = 3  # of a sample; its time is their median
 PARTS_ON_GPU = 9  # the least of them counts: other work on the host can only lengthen a wall time
 LONG = 0.1  # s of a use that is timed once, and is not warmed up
-LINE, SPREAD = 64, 2**20  # bytes: an array begins at a line of the first so many of its memory, at most
+LINE, SPREAD = 64, 2**20  # bytes: an array begins a multiple of one, at most the other, into its memory
 LEAST_FREE = 0.05  # of the memory
 TOLERANCE = 1e-9  # of a result over that in the order of the file
 
@@ -92,7 +92,7 @@ class Memory:
         self._held.append(tuple(map(self._taken, arrays)))
 
     def _taken(self, one: np.ndarray) -> np.ndarray:
-        """Return an array like one, from a random line of new memory on.
+        """Return an array like one, a random multiple of `LINE` into new memory.
 
         The memory is of the same type and at most twice as large: scipy copies arrays that are a small part
         of their memory whenever it makes a matrix of them.

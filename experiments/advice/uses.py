@@ -100,7 +100,9 @@ class Use:
         self.points: Any = points
         if not item_bytes:
             item_bytes = ITEM_BYTES if kind == TRACE else 8 * (1 if points is None else 1 + points.shape[1])
-        self.item_bytes = item_bytes
+        self.item_bytes = checks.integer("item_bytes", item_bytes, 8, unit="bytes")
+        if item_bytes % 8:
+            raise checks.refuse_value("item_bytes", item_bytes, "multiples of 8 bytes")
         self.trace: Any = None if trace is None else np.asarray(trace, np.int64)
         if kind == CUTOFF and lengths is not None and any(periodic):
             self.points = wrapped(self.points, lengths, periodic)
@@ -118,7 +120,7 @@ class Use:
     @property
     def numbers(self) -> int:
         """Numbers of an item that a trace or a cell reads."""
-        return max(1, self.item_bytes // 8)
+        return self.item_bytes // 8
 
     @property
     def in_words(self) -> str:
