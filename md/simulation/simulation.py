@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 from tqdm import tqdm
@@ -43,14 +43,19 @@ from sfc.cache import AccessStream
 ENERGY_DEPENDS_ON = ("law", "walls", "gravity", "surroundings")  # choices that fix the energy of the start
 
 
-def of_all_ranks(method: Callable[..., None]) -> Callable[..., None]:
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def of_all_ranks(method: Callable[P, T]) -> Callable[P, T]:
     """Return a method that notifies the other ranks of an error of this one, which they would wait for."""
 
     @wraps(method)
-    def called(self: Simulation, *given: Any, **named: Any) -> None:
-        domain = self.system.domain
+    def called(*given: P.args, **named: P.kwargs) -> T:
+        simulation: Any = given[0]
+        domain = simulation.system.domain
         with nullcontext() if domain is None else domain.communicator.together():
-            method(self, *given, **named)
+            return method(*given, **named)
 
     return called
 
@@ -311,6 +316,7 @@ class Simulation:
         return self._stepper.time(self.step)
 
     @property
+    @of_all_ranks
     def state(self) -> State:
         """Copy of the particles in memory order, on the host; velocities at the time of the positions.
 
@@ -333,6 +339,7 @@ class Simulation:
         pos, vel, id, radius = found
         return State(pos, vel, own.box, id, None if own.radius is None else radius)
 
+    @of_all_ranks
     def device_view(self) -> DeviceView:
         """Return a view of the particles on the backend, with an updated search; for `md.observe`."""
         self._loop.synchronise()
@@ -349,6 +356,7 @@ class Simulation:
         """Return `device_view()`; the name of that method before version 0.2.0."""
         return self.device_view()
 
+    @of_all_ranks
     def forces(self) -> np.ndarray:
         """Return the force on each particle at present positions and stored velocities, by id: (n, dim).
 
@@ -363,6 +371,7 @@ class Simulation:
             force, id = self.system.domain.communicator.concatenated(force[:own], id[:own])
         return force[np.argsort(id)]
 
+    @of_all_ranks
     def pairs(self, distance: float | None = None) -> np.ndarray:
         """Return the ids of the pairs that touch, or are closer than a distance: (p, 2) int32, i < j, sorted.
 
@@ -521,6 +530,15 @@ class Simulation:
         """
         if backend is not None:
             instead["backend"] = backend
+        with nullcontext() if communicator is None else communicator.together():
+            return cls._loaded(path, post_mortem, communicator, division, instead)
+
+    @classmethod
+    def _loaded(
+        cls, path: str | Path, post_mortem: str | Path | None, communicator: Communicator | None,
+        division: Division | None, instead: dict[str, Any],
+    ) -> Self:  # fmt: skip
+        """Do what `load` says."""
         saved = SavedRun.read(path)
         check_given(instead, saved.state.box.dim)
         post_mortem = post_mortem_folder(post_mortem)

@@ -250,7 +250,7 @@ class TestQuestion:
         ({"points": POINTS}, {"item_bytes": 64}, "--item-bytes beside points.npy, points"),
         ({"kind": "mesh", "points": POINTS, "cells": PAIRS}, {"item_bytes": 64, "cutoff": 1.0},
          "--item-bytes beside points.npy, points"),
-        ({"matrix": scipy.sparse.eye_array(1500)}, {"item_bytes": 64}, "--item-bytes beside points.npy, a ma"),
+        ({"matrix": scipy.sparse.eye_array(1500)}, {"item_bytes": 64}, "--item-bytes beside points.npy, a m"),
     ])  # fmt: skip
     def test_what_does_not_fit_is_refused(self, parts, options, message):
         with pytest.raises(UsageError, match=message):
