@@ -60,7 +60,7 @@ def errors_of(spread: float, wide: tuple[str, ...], every: int = 6) -> list[bool
     After so many rounds as `every` says, only orders that may be the best are timed.
     """
     random, wrong = np.random.default_rng(0), []
-    for _ in range(300):
+    for _ in range(150):
         table = table_of(dict.fromkeys(("given again", *TIMES), 1.0), 1.0, rounds=6)
         wider = np.where(table["ordering"].isin(wide), 3, 1)
         table["time_ms"] *= np.exp(spread * wider * random.normal(size=len(table)))
