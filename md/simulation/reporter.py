@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from md import checks
@@ -73,9 +73,13 @@ class Reports:
 
     Ctrl-C is deferred until the active reporter is done; a second one is not. A reporter that raises an
     exception has not reported.
+
+    Args:
+        is_ended: returns whether Ctrl-C was pressed, on any rank, given what was pressed on this one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, is_ended: Callable[[Sequence], bool]) -> None:
+        self._is_ended = is_ended
         self._reporters: Sequence[Reporter] = ()  # of the last run
         self._step = -1  # the last step with reports
         self._made: list[Reporter] = []  # the reporters that were called at that step
@@ -114,7 +118,7 @@ class Reports:
             for reporter in due:
                 reporter.report(simulation)
                 self._made.append(reporter)
-                if pressed:
+                if self._is_ended(pressed):
                     break
 
 

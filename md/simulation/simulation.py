@@ -178,7 +178,7 @@ class Simulation:
         self._field, self._stepper, self._energy, self._monitor = field, stepper, energy, monitor
         self._boundaries = boundaries
         self._loop = StepLoop(system, built, stepper, boundaries, forces, reordering, monitor, config.fused)
-        self._reports = Reports()
+        self._reports = Reports(self._loop.is_ended)
 
     def __len__(self) -> int:
         return self.system.n_total

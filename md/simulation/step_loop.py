@@ -112,7 +112,7 @@ class StepLoop:
             samples: deque[FaultSample] = deque()  # a device is ahead of the host, which reads the first
             while self.step < last:
                 with defer_sigint() as pressed:  # setting a handler takes as long as a small step
-                    while self.step < last and not self._is_ended(pressed):
+                    while self.step < last and not self.is_ended(pressed):
                         self._take_interval(last, phases)
                         samples.append(self._monitor.sample(self.step))
                         while samples and (len(samples) > self._backend.runs_ahead or self.step == last):
@@ -123,7 +123,7 @@ class StepLoop:
                         shown = self.step
         return elapsed[0]
 
-    def _is_ended(self, pressed: Sequence) -> bool:
+    def is_ended(self, pressed: Sequence) -> bool:
         """Return whether Ctrl-C was pressed, on any rank.
 
         Raises:

@@ -10,6 +10,8 @@ import pytest
 import md
 from md.domain.communicator import Communicator, in_turn
 from md.domain.communicator.base import LAUNCHED
+from md.simulation import reporter
+from tests.md.domain.mpi_program import gas
 
 
 def test_each_rank_gets_what_the_others_send():
@@ -186,3 +188,36 @@ def test_an_error_to_which_all_ranks_come_leaves_the_communicator_as_it_is():
         return ranks.all_of(ranks.rank)
 
     assert in_turn(3, work) == 3 * [[0, 1, 2]]
+
+
+def test_ctrl_c_during_a_report_on_one_rank_ends_the_reports_of_all(monkeypatch):
+    of_rank = threading.local()
+
+    @contextlib.contextmanager
+    def deferred(presses=1):
+        of_rank.pressed = []
+        yield of_rank.pressed
+        if of_rank.pressed:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(reporter, "defer_sigint", deferred)
+
+    class Reporter:
+        interval = 10
+
+        def __init__(self, presses):
+            self.presses, self.steps = presses, []
+
+        def report(self, simulation):
+            self.steps.append(simulation.step)
+            if self.presses and simulation.step == 20:
+                of_rank.pressed.append(None)
+
+    def work(ranks):
+        sim, every = gas(ranks), [Reporter(ranks.rank == 1), Reporter(False)]
+        with pytest.raises(KeyboardInterrupt):
+            sim.run(40, reporters=every)
+        sim.run(10, reporters=every)
+        return [one.steps for one in every], sim.step
+
+    assert in_turn(2, work) == 2 * [([[0, 10, 20, 30], [0, 10, 20, 30]], 30)]
