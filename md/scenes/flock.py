@@ -1,5 +1,8 @@
 """Flock of boids: random positions, or clusters that fly together, and random headings."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from md.checks import instance, integer, number
@@ -9,6 +12,7 @@ from md.scenes.lattice import require_room
 
 SOURCE_SIDE, SOURCE_BOIDS = 200.0, 10**6  # side of the cube, and boids in it
 SOURCE_DT = 0.2
+BLOCK = 2**20  # rows of random numbers that are drawn at once
 FASTEST = 1e150  # squares of speeds are finite
 
 
@@ -19,6 +23,7 @@ def flock(
     clusters: int = 0,
     cluster_radius: float = 5.0,
     seed: int = 0,
+    part: tuple[int, int] = (0, 1),
 ) -> State:
     """Make n boids at random positions with random headings, for `md.laws.Boids` and integrator "flight".
 
@@ -35,6 +40,8 @@ def flock(
         cluster_radius: in units of length, positive; with clusters at most half the shortest side of the
             box.
         seed: of all random numbers.
+        part: number of a part, from 0 on, and number of parts: only its boids are kept, and their ids. Each
+            rank of several makes one, for `md.Division(is_part=True)`.
 
     Returns:
         The state in float64.
@@ -44,7 +51,10 @@ def flock(
         ValueError: a value outside its range.
     """
     n = integer("n", n, 1, MAX_PARTICLES, unit="boids")
-    require_room(n)
+    of = integer("number of parts", part[1], 1, n)
+    number_of_part = integer("number of the part", part[0], 0, of - 1)
+    mine = range(n * number_of_part // of, n * (number_of_part + 1) // of)
+    require_room(min(n, len(mine) + BLOCK))
     if box is None:
         box = Box((float(SOURCE_SIDE * (n / SOURCE_BOIDS) ** (1 / 3)),) * 3)
     instance("box", box, Box, "an md.Box, or None for a cube of density 1/8")
@@ -57,15 +67,37 @@ def flock(
     )
     generator = np.random.default_rng(integer("seed", seed, 0))
     lengths = np.array(box.lengths)
-    member = generator.integers(clusters, size=n) if clusters else slice(None)  # each boid by itself
-    pos = (generator.random((clusters or n, box.dim)) * lengths)[member]
-    headings = _headings(clusters or n, box.dim, generator)[member]
+    dim, groups = box.dim, clusters or n  # without clusters each boid is one by itself
+    theirs = range(groups) if clusters else mine
+    member: Any = slice(None)
     if clusters:
-        away = _headings(n, box.dim, generator) * radius
-        pos = pos + away * generator.random((n, 1)) ** (1 / box.dim)
+        member = _drawn(lambda rows: generator.integers(clusters, size=rows), n, mine)
+    pos = (_drawn(lambda rows: generator.random((rows, dim)), groups, theirs) * lengths)[member]
+    headings = _drawn(lambda rows: _headings(rows, dim, generator), groups, theirs)[member]
+    if clusters:
+        away = _drawn(lambda rows: _headings(rows, dim, generator), n, mine) * radius
+        pos = pos + away * _drawn(lambda rows: generator.random((rows, 1)), n, mine) ** (1 / dim)
     pos = box.wrap(pos)
     reflected = np.clip(np.where(pos < 0, -pos, np.where(pos > lengths, 2 * lengths - pos, pos)), 0, lengths)
-    return State(np.where(box.periodic, pos, reflected), speed * headings, box)
+    id = None if of == 1 else np.arange(mine.start, mine.stop, dtype=np.int32)
+    return State(np.where(box.periodic, pos, reflected), speed * headings, box, id)
+
+
+def _drawn(draw: Callable[[int], np.ndarray], n: int, kept: range) -> np.ndarray:
+    """Draw n rows of random numbers, block by block, and return some.
+
+    Args:
+        draw: draws so many rows.
+        n: number of rows; all are drawn, so that what is drawn next does not depend on those that are kept.
+        kept: rows that are returned.
+    """
+    found = []
+    for begin in range(0, n, BLOCK):
+        rows = draw(min(BLOCK, n - begin))
+        rows = rows[max(0, kept.start - begin) : max(0, kept.stop - begin)]
+        if len(rows) or not found:
+            found.append(rows)
+    return np.concatenate(found)
 
 
 def _headings(n: int, dim: int, generator: np.random.Generator) -> np.ndarray:

@@ -497,6 +497,23 @@ def test_other_laws_of_a_gas(law):
     check(gas(), 3, law=law, tolerance=1e-7)
 
 
+def test_a_flock_is_made_in_parts():
+    options = {"law": md.laws.Boids(), "integrator": "flight", "dt": 0.05, "search": "linked", "fused": True}
+    box, scene = md.Box((30.0, 20.0, 20.0)), {"clusters": 5, "cluster_radius": 4.0, "seed": 1}
+    whole = md.scenes.flock(1500, box, **scene)
+    right = course(simulation(whole, **options), 40)
+
+    def work(ranks):
+        part = md.scenes.flock(1500, box, part=(ranks.rank, ranks.size), **scene)
+        return course(simulation(part, ranks, division=md.Division(is_part=True), **options), 40)
+
+    for found in in_turn(3, work):
+        assert np.array_equal(found[1], right[1])
+        assert (
+            farthest(whole, found, right) < 1e-6
+        )  # neighbours are summed in another order, and headings diverge
+
+
 def test_a_flock_in_two_dimensions():
     random = np.random.default_rng(0)
     state = md.State(random.random((1500, 2)) * 40, 0.3 * random.normal(size=(1500, 2)), md.Box((40.0, 40.0)))

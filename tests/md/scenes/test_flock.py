@@ -1,6 +1,7 @@
 """Scene of a flock: numbers, places, headings and clusters, in every kind of box; errors."""
 
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -44,6 +45,24 @@ class TestEveryFlock:
             assert np.array_equal(getattr(one, name), getattr(again, name))
         assert not (one.pos == other.pos).all(axis=1).any()
         assert not (one.vel == other.vel).all(axis=1).any()
+
+    @in_every_box
+    @CLUSTERS
+    @pytest.mark.parametrize("block", [1, 7, 100, 2**20])
+    def test_parts_are_the_whole(self, box, clusters, block, monkeypatch):
+        options = {"clusters": clusters, "cluster_radius": 4.0, "seed": 5}
+        whole = flock(101, box, **options)
+        monkeypatch.setattr(sys.modules["md.scenes.flock"], "BLOCK", block)
+        parts = [flock(101, box, part=(number, 3), **options) for number in range(3)]
+        assert [len(one) for one in parts] == [33, 34, 34]
+        for name in ("pos", "vel", "id"):
+            found = np.concatenate([getattr(one, name) for one in parts])
+            assert np.array_equal(found, getattr(whole, name)), name
+
+    @pytest.mark.parametrize("part", [(3, 3), (-1, 2), (0, 0), (0, 11)])
+    def test_no_such_part(self, part):
+        with pytest.raises(ValueError, match="number of"):
+            flock(10, part=part)
 
     def test_has_one_boid_a_speed_of_1_and_a_speed_of_0(self):
         box = BOXES["2D"]
