@@ -12,6 +12,7 @@ import numpy as np
 from md import checks
 from md.backend.base import Array
 from md.backend.prelude import load
+from md.domain.together import of_all_ranks
 from md.observe.profile import mean_velocity, thermal_energy
 from md.observe.sums import cell_of, cells_along, cells_of, sums_of_cells
 from md.observe.virial import Virial
@@ -52,6 +53,7 @@ class Field(NamedTuple):
     pressure: np.ndarray
 
 
+@of_all_ranks
 def field(simulation: Simulation, cells: int | Sequence[int]) -> Field:
     """Compute the fields of a simulation at its step, without changing the run.
 
@@ -76,6 +78,7 @@ def field(simulation: Simulation, cells: int | Sequence[int]) -> Field:
     return _field(view.step, view.time, _sums(view, cells), 1, view.particles.box)
 
 
+@of_all_ranks
 def virial(simulation: Simulation) -> np.ndarray:
     """Compute the virial of the contacts of each particle (`md.observe.virial`).
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from md import checks
+from md.domain.together import of_all_ranks
 from md.laws import PairLaw
 from md.laws.pair import EnergyLaw, gives_increments
 from md.observe.pair_tally import PairTally
@@ -68,6 +69,7 @@ class Observation(NamedTuple):
     profiles: tuple[Profiled, ...]
 
 
+@of_all_ranks
 def look(
     simulation: Simulation, profiles: Sequence[Profile] = (), cells: int | tuple[int, ...] = 1
 ) -> Observation:

@@ -91,7 +91,7 @@ def _drawn(draw: Callable[[int], np.ndarray], n: int, kept: range) -> np.ndarray
         n: number of rows; all are drawn, so that what is drawn next does not depend on those that are kept.
         kept: rows that are returned.
     """
-    found = []
+    found: list[np.ndarray] = []
     for begin in range(0, n, BLOCK):
         rows = draw(min(BLOCK, n - begin))
         rows = rows[max(0, kept.start - begin) : max(0, kept.stop - begin)]

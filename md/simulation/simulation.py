@@ -6,9 +6,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from tqdm import tqdm
@@ -21,6 +20,7 @@ from md.boundaries.external_field import ExternalField
 from md.boundaries.walls import Walls
 from md.domain.communicator import Communicator
 from md.domain.division import Division, Domain
+from md.domain.together import of_all_ranks
 from md.errors import NotYetReordered
 from md.integrate import Integrator
 from md.io.archive import MOST_STEPS
@@ -41,23 +41,6 @@ from md.simulation.step_loop import StepLoop
 from sfc.cache import AccessStream
 
 ENERGY_DEPENDS_ON = ("law", "walls", "gravity", "surroundings")  # choices that fix the energy of the start
-
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def of_all_ranks(method: Callable[P, T]) -> Callable[P, T]:
-    """Return a method that notifies the other ranks of an error of this one, which they would wait for."""
-
-    @wraps(method)
-    def called(*given: P.args, **named: P.kwargs) -> T:
-        simulation: Any = given[0]
-        domain = simulation.system.domain
-        with nullcontext() if domain is None else domain.communicator.together():
-            return method(*given, **named)
-
-    return called
 
 
 class Simulation:
@@ -131,24 +114,19 @@ class Simulation:
         communicator: Communicator | None = None,
         division: Division | None = None,
     ):
-        checks.instance(
-            "state", state, State, "an md.State", "make one of your arrays: md.State(pos, vel, box)"
-        )
-        place = backend if layout is None else get_backend(backend, layout)
-        choices: dict[str, Any] = {  # names and sequences, which the configuration replaces
-            "law": law, "search": search, "integrator": integrator, "dt": dt, "reorder": reorder,
-            "walls": walls, "gravity": gravity, "surroundings": surroundings, "backend": place,
-            "precision": precision, "fused": fused, "allow_overlap": allow_overlap,
-            "deterministic": deterministic,
-        }  # fmt: skip
         with nullcontext() if communicator is None else communicator.together():
-            self._assemble(
-                state,
-                SimulationConfig(**choices),
-                post_mortem_folder(post_mortem),
-                communicator,
-                division or Division(),
+            checks.instance(
+                "state", state, State, "an md.State", "make one of your arrays: md.State(pos, vel, box)"
             )
+            place = backend if layout is None else get_backend(backend, layout)
+            choices: dict[str, Any] = {  # names and sequences, which the configuration replaces
+                "law": law, "search": search, "integrator": integrator, "dt": dt, "reorder": reorder,
+                "walls": walls, "gravity": gravity, "surroundings": surroundings, "backend": place,
+                "precision": precision, "fused": fused, "allow_overlap": allow_overlap,
+                "deterministic": deterministic,
+            }  # fmt: skip
+            config, folder = SimulationConfig(**choices), post_mortem_folder(post_mortem)
+            self._assemble(state, config, folder, communicator, division or Division())
 
     def _assemble(
         self, state: State, config: SimulationConfig, post_mortem: Path | None,
@@ -287,6 +265,7 @@ class Simulation:
                 if taken:
                     self.timings.total.append((taken, ms))
 
+    @of_all_ranks
     def reorder(self) -> None:
         """Reorder the particles, or the work on them, now, without calling the trigger.
 
@@ -310,6 +289,7 @@ class Simulation:
         return self._loop.step
 
     @property
+    @of_all_ranks
     def time(self) -> float:
         """Time passed, in time units."""
         self._loop.synchronise()
@@ -396,6 +376,7 @@ class Simulation:
         (found,) = self.system.domain.communicator.concatenated(found)
         return found[np.lexsort((found[:, 1], found[:, 0]))]
 
+    @of_all_ranks
     def accesses(self) -> AccessStream:
         """Return the slots that the force kernel reads now, reader by reader in its order; for `sfc.cache`.
 
@@ -412,6 +393,7 @@ class Simulation:
         self._prepare_reading()
         return self.search.accesses()
 
+    @of_all_ranks
     def access_count(self) -> int:
         """Return the number of slots in `accesses`, without storing them; warns in the same cases."""
         self._prepare_reading()

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -73,6 +73,8 @@ class Communicator(ABC):
     def _call(self) -> Iterator[None]:
         """Begin a call: all ranks begin the same ones, and an error within one ends them for good."""
         self._settle()
+        if self.blocks.calls == TORN:
+            self._end(f"rank {self.rank} was stopped within a call")
         self.blocks.calls += 1
         try:
             yield
@@ -83,6 +85,10 @@ class Communicator(ABC):
     @abstractmethod
     def _notify(self, block: int, calls: int, why: str) -> None:
         """Notify the other ranks that this one has left a block, and why; do not wait for them."""
+
+    @abstractmethod
+    def _end(self, why: str) -> NoReturn:
+        """End for good, notify the other ranks, and raise `RankFailedError`."""
 
     @abstractmethod
     def _settle(self) -> None:
@@ -164,6 +170,9 @@ class Alone(Communicator):
 
     def _notify(self, block: int, calls: int, why: str) -> None:
         pass
+
+    def _end(self, why: str) -> NoReturn:
+        raise self.blocks.end(why)
 
     def _settle(self) -> None:
         pass

@@ -51,37 +51,36 @@ class Blocks:
     def is_settled(self) -> bool:
         """Return whether all ranks have left the blocks that this one has left; end if they cannot match."""
         for block, (calls, why) in list(self._left.items()):
-            for notices in self._notices.values():
-                if block not in notices and all(other < block for other in notices):
-                    return False
-                if block not in notices or calls == TORN or notices[block][0] != calls:
-                    self.ended = self.ended or f"{why}; another rank was elsewhere"
-                    return False
+            said = {rank: one for rank, one in self._notices.items() if one and max(one) >= block}
+            if calls == TORN or any(one.get(block, (TORN,))[0] != calls for one in said.values()):
+                self.ended = self.ended or f"{why}; another rank was elsewhere"
+                return False
+            if len(said) < len(self._others):
+                return False
             del self._left[block]
-            for notices in self._notices.values():
-                del notices[block]
+            for one in said.values():
+                del one[block]
         return True
 
     def alone(self) -> str:
         """Return why this rank ends, where the others have not left the block that it has left."""
         return f"{next(iter(self._left.values()))[1]}; the others went on"
 
-    def absent(self, awaited: Collection[int]) -> tuple[str, bool]:
-        """Return why a rank has left that this one waits for, and whether this one may come to an error too.
+    def absent(self, awaited: Collection[int]) -> str:
+        """Return why a rank has left that this one waits for; empty if there is no such rank.
+
+        One that has left after as many calls as this one has begun has done its part of each of them.
 
         Args:
             awaited: ranks whose messages are missing.
-
-        Returns:
-            The reason, empty if there is no such rank; and whether it has left the present block.
         """
         if self.ended:
-            return self.ended, False
+            return self.ended
         for rank in awaited:
-            for block, (_, why) in self._notices.get(rank, {}).items():
-                if block <= self.now:
-                    return why, block == self.now
-        return "", True
+            for calls, why in self._notices.get(rank, {}).values():
+                if calls == TORN or calls < self.calls:
+                    return why
+        return ""
 
     def end(self, why: str) -> RankFailedError:
         """End for good, and return the error that says so."""

@@ -54,7 +54,7 @@ class InTurn(Communicator):
 
     def _wait_for(self, is_there: Callable[[], bool], awaited: Collection[int]) -> None:
         def why() -> str:
-            return self.blocks.absent(awaited)[0]
+            return self.blocks.absent(awaited)
 
         if not self._shared.turn.wait_for(lambda: is_there() or bool(why()), PATIENCE):
             raise TimeoutError(f"rank {self.rank} waited {PATIENCE:g} s for another one")

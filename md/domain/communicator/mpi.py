@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import math
 import os
 import pickle
 import socket
@@ -23,7 +22,6 @@ OF_OPEN_MPI = "OMPI_COMM_WORLD_SIZE"
 SIZES = ("PMI_SIZE", OF_OPEN_MPI)  # variables of launchers with the number of processes
 NOTICE = 1  # tag of what a rank says that leaves
 LISTEN = 64  # tests of requests between two looks for notices
-GRACE = 1.0  # s in which ranks that come to the same error do so by themselves
 ABANDONED: list[Sequence[Any]] = []  # still active: MPI may write to their arrays at any time
 PATIENCE = 60.0  # s in which all have left a block that one has left
 
@@ -104,6 +102,7 @@ class MpiCommunicator(Communicator):
 
     def _notify(self, block: int, calls: int, why: str) -> None:
         others = (rank for rank in range(self.size) if rank != self.rank)
+        self._sends = [one for one in self._sends if not one.Test()]
         self._sends += [self._world.isend((block, calls, why), rank, NOTICE) for rank in others]
 
     def _receive(self) -> None:
@@ -137,20 +136,16 @@ class MpiCommunicator(Communicator):
             awaited: ranks without which they do not end.
 
         Raises:
-            RankFailedError: one of these has left, and the messages are not here a while later.
+            RankFailedError: one of these has left, or has left earlier.
         """
-        tests, end = 0, math.inf
+        tests = 0
         try:
             while not self._mpi.Request.Testall(requests):
                 tests += 1
                 if tests % LISTEN == 0:
                     os.sched_yield()
                     self._receive()
-                    why, may_come = self.blocks.absent(awaited)
-                    if why and not may_come:
-                        self._end(why)
-                    end = min(end, time.monotonic() + GRACE) if why else math.inf
-                    if time.monotonic() > end:
+                    if why := self.blocks.absent(awaited):
                         self._end(why)
         except BaseException:
             ABANDONED.append(requests)
@@ -159,8 +154,15 @@ class MpiCommunicator(Communicator):
     def exchange(self, outgoing: Mapping[int, np.ndarray], incoming: Mapping[int, np.ndarray]) -> None:
         """Send an array to each of some ranks, and fill one from each; see `Communicator`."""
         with self._call():
-            requests = [self._world.Irecv(_bytes_of(one), rank) for rank, one in incoming.items()]
-            requests += [self._world.Isend(_bytes_of(one), rank) for rank, one in outgoing.items()]
+            requests: list[Any] = []
+            try:
+                for rank, one in incoming.items():
+                    requests.append(self._world.Irecv(_bytes_of(one), rank))
+                for rank, one in outgoing.items():
+                    requests.append(self._world.Isend(_bytes_of(one), rank))
+            except BaseException:
+                ABANDONED.append(requests)
+                raise
             self._wait(requests, {*incoming, *outgoing})
 
     def reduce(self, values: Any, how: str) -> np.ndarray:

@@ -221,3 +221,29 @@ def test_ctrl_c_during_a_report_on_one_rank_ends_the_reports_of_all(monkeypatch)
         return [one.steps for one in every], sim.step
 
     assert in_turn(2, work) == 2 * [([[0, 10, 20, 30], [0, 10, 20, 30]], 30)]
+
+
+def test_a_rank_that_was_stopped_within_a_call_outside_a_block_does_not_go_on():
+    def work(ranks):
+        if ranks.rank == 0:
+            with pytest.raises(KeyboardInterrupt), ranks._call():
+                raise KeyboardInterrupt
+        return caught(ranks, lambda: ranks.all_of(ranks.rank))
+
+    for then in in_turn(2, work):
+        assert then.startswith("RankFailedError: rank 0 was stopped within a call")
+
+
+def test_a_rank_waits_for_others_though_one_has_left_after_its_part():
+    """Rank 0 has done its part of all calls when it leaves; rank 1 still waits for rank 2."""
+
+    def work(ranks):
+        def same():
+            peers = {0: (1,), 1: (0, 2), 2: (1,)}[ranks.rank]
+            found = {peer: np.empty(1) for peer in peers}
+            ranks.exchange({peer: np.full(1, ranks.rank) for peer in peers}, found)
+            raise ValueError("same on all")
+
+        return caught(ranks, same), ranks.all_of(ranks.rank)
+
+    assert in_turn(3, work) == 3 * [("ValueError: same on all", [0, 1, 2])]
