@@ -62,6 +62,27 @@ def test_a_rank_that_was_stopped_for_a_while_does_not_move_the_box(monkeypatch):
     assert 1.1 < max(in_turn(3, work)) < 1.8
 
 
+def test_ranks_stay_even_while_a_gas_falls():
+    lengths = (16.0, 16.0, 48.0)
+    sites = np.stack(np.meshgrid(*(np.arange(0.8, side - 0.8, 1.6) for side in lengths)), axis=-1).reshape(
+        -1, 3
+    )
+    vel = np.random.default_rng(0).normal(size=sites.shape)
+    state = md.State(sites, vel, md.Box(lengths, (True, True, False)))
+
+    def work(ranks):
+        sim = simulation(state, ranks, walls=md.Walls(restitution=0.5), gravity=(0, 0, -200.0))
+        shares = []
+        for _ in range(12):
+            sim.run(100, phases=False)
+            shares.append(sim.system.n_owned * ranks.size / len(sim))
+        return shares, sim.state.pos[:, 2].mean()
+
+    found = in_turn(3, work)
+    assert found[0][1] < 0.6 * sites[:, 2].mean()  # it has fallen
+    assert max(max(shares) for shares, _ in found) < 1.15
+
+
 def test_waiting_for_other_ranks_is_no_work(monkeypatch):
     ticks = itertools.count()
     monkeypatch.setattr(divisions.time, "perf_counter", lambda: next(ticks))
