@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -445,6 +446,10 @@ class Simulation:
                 write()
             except Exception as raised:
                 error = raised
+                try:
+                    pickle.loads(pickle.dumps(raised))
+                except Exception:  # of a class that cannot be sent
+                    error = RuntimeError(f"{type(raised).__name__}: {raised}")
         error = domain.communicator.all_of(error)[0]
         if error is not None:
             raise error
