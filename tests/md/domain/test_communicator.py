@@ -247,3 +247,19 @@ def test_a_rank_waits_for_others_though_one_has_left_after_its_part():
         return caught(ranks, same), ranks.all_of(ranks.rank)
 
     assert in_turn(3, work) == 3 * [("ValueError: same on all", [0, 1, 2])]
+
+
+def test_an_error_of_a_file_that_cannot_be_sent_is_said_on_all_ranks(monkeypatch, tmp_path):
+    class OwnError(Exception):  # of no module, so that it does not pickle
+        pass
+
+    def refuse(*_):
+        raise OwnError("no room on the disk")
+
+    monkeypatch.setattr("md.simulation.simulation.append_frame", refuse)
+
+    def work(ranks):
+        with pytest.raises(RuntimeError, match="OwnError: no room on the disk"):
+            gas(ranks).write(tmp_path / "run.gsd")
+
+    in_turn(2, work)

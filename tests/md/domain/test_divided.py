@@ -420,23 +420,6 @@ def test_the_energy_balance_is_that_of_all_ranks():
             np.testing.assert_allclose(table[name], column, rtol=1e-9, atol=1e-7, err_msg=name)
 
 
-def test_an_error_of_a_file_that_cannot_be_sent_is_said_on_all_ranks(monkeypatch, tmp_path):
-    class OwnError(Exception):  # of no module, so that it does not pickle
-        pass
-
-    def refuse(*_):
-        raise OwnError("no room on the disk")
-
-    monkeypatch.setattr("md.simulation.simulation.append_frame", refuse)
-    state = gas(500)
-
-    def work(ranks):
-        with pytest.raises(RuntimeError, match="OwnError: no room on the disk"):
-            simulation(state, ranks).write(tmp_path / "run.gsd")
-
-    in_turn(2, work)
-
-
 def test_one_trajectory_has_all_particles_by_id(tmp_path):
     state = gas(500)
     one = simulation(state)
