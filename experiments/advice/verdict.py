@@ -8,9 +8,8 @@ the file, and of what they do not; the freedom is that of their sum (Satterthwai
 of their sizes that is one standard deviation of normal ones, so that a few samples beside other work do not
 decide. By Bonferroni's rule the intervals cover the gains of all candidates at all looks at once in 95 % of
 cases: the best of several is chosen, and there are more rounds, of the orders that may still be the best,
-while the times do not tell. Simulated,
-verdicts are wrong in up to 5 %; where one order has ten times the errors of the others, an interval is missed
-in 8 %.
+while the times do not tell. Simulated, verdicts are wrong in up to 5 %; where one order has ten times the
+errors of the others, an interval is missed in 8 %.
 """
 
 from __future__ import annotations

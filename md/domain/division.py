@@ -169,23 +169,6 @@ class Domain:
             HaloOutrun: on all ranks, a few steps after a particle of one may have moved farther than the
                 ghosts reach, or the lists.
         """
-        self._worked += time.perf_counter() - self._since_s
-        found = self._exchanged(stride, is_due_within, limit, named)
-        self.resume()
-        return found
-
-    def resume(self) -> None:
-        """Begin to count the time of this rank's work: it has waited for others, or done something else."""
-        self._since_s = time.perf_counter()
-
-    def _exchanged(
-        self,
-        stride: float | None,
-        is_due_within: Callable[[float], bool],
-        limit: float,
-        named: Callable[[], np.ndarray | None],
-    ) -> Exchanged:
-        """Do what `after_step` says."""
         self._end -= 1
         if self._end <= 0:
             raise self._error or HaloOutrun.elsewhere()
@@ -223,6 +206,14 @@ class Domain:
             since = "before all ranks could build their lists"
             self._fail(HaloOutrun(self.communicator.rank, hops * own, limit, since), hops + 1)
         return Exchanged(False, stride, builds)
+
+    def pause(self) -> None:
+        """End to count the time of this rank's work: it may wait for others now."""
+        self._worked += time.perf_counter() - self._since_s
+
+    def resume(self) -> None:
+        """Begin to count the time of this rank's work, after it has waited, or done something else."""
+        self._since_s = time.perf_counter()
 
     def _fail(self, error: HaloOutrun, steps: int) -> None:
         """Let all ranks end after some steps, in which they hear of it."""

@@ -188,10 +188,12 @@ class StepLoop:
     def _exchange(self) -> None:
         """Update the copies of particles of other ranks, or let particles migrate."""
         search, domain = self._search, self._system.domain
+        domain.pause()
         own = search.last_stride
         if self._fused and domain.is_built:  # those that are not named are not updated in each step
             self._system.particles.carry_ghosts()
         found = domain.after_step(own, search.policy.is_due_within, search.policy.limit, search.named_ghosts)
+        domain.resume()
         if found.has_migrated:
             search.rows_changed()
             return

@@ -1,9 +1,8 @@
 """Blocks of work that ranks do together, and what they say when one leaves such a block with an error.
 
 A rank that has left a block with an error says so to all others, with the number of its calls. If each comes
-to an error in that block after as many calls, by itself, all go on: their messages still match. Else a rank
-that waits for one that has left, or has gone past that block, says that it ends for good, and so do all that
-receive this.
+to an error in that block after as many calls, by itself, all go on: their messages still match. A rank that
+waits for one that has left after fewer calls says that it ends for good, and so do all that receive this.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ class MpiCommunicator(Communicator):
             awaited: ranks without which they do not end.
 
         Raises:
-            RankFailedError: one of these has left, or has left earlier.
+            RankFailedError: one of these has left, and takes no part.
         """
         tests = 0
         try:
