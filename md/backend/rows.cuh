@@ -6,7 +6,8 @@
 //     soa    data[k + n * axis]        aos    data[DIM * k + axis]        aos4    data[4 * k + axis], in 16-byte loads
 // With PACKED, position and velocity of a particle are packed rows (`ParticleArrays.pack`), which take three quarters of the
 // memory in 3D, half of it in 2D. Then `pos` and `vel` are the same address: n rows (x, y, z, vx), then n rows (vy, vz); in
-// 2D n rows (x, y, vx, vy). Positions alone are those of layout aos4.
+// 2D n rows (x, y, vx, vy). Positions alone are those of layout aos4. With GHOSTS, of a rank of several, the rows (vy, vz) are
+// before that address, in reverse: then no address depends on the number of rows, and n may be that of the first ones alone.
 
 struct Vec {
     real x[DIM];
@@ -108,9 +109,18 @@ struct alignas(2 * sizeof(real)) Two {
     real a, b;
 };
 
+// The row of two of particle k.
+__device__ __forceinline__ Two* rest_of(const real* data, int n, int k) {
+#if defined(GHOSTS)
+    return (Two*)data - 1 - k;
+#else
+    return (Two*)(data + 4 * (size_t)n) + k;
+#endif
+}
+
 __device__ __forceinline__ Vec load(const velocity* rows, int n, int k) {
     const real* data = (const real*)rows;
-    Two last = DIM == 3 ? ((const Two*)(data + 4 * (size_t)n))[k] : ((const Two*)data)[2 * (size_t)k + 1];
+    Two last = DIM == 3 ? *rest_of(data, n, k) : ((const Two*)data)[2 * (size_t)k + 1];
     Vec v;
     v.x[DIM - 2] = last.a;
     v.x[DIM - 1] = last.b;
@@ -129,7 +139,7 @@ __device__ __forceinline__ void load_row(const real* pos, const velocity* vel, i
     for (int axis = 0; axis < DIM; ++axis) r.x[axis] = row.value[axis];
     v.x[0] = row.value[DIM];
     if (DIM == 3) {
-        Two last = ((const Two*)(pos + 4 * (size_t)n))[k];
+        Two last = *rest_of(pos, n, k);
         v.x[1] = last.a;
         v.x[DIM - 1] = last.b;
     } else {
@@ -139,7 +149,7 @@ __device__ __forceinline__ void load_row(const real* pos, const velocity* vel, i
 
 __device__ __forceinline__ void fetch_row(const real* pos, const velocity* vel, int n, int k) {
     fetch(pos + (size_t)k * 4);
-    if (DIM == 3) fetch((const Two*)(pos + 4 * (size_t)n) + k);
+    if (DIM == 3) fetch(rest_of(pos, n, k));
 }
 
 __device__ __forceinline__ void store_row(real* pos, velocity* vel, int n, int k, const Vec& r, const Vec& v) {
@@ -153,7 +163,7 @@ __device__ __forceinline__ void store_row(real* pos, velocity* vel, int n, int k
     if (DIM == 2) row.value[3] = v.x[1];
 #pragma unroll
     for (int p = 0; p < (int)sizeof(real) / 4; ++p) ((float4*)(pos + (size_t)k * 4))[p] = row.part[p];
-    if (DIM == 3) ((Two*)(pos + 4 * (size_t)n))[k] = Two{v.x[1], v.x[DIM - 1]};
+    if (DIM == 3) *rest_of(pos, n, k) = Two{v.x[1], v.x[DIM - 1]};
 }
 #else
 typedef real velocity;  // component of a velocity in memory

@@ -129,10 +129,10 @@ class Domain:
         self._by_time, self._uneven = division.weights == "time", UNEVEN[division.weights]
         self._worked, self._since_s, self._steps = 0.0, time.perf_counter(), 0  # since the last migration
         self._has_lists, self._fastest = False, 0.0  # largest stride of all ranks at the last migration
-        particles = system.particles
+        particles, down = system.particles, system.backend.download
         communicator.require_equal("the largest diameter", particles.widest)
         if division.is_part:
-            (ids,) = communicator.concatenated(particles.id)
+            (ids,) = communicator.concatenated(down(particles.id))
             if len(np.unique(ids)) != len(ids):
                 raise ValueError(
                     f"parts of {len(ids)} particles have {len(np.unique(ids))} ids; allowed: each id once; "
@@ -140,13 +140,17 @@ class Domain:
                 )
             communicator.require_equal("the smallest diameter", particles.narrowest)
         else:
-            content = (particles.pos, particles.vel, particles.id, particles.radius)
+            content = (down(one) for one in (particles.pos, particles.vel, particles.id, particles.radius))
             communicator.require_equal("the state", [zlib.crc32(one.tobytes()) for one in content])
-            cells = cells_of(self.partition, particles.pos)
+            cells = down(cells_of(self.partition, particles.pos))
             self.partition.cut(np.bincount(cells, minlength=grid.size))
             particles.keep(np.flatnonzero(self.partition.owner[cells] == communicator.rank))
+        self._take_over(system)
         system.divide(self)
         self.migrate()
+
+    def _take_over(self, system: System) -> None:
+        """Make the particles of a system those of a rank."""
 
     def after_step(
         self,
@@ -226,19 +230,19 @@ class Domain:
         Args:
             cuts: cut the box in any case.
         """
-        particles, communicator = self._system.particles, self.communicator
-        cells = cells_of(self.partition, particles.pos[: particles.n])
-        counts = np.bincount(cells, minlength=self.partition.grid.size).astype(float)
-        counts = communicator.reduce(counts, "sum")
-        weights = counts
+        communicator = self.communicator
+        is_first = not self.migrations
+        if not is_first:
+            shares = communicator.reduce(self._count_by_rank(), "sum").astype(float)
+        rates = np.ones(communicator.size)
         if self._by_time and not cuts:  # a checkpoint is cut as it will be when it is loaded
-            weights = counts * self._rates()[self.partition.owner]
-        shares = np.bincount(self.partition.owner, weights, communicator.size)
-        if cuts or not self.migrations or shares.max() > self._uneven * shares.mean():
-            self.partition.cut(weights)
+            rates = self._rates()
+        if cuts or is_first or (rates * shares).max() > self._uneven * (rates * shares).mean():
+            counts = communicator.reduce(self._count_by_cell().astype(float), "sum")
+            self.partition.cut(counts * rates[self.partition.owner])
             self.halo = Halo(self.partition, communicator)
-        moved = migrate(particles, cells, self.partition, self.halo, communicator)
-        particles.take_over(moved.arrived, moved.order, moved.ghosts)
+            self._was_cut()
+        self._move()
         self._system.rows_changed()
         self.migrations += 1
         stride, has_error = communicator.reduce(np.array([self._stride(), self._error is not None]), "max")
@@ -249,6 +253,26 @@ class Domain:
         self._end = NEVER
         self._travelled, self._left = 0.0, int(min(LONGEST, max(1.0, planned)))
         self._build, self._since, self.is_built = NEVER, 0, True
+
+    def _count_by_rank(self) -> np.ndarray:
+        """Return how many particles of this rank are in cells of each: (ranks,) int64."""
+        self._cells = cells_of(self.partition, self._system.particles.pos[: self._system.n_owned])
+        return np.bincount(self.partition.owner[self._cells], minlength=self.communicator.size)
+
+    def _count_by_cell(self) -> np.ndarray:
+        """Return how many particles of this rank are in each cell: (cells,) int64."""
+        if not self.migrations:
+            self._cells = cells_of(self.partition, self._system.particles.pos[: self._system.n_owned])
+        return np.bincount(self._cells, minlength=self.partition.grid.size)
+
+    def _was_cut(self) -> None:
+        """Prepare for another partition."""
+
+    def _move(self) -> None:
+        """Let particles go to the ranks that own their cells, and list the ghosts."""
+        particles = self._system.particles
+        moved = migrate(particles, self._cells, self.partition, self.halo, self.communicator)
+        particles.take_over(moved.arrived, moved.order, moved.ghosts)
 
     def _rates(self) -> np.ndarray:
         """Return the time of a particle in a step on each rank, since the last migration.

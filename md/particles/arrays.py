@@ -20,18 +20,25 @@ class PackedRows:
     """Positions and velocities as packed rows in one block of memory; `rows.cuh` has their layout.
 
     Args:
-        block: (2 * dim * n,) array of the backend.
+        block: (2 * dim * room,) array of the backend.
         dim: 2 or 3.
+        rows: number of rows, if there is room for more: then their addresses do not depend on that number,
+            since the rows of two come before those of four, in reverse. None for as many as there is room
+            for.
 
     Attributes:
-        pos: (n, dim) view of the positions; its address is that of the block.
+        pos: (rows, dim) view of the positions, whose address is that of the rows.
     """
 
-    def __init__(self, block: Array, dim: int):
-        n = len(block) // (2 * dim)
-        fours = block[: 4 * n].reshape(n, 4)
-        self.pos, self._first = fours[:, :dim], fours[:, dim:]
-        self._rest = block[4 * n :].reshape(n, 2 * dim - 4)
+    def __init__(self, block: Array, dim: int, rows: int | None = None):
+        room = len(block) // (2 * dim)
+        if rows is None:
+            fours, rest = block[: 4 * room], block[4 * room :].reshape(room, 2 * dim - 4)
+        else:
+            middle = (2 * dim - 4) * room
+            fours, rest = block[middle:], block[:middle].reshape(room, 2 * dim - 4)[::-1]
+        fours, rows = fours.reshape(room, 4), room if rows is None else rows
+        self.pos, self._first, self._rest = fours[:rows, :dim], fours[:rows, dim:], rest[:rows]
 
     def fill(self, pos: Array, vel: Array) -> None:
         """Copy positions and velocities, (n, dim) each, into the rows."""
@@ -205,12 +212,17 @@ class ParticleArrays:
         if len(self._packed) < 2:
             self.backend.release()
         while len(self._packed) < 2:
-            self._packed.append(PackedRows(self.backend.empty(2 * dim * n, self.pos.dtype), dim))
+            self._packed.append(self._packed_rows(n))
         first, second = self._packed
         rows, spare = (second, first) if self.pos is first.pos else (first, second)
         rows.fill(self.pos, self.velocities)
         self.pos = self.velocities = rows.pos
         self.spare = [spare.pos, spare.pos]
+
+    def _packed_rows(self, rows: int) -> PackedRows:
+        """Allocate packed rows."""
+        dim = self.box.dim
+        return PackedRows(self.backend.empty(2 * dim * rows, self.pos.dtype), dim)
 
     def unpack(self) -> None:
         """Store velocities as rows of their own, if rows are packed."""

@@ -1,0 +1,84 @@
+// Rows of particles that come to a rank and leave it; see rank_arrays.py. Of each, `numbers` has the position, the velocity, and
+// the radius if there are radii, one after the other; `ids` its id.
+
+#define EACH (2 * DIM)
+
+__device__ __forceinline__ void read_numbers(const real* numbers, int each, int k, Vec& r, Vec& v) {
+    const real* own = numbers + (size_t)each * k;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) {
+        r.x[axis] = own[axis];
+        v.x[axis] = own[DIM + axis];
+    }
+}
+
+// Copies rows of particles.
+extern "C" __global__ void copy_out(int n, const int* rows, const real* pos, const velocity* vel, const int* id,
+                                    const real* radius, real* numbers, int* ids) {
+    int k = work_item();
+    if (k >= n) return;
+    int i = rows[k], each = EACH + (radius != nullptr);
+    Vec r, v;
+    load_row(pos, vel, n, i, r, v);
+    real* own = numbers + (size_t)each * k;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) {
+        own[axis] = r.x[axis];
+        own[DIM + axis] = v.x[axis];
+    }
+    if (radius) own[EACH] = radius[i];
+    if (ids) ids[k] = id[i];
+}
+
+// Stores particles in rows from `first` on.
+extern "C" __global__ void copy_in(int n, int first, const real* numbers, const int* ids, real* pos, velocity* vel, int* id,
+                                   real* radius) {
+    int k = work_item();
+    if (k >= n) return;
+    int i = first + k, each = EACH + (radius != nullptr);
+    Vec r, v;
+    read_numbers(numbers, each, k, r, v);
+    store_row(pos, vel, n, i, r, v);
+    if (radius) radius[i] = numbers[(size_t)each * k + EACH];
+    if (ids) id[i] = ids[k];
+}
+
+// Sort keys of particles that have come, by their cells.
+extern "C" __global__ void keys_of(int n, const real* numbers, int has_radius, const real* pos, const int* table, Grid grid,
+                                   int* keys) {
+    int k = work_item();
+    if (k >= n) return;
+    Vec r, v;
+    read_numbers(numbers, EACH + has_radius, k, r, v);
+    keys[k] = table[cell_number(grid, home_cell(grid, r))];
+}
+
+// Row i of the new arrays gets row order[i]; from `before` on these are of the particles that have come.
+extern "C" __global__ void take(int n, int before, const int* order, const real* pos, const velocity* vel, const int* id,
+                                const real* radius, const real* numbers, const int* ids, real* new_pos, velocity* new_vel,
+                                int* new_id, real* new_radius) {
+    int i = work_item();
+    if (i >= n) return;
+    int j = order[i];
+    Vec r, v;
+    if (j < before) {
+        load_row(pos, vel, n, j, r, v);
+        new_id[i] = id[j];
+        if (radius) new_radius[i] = radius[j];
+    } else {
+        int k = j - before, each = EACH + (radius != nullptr);
+        read_numbers(numbers, each, k, r, v);
+        new_id[i] = ids[k];
+        if (radius) new_radius[i] = numbers[(size_t)each * k + EACH];
+    }
+    store_row(new_pos, new_vel, n, i, r, v);
+}
+
+// Lists the particles of some cells: those of the cell at a place are at start[place] .. start[place + 1] - 1, and their list
+// begins at `first`.
+extern "C" __global__ void list_cells(int n, const int* place, const int* first, const int* start, int* rows) {
+    int c = work_item();
+    if (c >= n) return;
+    int from = start[place[c]], count = start[place[c] + 1] - from;
+    for (int k = 0; k < count; ++k) rows[first[c] + k] = from + k;
+}

@@ -1,0 +1,174 @@
+"""Particle arrays of a rank on a device: rows with room for particles that come, and for ghosts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from md.backend.base import Array
+from md.particles.arrays import ROOM, PackedRows, ParticleArrays
+
+ALIGNED = 64  # rows to which room is rounded up
+
+
+class Records(NamedTuple):
+    """Particles that are sent from rank to rank.
+
+    Attributes:
+        numbers: (m * each,) position, velocity, and radius if there are radii, of each.
+        ids: (m,) int32; (0,) where they are not sent.
+    """
+
+    numbers: Array
+    ids: Array
+
+
+class RankArrays(ParticleArrays):
+    """Particles of a rank on a device: those that it owns, and behind them its ghosts.
+
+    Packed rows have room for more, and stay where they are in memory while that is enough.
+
+    Args:
+        particles: of this rank; all are owned.
+    """
+
+    def __init__(self, particles: ParticleArrays):
+        vars(self).update(vars(particles))
+        self._blocks: list[Array] = []  # of the packed rows
+        self._copied: tuple[Array, Array] | None = None  # of `keep_copy`
+
+    @property
+    def constants(self) -> Mapping[str, int]:
+        """Constants of kernels that read `velocities`; see `Backend.kernels`."""
+        return {"PACKED": 1, "GHOSTS": 1} if self.is_packed else {}
+
+    @property
+    def each(self) -> int:
+        """Numbers of a particle in `Records`."""
+        return 2 * self.box.dim + (len(self.radius) > 0)
+
+    def _packed_rows(self, rows: int) -> PackedRows:
+        self._blocks.append(self._block(rows))
+        return PackedRows(self._blocks[-1], self.box.dim, rows)
+
+    def _block(self, rows: int) -> Array:
+        """Allocate memory of packed rows, with room for more."""
+        room = -(-(rows + rows // ROOM) // ALIGNED) * ALIGNED
+        return self.backend.empty(2 * self.box.dim * room, self.pos.dtype)
+
+    def copy_out(self, rows: Array, has_ids: bool = True) -> Records:
+        """Copy some rows.
+
+        Args:
+            rows: (m,) int32.
+            has_ids: whether their ids are copied too.
+        """
+        m, radius = len(rows), self.radius if has_ids else self.radius[:0]
+        each = 2 * self.box.dim + (len(radius) > 0)
+        numbers = self.backend.empty(m * each, self.pos.dtype)
+        ids = self.backend.empty(m if has_ids else 0, np.int32)
+        kernels = self.backend.kernels(__name__, constants=self.constants)
+        kernels.copy_out(m, rows, self.pos, self.velocities, self.id, radius, numbers, ids)
+        return Records(numbers, ids)
+
+    def copy_in(self, first: int, records: Records) -> None:
+        """Store records in rows from `first` on, without ids and radii if there are no ids."""
+        radius = self.radius if len(records.ids) else self.radius[:0]
+        each = 2 * self.box.dim + (len(radius) > 0)
+        kernels = self.backend.kernels(__name__, constants=self.constants)
+        kernels.copy_in(
+            len(records.numbers) // each, first, *records, self.pos, self.velocities, self.id, radius
+        )
+
+    def keys_of(self, records: Records, table: Array, grid: np.ndarray, keys: Array) -> None:
+        """Compute the sort keys of particles that have come.
+
+        Args:
+            records: of them.
+            table: (cells,) int32 key of each cell.
+            grid: record of the cells.
+            keys: (m,) int32, filled.
+        """
+        kernels = self.backend.kernels(__name__)
+        has_radius = int(len(self.radius) > 0)
+        kernels.keys_of(len(keys), records.numbers, has_radius, self.pos, table, grid, keys)
+
+    def take_records(self, arrived: Records, order: Array, owned: int, ghosts: Sequence[Records]) -> None:
+        """Move the particles of this system, with some more, and store other ghosts after them.
+
+        Args:
+            arrived: particles that have come.
+            order: int32 rows, of which the first are those of the owned particles; rows from n on are those
+                of `arrived`.
+            owned: number of owned particles.
+            ghosts: records of the ghosts.
+        """
+        backend, dim, precision = self.backend, self.box.dim, self.pos.dtype
+        rows = owned + sum(len(some.ids) for some in ghosts)
+        before = self.n, self.pos, self.velocities, self.id, self.radius
+        constants, is_packed = self.constants, self.is_packed
+        if is_packed:
+            now = int(self.pos is self._packed[1].pos)
+            self._packed[1 - now] = self._with_room(1 - now, rows)
+            pos = vel = self._packed[1 - now].pos
+        else:
+            self._spare = []
+            pos, vel = (backend.rows(rows, dim, precision) for _ in range(2))
+        id, radius = backend.empty(rows, np.int32), backend.empty(rows if len(self.radius) else 0, precision)
+        n, *arrays = before
+        kernels = backend.kernels(__name__, constants=constants)
+        kernels.take(owned, n, order, *arrays, *arrived, pos, vel, id, radius)
+        self.n, self.pos, self.velocities, self.id, self.radius = owned, pos, vel, id, radius
+        self._spare_id, self._spare_radius = id[:0], radius[:0]
+        if is_packed:
+            self._packed[now] = self._with_room(now, rows)
+            self._spare = 2 * [self._packed[now].pos]
+        for some in ghosts:
+            self.copy_in(owned, some)
+            owned += len(some.ids)
+
+    def _with_room(self, k: int, rows: int) -> PackedRows:
+        """Return packed rows in block k, which is replaced if it is too small."""
+        dim = self.box.dim
+        if len(self._blocks[k]) < 2 * dim * rows:
+            self._blocks[k] = self.backend.empty(0, self.pos.dtype)  # freed before
+            self._blocks[k] = self._block(rows)
+        return PackedRows(self._blocks[k], dim, rows)
+
+    def keep_copy(self) -> None:
+        """Copy all rows, for `restore_copy`."""
+        if self.is_packed:
+            self._blocks += [self._block(0)] * (len(self._blocks) == 2)
+            kept = 2 * (self._with_room(2, self.rows).pos,)
+        else:
+            kept = tuple(self.backend.rows(self.rows, self.box.dim, self.pos.dtype) for _ in range(2))
+        self._copy(self.pos, self.velocities, *kept)
+        self._copied = kept
+
+    def restore_copy(self) -> None:
+        """Return to positions and velocities as they were at `keep_copy`; rows are the same."""
+        assert self._copied is not None
+        if self._copied[0] is self._copied[1]:
+            self.pack()
+        elif self.is_packed:
+            self.unpack()
+        self._copy(*self._copied, self.pos, self.velocities)
+
+    def _copy(self, *rows: Array) -> None:
+        """Copy positions and velocities, the first two arrays, to two others."""
+        none, no_radius = self.backend.empty(0, np.int32), self.backend.empty(0, self.pos.dtype)
+        kernels = self.backend.kernels("md.particles.arrays", constants=self.constants)
+        kernels.gather(self.rows, none, *rows[:2], none, no_radius, *rows[2:], none, no_radius)
+
+    def list_cells(self, place: Array, first: Array, start: Array, rows: Array) -> None:
+        """List the rows of the particles of some cells.
+
+        Args:
+            place: (m,) int32 place of each cell in the order of the rows.
+            first: (m,) int32 where the list of each begins in `rows`.
+            start: int32 first row of the cell at each place, and one more.
+            rows: int32, filled.
+        """
+        self.backend.kernels(__name__).list_cells(len(place), place, first, start, rows)
