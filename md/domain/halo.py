@@ -69,6 +69,10 @@ class Halo:
         self.rows: dict[int, np.ndarray] = {}
         self.ghosts: dict[int, np.ndarray] = {}
 
+    def places(self, rank: int) -> np.ndarray:
+        """Return the places, in the order of `table`, of the border cells that a peer has as ghosts."""
+        return np.sort(self.table[self._borders[rank]])
+
     def list_border(self, cells: np.ndarray) -> None:
         """List the rows that each peer has as ghosts.
 

@@ -203,6 +203,13 @@ class ParticleArrays:
         """Constants of kernels that read `velocities`; see `Backend.kernels`."""
         return {"PACKED": 1} if self.is_packed else {}
 
+    def fastest2(self) -> float:
+        """Return the square of the largest speed of a particle that this system moves; waits for the device."""
+        most = self.backend.zeros(1, np.float64)
+        kernels = self.backend.kernels(__name__, constants=self.constants)
+        kernels.fastest(self.n, self.velocities, most)
+        return float(self.backend.download(most)[0])
+
     def pack(self) -> None:
         """Store positions and velocities as packed rows, for kernels compiled with `constants`."""
         if self.is_packed:
@@ -358,3 +365,15 @@ def gather(n, order, pos, vel, id, radius, new_pos, new_vel, new_id, new_radius)
             new_id[i] = id[j]
         if len(radius):
             new_radius[i] = radius[j]
+
+
+@kernel(parallel=True)
+def fastest(n, vel, most):
+    """Store the square of the largest speed in most[0]."""
+    found = 0.0
+    for i in numba.prange(n):
+        speed2 = 0.0
+        for k in range(vel.shape[1]):
+            speed2 += vel[i, k] * vel[i, k]
+        found = max(found, speed2)
+    most[0] = found

@@ -1,16 +1,7 @@
 // Rows of particles that come to a rank and leave it; see rank_arrays.py. Of each, `numbers` has the position, the velocity, and
 // the radius if there are radii, one after the other; `ids` its id.
 
-#define EACH (2 * DIM)
-
-__device__ __forceinline__ void read_numbers(const real* numbers, int each, int k, Vec& r, Vec& v) {
-    const real* own = numbers + (size_t)each * k;
-#pragma unroll
-    for (int axis = 0; axis < DIM; ++axis) {
-        r.x[axis] = own[axis];
-        v.x[axis] = own[DIM + axis];
-    }
-}
+#include "md/particles/records.cuh"
 
 // Copies rows of particles.
 extern "C" __global__ void copy_out(int n, const int* rows, const real* pos, const velocity* vel, const int* id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -95,20 +95,20 @@ class RankArrays(ParticleArrays):
         has_radius = int(len(self.radius) > 0)
         kernels.keys_of(len(keys), records.numbers, has_radius, self.pos, table, grid, keys)
 
-    def take_records(self, arrived: Records, order: Array, owned: int, ghosts: Sequence[Records]) -> None:
-        """Move the particles of this system, with some more, and store other ghosts after them.
+    def take_records(self, arrived: Records, order: Array, owned: int, ghosts: int) -> None:
+        """Move the particles of this system, with some more; the ghosts follow by `copy_in`.
 
         Args:
             arrived: particles that have come.
             order: int32 rows, of which the first are those of the owned particles; rows from n on are those
                 of `arrived`.
             owned: number of owned particles.
-            ghosts: records of the ghosts.
+            ghosts: number of ghosts.
         """
         backend, dim, precision = self.backend, self.box.dim, self.pos.dtype
-        rows = owned + sum(len(some.ids) for some in ghosts)
-        before = self.n, self.pos, self.velocities, self.id, self.radius
-        constants, is_packed = self.constants, self.is_packed
+        n, rows, is_packed = self.n, owned + ghosts, self.is_packed
+        before = self.pos, self.velocities, self.id, self.radius
+        kernels = backend.kernels(__name__, constants=self.constants)
         if is_packed:
             now = int(self.pos is self._packed[1].pos)
             self._packed[1 - now] = self._with_room(1 - now, rows)
@@ -117,17 +117,12 @@ class RankArrays(ParticleArrays):
             self._spare = []
             pos, vel = (backend.rows(rows, dim, precision) for _ in range(2))
         id, radius = backend.empty(rows, np.int32), backend.empty(rows if len(self.radius) else 0, precision)
-        n, *arrays = before
-        kernels = backend.kernels(__name__, constants=constants)
-        kernels.take(owned, n, order, *arrays, *arrived, pos, vel, id, radius)
+        kernels.take(owned, n, order, *before, *arrived, pos, vel, id, radius)
         self.n, self.pos, self.velocities, self.id, self.radius = owned, pos, vel, id, radius
         self._spare_id, self._spare_radius = id[:0], radius[:0]
         if is_packed:
             self._packed[now] = self._with_room(now, rows)
             self._spare = 2 * [self._packed[now].pos]
-        for some in ghosts:
-            self.copy_in(owned, some)
-            owned += len(some.ids)
 
     def _with_room(self, k: int, rows: int) -> PackedRows:
         """Return packed rows in block k, which is replaced if it is too small."""

@@ -147,6 +147,17 @@ class System:
         return self.particles.total
 
     @property
+    def n_usual(self) -> int:
+        """Number of particles of a rank, on average: the same on all ranks."""
+        return self.n_owned if self.domain is None else -(-self.n_total // self.domain.communicator.size)
+
+    def largest(self, value: float) -> float:
+        """Return the largest of the values of all ranks."""
+        if self.domain is None:
+            return value
+        return float(self.domain.communicator.reduce(np.array([value]), "max")[0])
+
+    @property
     def rows_stay(self) -> bool:
         """Whether no search may move the rows, since ranks send them in the order in which they lie."""
         return self.domain is not None
@@ -168,13 +179,14 @@ class System:
         """Return the status of all ranks, each of which has polled its own: sum, largest and first fault.
 
         Args:
-            status: of this rank; its guard is kept.
+            status: of this rank; on the CPU its guard is kept.
         """
         if self.domain is None:
             return status
         reduce = self.domain.communicator.reduce
         return StatusCopy(
-            status.guard, int(reduce(np.array([status.fault], np.uint64), "min")[0]),
+            reduce(status.guard, "max") if self.backend.runs_ahead else status.guard,
+            int(reduce(np.array([status.fault], np.uint64), "min")[0]),
             float(reduce(np.array([status.energy]), "sum")[0]),
             reduce(np.array([status.fastest], np.uint64), "max")[0],
         )  # fmt: skip

@@ -79,6 +79,11 @@ class RebuildPolicy:
         """Return how many steps come next, and whether the structure is rebuilt before them."""
         return StepPlan(MANY_STEPS, build=True, build_each=True)
 
+    @property
+    def must_build(self) -> bool:
+        """Whether the next step begins with a build."""
+        return True
+
     def begin_build(self) -> None:
         """Make the structure due before the next step, as during a build."""
 
@@ -110,6 +115,10 @@ class RebuildPolicy:
             Number of fused steps that were halted before the copy.
         """
         return 0
+
+    def halted(self, words: np.ndarray) -> int:
+        """Return the number of halted fused steps, from a copy of the displacement guard."""
+        return int(words[5:].view(np.int32)[0])
 
     def retry(self) -> None:
         """Prepare to take halted steps again; all launched work must be done."""

@@ -350,9 +350,12 @@ def require_divisible(config: SimulationConfig, system: System) -> None:
     Raises:
         ValueError: one that cannot.
     """
-    integrator, search = config.integrator, config.search
+    integrator, search, ahead = config.integrator, config.search, config.backend.runs_ahead
     refused = {
-        f"backend {config.backend.name!r}; allowed: 'cpu'": config.backend.name != "cpu",
+        "a device and steps that are not fused; allowed: fused=True": ahead and not config.fused,
+        f"a device and search {search.name!r}; allowed: 'verlet'": ahead and search.name != "verlet",
+        f"a device and layout {config.backend.layout!r}; allowed: 'aos4'":
+            ahead and config.backend.layout == "soa",
         f"search {search.name!r}; allowed: {divisible(SEARCHES)}": not search.capabilities.divisible,
         "a reorder; allowed: none, since ranks sort their particles when they migrate":
             config.reorder is not None,

@@ -197,6 +197,8 @@ class FaultMonitor:
     def _raise(self, sample: FaultSample, step: int) -> StatusCopy:
         """Return the copy of the status block, or end the run with the fault that it shows."""
         status = self._system.across(sample.status())
+        if self._system.domain is not None and self._policy.halted(status.guard):
+            return status  # of ranks that have halted at different steps, which return to their copies
         word, exploded = status.fault, None
         if sample.energy_is_new:
             exploded = self._energy.judge(sample.step, status)

@@ -20,6 +20,7 @@ from md.boundaries.base import ActiveBoundaries, ActiveBoundary, Boundary
 from md.boundaries.external_field import ExternalField
 from md.boundaries.walls import Walls
 from md.domain.communicator import Communicator
+from md.domain.ahead import DomainAhead
 from md.domain.division import Division, Domain
 from md.domain.together import of_all_ranks
 from md.errors import NotYetReordered
@@ -142,7 +143,8 @@ class Simulation:
             choices = config.with_step(system.dt, gravity).to_plain() | {"box": str(state.box)}
             communicator.require_equal("their choices", choices)
             communicator.require_equal("the division", division)
-            Domain(division, communicator, system)
+            kind = DomainAhead if system.backend.runs_ahead else Domain
+            kind(division, communicator, system)
         reordering = None if config.reorder is None else config.reorder.build(system)
         built = build_search(config.search, system, None if reordering is None else reordering.order)
         self.search: Search = built

@@ -70,10 +70,14 @@ class StepLoop:
         self._one_by_one: Stepping = steps
         self._several: Stepping = steps
         parts = stepper, search, *boundaries
-        if self._backend.runs_ahead and (fused or all(part.capabilities.capturable for part in parts)):
+        self._ahead = system.domain if self._backend.runs_ahead else None
+        if self._ahead is not None:
+            pass  # the host sends the ghosts
+        elif self._backend.runs_ahead and (fused or all(part.capabilities.capturable for part in parts)):
             self._several = StepsAhead(system, search, steps, self.captured, reorder)
         elif fused and reorder is None and system.domain is None:
             self._several = ManyFusedSteps(system, search, stepper, forces.law, monitor)
+        self._runs_ahead = self._backend.runs_ahead and self._ahead is None  # polls are processed at the next
         self._choose()
 
     def _choose(self) -> None:
@@ -115,7 +119,7 @@ class StepLoop:
                     while self.step < last and not self.is_ended(pressed):
                         self._take_interval(last, phases)
                         samples.append(self._monitor.sample(self.step))
-                        while samples and (len(samples) > self._backend.runs_ahead or self.step == last):
+                        while samples and (len(samples) > self._runs_ahead or self.step == last):
                             if self._undo_halted_steps(self._monitor.process(samples.popleft(), self.step)):
                                 samples.clear()
                         if bar is not None:
@@ -139,6 +143,9 @@ class StepLoop:
 
     def _take_interval(self, last: int, phases: bool) -> None:
         """Take the steps up to the next look at the state, at most up to `last`."""
+        if self._ahead is not None:
+            self._take_period(last, phases)
+            return
         if self._system.domain is not None:
             self._system.domain.resume()
         check = self.step + self._backend.check_interval
@@ -147,6 +154,17 @@ class StepLoop:
         while self.step < min(check, last) or (self.step < end and self._is_mid_plan()):
             with self._monitor.overflows(self.step):
                 self.advance(phases, end - self.step)
+
+    def _take_period(self, last: int, phases: bool) -> None:
+        """Take the steps of a device up to the next migration, at most up to `last`; migrate if it is time."""
+        domain, policy = self._ahead, self._search.policy
+        if domain.is_over(policy):
+            domain.migrate()
+            self._search.rows_changed()
+        domain.begin(self.step, policy)
+        while self.step < last and not domain.is_over(policy):
+            with self._monitor.overflows(self.step):
+                self.advance(phases, last - self.step)
 
     def synchronise(self) -> None:
         """Synchronise with the device and raise any pending fault; halted steps are not counted."""
@@ -161,8 +179,12 @@ class StepLoop:
 
     def update_search(self) -> None:
         """Update the search to the present positions."""
+        search = self._search
         with self._monitor.overflows(self.step):
-            self._search.update()
+            if self._ahead is None:
+                search.update()
+            elif self._ahead.any(search.policy.is_due):
+                search.update(force=True)
 
     def compute_forces(self) -> Array:
         """Compute the force on each particle at the present positions in `force`, and return that array."""
@@ -182,7 +204,7 @@ class StepLoop:
             run_phase(self._system, timed, "reorder", self.step, reorder.apply, self.step)
         way = self._one_by_one if phases or self.step == 0 else self._chosen
         self.step += way.take(self.step, most, timed)
-        if self._system.domain is not None:
+        if self._system.domain is not None and self._ahead is None:
             run_phase(self._system, timed, "exchange", self.step - 1, self._exchange)
 
     def _exchange(self) -> None:
@@ -210,6 +232,8 @@ class StepLoop:
     def _undo_halted_steps(self, halted: int) -> int:
         """Subtract halted steps, so that they are taken again; return their number."""
         if halted:
+            if self._ahead is not None:
+                halted = self.step - self._ahead.return_to_copy(self._search.policy)
             self.step -= halted
             self._stepper.set_clock(self.step)
         return halted

@@ -3,7 +3,7 @@
 | | one by one, with phases that can be timed | several in one call of `take` |
 |---|---|---|
 | steps of several kernels | `SeparateSteps` | `StepsAhead` |
-| fused steps | `FusedSteps` | `ManyFusedSteps` on the CPU, `StepsAhead` on a device |
+| fused steps | `FusedSteps` | `ManyFusedSteps` on the CPU, `StepsAhead` on a device, `PlannedSteps` on one of several |
 """
 
 from __future__ import annotations
@@ -163,6 +163,7 @@ class FusedSteps(LaunchedSteps):
         self._system, self._search, self._stepper, self._law = system, search, stepper, law
         self._packs = search.capabilities.packs and system.backend.packs_rows_for(law)
         self._parts = PreparedParts(system, search)
+        self._updates_ghosts = system.domain is not None and system.backend.runs_ahead
 
     def take(self, step: int, most: int, timed: bool) -> int:
         """Take one step, after the build of its plan."""
@@ -212,6 +213,8 @@ class FusedSteps(LaunchedSteps):
     def _step(self, step: int, prunes: bool) -> None:
         self._search.force(self._law, self._output(step, prunes))
         self._system.particles.swap()
+        if self._updates_ghosts:
+            self._system.domain.update_ghosts()
 
     def _take_many(self, step: int, many: int) -> None:
         """Take two steps, or more in one launch."""

@@ -33,6 +33,8 @@ class _Shared:
 class InTurn(Communicator):
     """Communicator of ranks that are threads of one process, of which one works at a time (`in_turn`)."""
 
+    is_one_process = True
+
     def __init__(self, rank: int, shared: _Shared):
         self.rank, self.size, self._shared, self._calls = rank, shared.size, shared, 0
         self.blocks = shared.blocks[rank]

@@ -67,7 +67,7 @@ class DisplacementBound(RebuildPolicy):
         self._status, self._dt, self.is_guarded = system.status, system.dt, False
         # Far beyond an open side positions are rounded by more than `step_rounding`.
         self._is_open = any(system.particles.box.open)
-        self._has_few = system.particles.n < FEW
+        self._has_few = system.n_usual < FEW
         self.is_bounded = False
         self._displacement_bound = np.inf  # of any particle since the build, in d
         self._bound_since_pruning = np.inf  # the same since the pruning, on the CPU
@@ -195,6 +195,11 @@ class DisplacementBound(RebuildPolicy):
         is_build_due = self._since >= self._windows()[0]
         return not self._has_lists or (is_build_due and self._skin.proposed is not None)
 
+    @property
+    def must_build(self) -> bool:
+        """Whether the next step begins with a build."""
+        return self.must_wait or self._since >= self._windows()[0]
+
     def begin_build(self) -> None:
         """Record that `Search.update` starts a build: the lists are incomplete until `built`."""
         self._is_whole = False
@@ -258,7 +263,7 @@ class DisplacementBound(RebuildPolicy):
         """Plan as many steps as the fastest particle allows; return the number of halted fused steps."""
         if not words[:2].any():  # no fused step was taken
             return 0
-        halted = int(words[5:].view(np.int32)[0])
+        halted = self.halted(words)
         speed2 = np.uint32(int(words[:2].max()) & 0xFFFFFFFF).view(np.float32)
         self._stride = max(dt * math.sqrt(speed2), RECALL * self._stride)
         self._window = self._allowed(self._skin.limit, self._window, halted > 0)

@@ -13,17 +13,6 @@ extern "C" __global__ void farthest(int n, const real* pos, const real* referenc
     raise_to_largest((unsigned long long*)most, as_word(found));
 }
 
-// Raises the largest square of a speed.
-extern "C" __global__ void fastest(int n, const velocity* vel, double* most) {
-    int i = work_item();
-    double found = 0;
-    if (i < n) {
-        Vec v = load(vel, n, i);
-        found = dot(v, v);
-    }
-    raise_to_largest((unsigned long long*)most, as_word(found));
-}
-
 extern "C" __global__ void BLOCKS(12) force(int n, const real* pos, const velocity* vel, const list_row* partners,
                                       Grid grid, Law law, Out out) {
     int i = block_of(out) * blockDim.x + threadIdx.x;

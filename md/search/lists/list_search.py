@@ -139,7 +139,7 @@ class ListSearch(Search):
 
     def __init__(self, config: ListConfig, system: System):
         self._cutoff, self._lister = system.grid.cutoff, config.lister(system)
-        self.skin = Skin(config.skin, system.grid, system.particles.n, config.inner_skin)
+        self.skin = Skin(config.skin, system.grid, system.n_usual, config.inner_skin)
         policy = DisplacementBound(system, self.skin, self._largest_displacement, self._grow)
         super().__init__(config, system, self._cells(system.grid), policy)
         self._needed, self._farthest = self.backend.zeros(1, np.int64), self.backend.zeros(1, np.float64)
@@ -172,10 +172,8 @@ class ListSearch(Search):
         self.policy.set_limit()
 
     def _stride_of(self, system: System) -> float:
-        """Return the largest displacement in a step at the present speeds, in d; waits for the device."""
-        p, most = system.particles, system.backend.zeros(1, np.float64)
-        system.backend.kernels(__name__, constants=p.constants).fastest(p.n, p.velocities, most)
-        return system.dt * math.sqrt(system.backend.download(most)[0])
+        """Return the largest displacement of all ranks in a step, in d; waits for the device."""
+        return system.dt * math.sqrt(system.largest(system.particles.fastest2()))
 
     def _cells(self, grid: CellGrid) -> CellGrid:
         """Return a grid with cells as wide as the cutoff and the skin, or wider."""
@@ -443,6 +441,8 @@ class ListSearch(Search):
     @property
     def most_steps(self) -> int:
         """Largest number of fused steps that `take_steps` takes at once; 1 for one by one."""
+        if self.system.domain is not None:
+            return 1
         if self.backend.runs_ahead:
             has_few = self._pruned.resident_threads(self.grid.precision.itemsize)
             return MOST_STEPS if has_few and self.policy.prunes else 1
@@ -501,6 +501,11 @@ class ListSearch(Search):
     def rows_changed(self) -> None:
         """Discard the lists: there are other rows. The next build fills the same room."""
         backend, self._last_stride = self.backend, None
+        if backend.runs_ahead:
+            self._lister.rows_changed()
+            self._free_lists()
+            self._pruned = PrunedLists(self.particles.n, backend)
+            return
         listed = -(-self.particles.n // BLOCK)
         self._lister.rows_changed()
         self.policy.lists_freed()
@@ -539,15 +544,3 @@ def _find_named(n, lists, found):
         for entry in range(lists.first[b], lists.first[b] + lists.count[b]):
             if lists.partners[entry] >= n:
                 found[lists.partners[entry] - n] = 1
-
-
-@kernel(parallel=True)
-def fastest(n, vel, most):
-    """Store the square of the largest speed in most[0]."""
-    found = 0.0
-    for i in numba.prange(n):
-        speed2 = 0.0
-        for k in range(vel.shape[1]):
-            speed2 += vel[i, k] * vel[i, k]
-        found = max(found, speed2)
-    most[0] = found

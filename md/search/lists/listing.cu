@@ -77,8 +77,8 @@ __device__ __noinline__ bool write_crowded(int n, int i, const real* pos, const 
 
 // Lists the partners within reach of each particle. Those that may be near by their bytes are kept in shared memory, and then
 // replaced by their slots; IS_EXACT: without those that are not near. Threads take the particles in the order of the cells, so
-// that a warp looks at few rows.
-extern "C" __global__ void BLOCKS(8) list_partners(int n, const real* pos, const int* start, const int* order,
+// that a warp looks at few rows. Only the first `owned` ones have lists.
+extern "C" __global__ void BLOCKS(8) list_partners(int n, int owned, const real* pos, const int* start, const int* order,
                                                    const int* bytes, Grid grid, Units units, real reach2,
                                                    real* reference_pos, list_row* partners, int rows, long long room,
                                                    long long* needed, float* travelled) {
@@ -86,6 +86,7 @@ extern "C" __global__ void BLOCKS(8) list_partners(int n, const real* pos, const
     int self = work_item();
     if (self >= n) return;
     int i = order[self], own = bytes[self];
+    if (i >= owned) return;
     Vec ri = load(pos, n, i);
     if (reference_pos) store(reference_pos, n, i, ri);
     ListColumn list(kept);
@@ -111,9 +112,9 @@ extern "C" __global__ void BLOCKS(8) list_partners(int n, const real* pos, const
             for (int b = 0; b < LOADED_AT_ONCE; ++b) list.add(j[b], j[b] != i);
 #endif
         }
-        is_short = list.write(n, i, partners, rows, room, needed);
+        is_short = list.write(owned, i, partners, rows, room, needed);
     } else {
-        is_short = write_crowded(n, i, pos, start, order, grid, reach2, partners, rows, room, needed);
+        is_short = write_crowded(owned, i, pos, start, order, grid, reach2, partners, rows, room, needed);
     }
     if (is_short) halt(travelled);
 }

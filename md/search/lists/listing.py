@@ -113,7 +113,7 @@ class CellLister(Lister):
         reach = grid.precision.type(grid.cutoff + rounding)
         if backend.runs_ahead:
             builder = ListBuilder(grid, reach, column_of, is_exact, backend)
-            builder.build(pos, sort, reference_pos, lists)
+            builder.build(self._particles.n, pos, sort, reference_pos, lists)
             return
         if not self._sorts:
             sort.find(pos)
@@ -161,10 +161,11 @@ class ListBuilder:
         constants = {"COLUMN": column_of(usual), "IS_EXACT": int(is_exact)}
         self._kernels = backend.kernels(__name__, constants=constants)
 
-    def build(self, pos: Array, sort: CellSort, reference_pos: Array, lists: Lists) -> None:
+    def build(self, owned: int, pos: Array, sort: CellSort, reference_pos: Array, lists: Lists) -> None:
         """List the partners of each particle, as far as there is room.
 
         Args:
+            owned: number of particles with lists, the first rows.
             pos: (n, dim) positions.
             sort: of the particles; sorted here by the number of their cell, without moving them.
             reference_pos: (n, dim), filled with the positions; or (0, dim).
@@ -175,7 +176,7 @@ class ListBuilder:
         self._kernels.store_bytes(n, pos, sort.order, self._units, coordinates)
         cells = sort.start, sort.order, coordinates, self._grid
         into = lists.partners, lists.rows, lists.room, lists.needed, lists.travelled
-        self._kernels.list_partners(n, pos, *cells, self._units, self._reach2, reference_pos, *into)
+        self._kernels.list_partners(n, owned, pos, *cells, self._units, self._reach2, reference_pos, *into)
 
 
 def build_lists(

@@ -11,6 +11,7 @@ from md.backend import Cpu
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
 
 STEMS = (
+    "md.particles.rank_arrays",
     "md.particles.cell_sort",
     "md.search.lists.list_search",
     "md.search.lists.listing",
@@ -139,7 +140,8 @@ def filled(array: np.ndarray, value: Any) -> None:
 def on_device(argument: Any) -> Any:
     """Make the arrays of an argument arrays of a device."""
     if isinstance(argument, tuple) and hasattr(argument, "_fields"):
-        return type(argument)(*map(on_device, argument))
+        fields = zip(argument._fields, argument, strict=True)  # a reach is a number of the host
+        return type(argument)(*(value if name == "reach2" else on_device(value) for name, value in fields))
     if isinstance(argument, np.ndarray) and argument.ndim and not argument.dtype.names:
         return HostArray(argument)
     return argument

@@ -1,0 +1,220 @@
+"""Domain of a rank on a device, which takes the steps between two migrations without asking the host.
+
+Between two builds of the lists no particle travels farther than their skin allows, since the guard of fused
+steps halts them before (`md.search.displacement_guard`). So after as many builds as the travel of `Division`
+allows, particles migrate. How many steps a build lasts follows from the largest speed of all ranks. A rank
+that halts earlier, or that has too little room for its lists, does not stop the others at once: at the next
+poll all ranks hear of it, return to the copy that they made when particles migrated, and take these steps
+again with a build that lasts shorter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from md.backend.base import Array
+from md.domain.division import Division, Domain
+from md.domain.communicator import Communicator
+from md.particles.rank_arrays import RankArrays, Records
+from md.particles.system import System
+from md.search.policy import RebuildPolicy
+
+
+class DomainAhead(Domain):
+    """Domain of a rank on a device; see `Domain`.
+
+    Raises:
+        ValueError: weights "time", which a device does not measure; or see `Domain`.
+    """
+
+    _particles: RankArrays
+
+    def __init__(self, division: Division, communicator: Communicator, system: System):
+        if division.weights == "time":
+            raise ValueError(
+                'weights = "time" of Division on a device; allowed: "particles"; or take backend="cpu"'
+            )
+        self._copied_at: int | None = None  # step of the copy
+        self._builds = 0  # of the lists before the last migration
+        super().__init__(division, communicator, system)
+
+    def _take_over(self, system: System) -> None:
+        system.particles = self._particles = RankArrays(system.particles)
+
+    def is_over(self, policy: RebuildPolicy) -> bool:
+        """Return whether particles migrate before the next step.
+
+        Args:
+            policy: of the search.
+
+        Raises:
+            ValueError: lists that allow particles to travel farther than the ghosts do.
+        """
+        if self._copied_at is None:
+            return False
+        most = int(self._allowed / policy.limit)
+        if most < 1:
+            raise ValueError(
+                f"travel of md.Division: ghosts allow {self._allowed:g} d, lists {policy.limit:g} d between "
+                "two builds; allowed: at least as much; take a longer travel, or a smaller skin"
+            )
+        return policy.builds - self._builds >= most and policy.must_build
+
+    def begin(self, step: int, policy: RebuildPolicy) -> None:
+        """Copy the particles before the first step after a migration; without effect before others.
+
+        Args:
+            step: number of the next step.
+            policy: of the search.
+        """
+        if self._copied_at is None:
+            self._particles.keep_copy()
+            self._copied_at, self._builds = step, policy.builds
+
+    def return_to_copy(self, policy: RebuildPolicy) -> int:
+        """Return to the particles as they were at `begin`, and return the step."""
+        assert self._copied_at is not None
+        self._particles.restore_copy()
+        self._builds = policy.builds
+        return self._copied_at
+
+    def any(self, is_so: bool) -> bool:
+        """Return whether something is so on any rank."""
+        return bool(self.communicator.reduce(np.array([is_so], np.int32), "max")[0])
+
+    def migrate(self, cuts: bool = False) -> None:
+        """Let particles migrate; cut the box where it is uneven."""
+        self._copied_at = None
+        super().migrate(cuts)
+
+    def _stride(self) -> float:
+        return self._rounding + self._dt * math.sqrt(self._particles.fastest2())
+
+    def _was_cut(self) -> None:
+        """Make the table of the sort: own cells by their place, behind them those of each rank."""
+        halo, backend = self.halo, self._system.backend
+        owner = self.partition.owner
+        is_own = owner == self.communicator.rank
+        self._own_cells = int(is_own.sum())
+        keys = np.where(is_own, halo.table, self._own_cells + owner).astype(np.int32)
+        self._table = backend.upload(keys)
+        self._start = backend.empty(self._own_cells + self.communicator.size + 1, np.int32)
+        # Border cells of which each peer has the particles, by their place.
+        self._places = {rank: halo.places(rank) for rank in halo.peers}
+        every = np.concatenate([*self._places.values(), np.empty(0, np.int32)]).astype(np.int32)
+        self._every_place = backend.upload(every)
+        self._ends = np.cumsum([len(places) for places in self._places.values()])
+        self._sort()
+
+    def _sort(self, arrived: Records | None = None) -> None:
+        """Sort the owned particles, and those that have come, by the place of their cell or their owner."""
+        backend, p, grid = self._system.backend, self._particles, self.partition.grid
+        more = 0 if arrived is None else len(arrived.ids)
+        keys, self._order = (backend.empty(p.n + more, np.int32) for _ in range(2))
+        if p.n:
+            grid.keys(p.pos[: p.n], self._table, keys[: p.n])
+        if arrived is not None and more:
+            p.keys_of(arrived, self._table, grid.record, keys[p.n :])
+        bins = len(self._start) - 1
+        backend.sort(keys, self._start, self._order, backend.sort_scratch(len(keys), bins))
+
+    def _count_by_rank(self) -> np.ndarray:
+        self._sort()
+        ends = self._system.backend.download(self._start[self._own_cells :])
+        counts = np.diff(ends)
+        counts[self.communicator.rank] = ends[0]
+        return counts
+
+    def _count_by_cell(self) -> np.ndarray:
+        grid, p, backend = self.partition.grid, self._particles, self._system.backend
+        keys = backend.empty(p.n, np.int32)
+        grid.keys(p.pos[: p.n], backend.empty(0, np.int32), keys)
+        return np.bincount(backend.download(keys), minlength=grid.size)
+
+    def _move(self) -> None:
+        p, backend, me = self._particles, self._system.backend, self.communicator.rank
+        ends = backend.download(self._start[self._own_cells :])
+        leaving = {
+            rank: self._order[ends[rank] : ends[rank + 1]]
+            for rank in range(self.communicator.size) if rank != me and ends[rank + 1] > ends[rank]
+        }  # fmt: skip
+        arrived = self._send({rank: p.copy_out(rows) for rank, rows in leaving.items()})
+        merged = self._joined(list(arrived.values()))
+        self._sort(merged)
+        borders = self.halo.borders
+        start = backend.download(self._start[: borders + 1])
+        ends = backend.download(self._start[self._own_cells : self._own_cells + 1 + self.communicator.size])
+        # Particles of this rank are in its own cells: they end where those of other ranks begin.
+        owned = int(ends[0])
+        counts = np.diff(start)
+        lengths = [counts[places] for places in self._places.values()]
+        every = np.concatenate([*lengths, np.empty(0, np.int32)])
+        first = np.cumsum(every) - every
+        self._rows = backend.empty(int(every.sum()), np.int32)
+        if len(self._rows):
+            given = self._every_place, backend.upload(first.astype(np.int32)), self._start
+            p.list_cells(*given, self._rows)
+        ends = np.cumsum([int(one.sum()) for one in lengths])
+        self._sent = dict(zip(self.halo.peers, zip([0, *ends], ends, strict=False), strict=True))
+        sent = {rank: last - first for rank, (first, last) in self._sent.items()}
+        counts = self.communicator.all_of(sent)
+        ends = owned + np.cumsum([counts[rank].get(self.communicator.rank, 0) for rank in self.halo.peers])
+        self._found = dict(zip(self.halo.peers, zip([owned, *ends], ends, strict=False), strict=True))
+        p.take_records(merged, self._order, owned, int(ends[-1] - owned) if len(ends) else 0)
+        pick = {rank: p.copy_out(self._rows[first:last]) for rank, (first, last) in self._sent.items()}
+        for rank, some in self._send(pick).items():
+            p.copy_in(self._found[rank][0], some)
+
+    def _joined(self, some: list[Records]) -> Records:
+        """Return records of several ranks as one."""
+        backend, p = self._system.backend, self._particles
+        m = sum(len(one.ids) for one in some)
+        found = Records(backend.empty(m * p.each, p.pos.dtype), backend.empty(m, np.int32))
+        begin = 0
+        for one in some:
+            end = begin + len(one.ids)
+            found.numbers[begin * p.each : end * p.each] = one.numbers
+            found.ids[begin:end] = one.ids
+            begin = end
+        return found
+
+    def _send(self, records: Mapping[int, Records]) -> dict[int, Records]:
+        """Send records to ranks, and return those that come, by rank, in the order of the ranks."""
+        backend, p, me = self._system.backend, self._particles, self.communicator.rank
+        counts = self.communicator.all_of({rank: len(one.ids) for rank, one in records.items()})
+        found = {
+            rank: Records(backend.empty(of[me] * p.each, p.pos.dtype), backend.empty(of[me], np.int32))
+            for rank, of in enumerate(counts) if me in of
+        }  # fmt: skip
+        for part in range(2):
+            self._exchange(
+                {rank: one[part] for rank, one in records.items()},
+                {rank: one[part] for rank, one in found.items()},
+            )
+        return found
+
+    def _exchange(self, outgoing: Mapping[int, Array], incoming: Mapping[int, Array]) -> None:
+        """Send an array to each of some ranks, and fill one from each."""
+        backend = self._system.backend
+        if self.communicator.is_one_process:
+            self.communicator.exchange(outgoing, incoming)
+            return
+        sent = {rank: backend.download(one) for rank, one in outgoing.items()}
+        found = {rank: np.empty(len(one), one.dtype) for rank, one in incoming.items()}
+        self.communicator.exchange(sent, found)
+        for rank, one in incoming.items():
+            one[...] = backend.upload(found[rank])
+
+    def update_ghosts(self) -> None:
+        """Send positions and velocities of border rows after a step, and store those of the ghosts."""
+        backend, p, each = self._system.backend, self._particles, 2 * self._particles.box.dim
+        sent = p.copy_out(self._rows, has_ids=False).numbers
+        found = backend.empty((p.rows - p.n) * each, p.pos.dtype)
+        self._exchange(
+            {rank: sent[each * a : each * b] for rank, (a, b) in self._sent.items()},
+            {rank: found[each * (a - p.n) : each * (b - p.n)] for rank, (a, b) in self._found.items()},
+        )
+        p.copy_in(p.n, Records(found, self._rows[:0]))
