@@ -121,6 +121,35 @@ class Backend(ABC):
     def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
         """Allocate an array of zeros."""
 
+    def alone(self, size: int, dtype: DTypeLike) -> Array:
+        """Allocate a (size,) array with undefined content, alone in its allocation: others can open that."""
+        return self.empty(size, dtype)
+
+    def address_of(self, array: Array) -> int:
+        """Return the address of an array in memory."""
+        return int(array.ctypes.data)
+
+    def handle_of(self, array: Array) -> tuple[bytes, int]:
+        """Return the handle by which another process opens the allocation of an array of `alone`.
+
+        Returns:
+            The handle, and where the array begins in the allocation, in bytes.
+
+        Raises:
+            NotImplementedError: a backend whose memory no other process opens.
+        """
+        raise NotImplementedError(f"backend {self.name!r} has no memory that other processes open")
+
+    def open_handle(self, handle: bytes) -> int:
+        """Return the address, here, of an allocation of another process on this host."""
+        raise NotImplementedError(f"backend {self.name!r} opens no memory of other processes")
+
+    def close_handle(self, address: int) -> None:
+        """Close an allocation of another process."""
+
+    def wait(self) -> None:
+        """Wait for all work launched so far."""
+
     @abstractmethod
     def fill(self, array: Array, value: int | np.integer) -> None:
         """Set every entry of an array to a number; -1 sets all bits on a device, whatever the dtype."""

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from md import checks
+from md.backend.allocations import Allocations
 from md.backend.base import Array, Backend
 from md.backend.kernels.launcher import Launcher, functor_of, takes_packed_rows, wrapped_law
 from md.backend.kernels.launches import KernelLaunches
@@ -31,6 +32,14 @@ _launchers: dict[tuple, Launcher] = {}  # with their compiled kernels, for all b
 _launches: list[KernelLaunches] = []  # of all backend objects: one, made with the first of them
 
 
+PREFERRED: list[int] = []  # number of the device of this process, if it is one of several on a host
+
+
+def prefer_device(number: int) -> None:
+    """Let this process use one device of the host from now on: that number, modulo that of devices."""
+    PREFERRED[:] = [number]
+
+
 def why_not() -> str | None:
     """Return the reason why CUDA cannot be used here, or None if it can."""
     try:
@@ -41,7 +50,7 @@ def why_not() -> str | None:
 
 
 class Cuda(Backend):
-    """The current CUDA device.
+    """The current CUDA device; of a rank of several on a host, that of its number.
 
     Args:
         layout: of particle arrays; None for "aos4".
@@ -65,11 +74,14 @@ class Cuda(Backend):
             raise BackendUnavailableError(f"backend 'cuda' cannot run here: {reason}")
         import cupy
 
+        for number in PREFERRED:
+            cupy.cuda.Device(number % cupy.cuda.runtime.getDeviceCount()).use()
         self._cupy, self._device = cupy, cupy.cuda.runtime.getDevice()
         if not _launches:
             _launches.append(KernelLaunches(cupy))
         self.options = ("--std=c++17", "-lineinfo", "--fmad=true" if fmad else "--fmad=false")
         self._capture_stream: Any = None  # made at the first capture
+        self._allocations = Allocations(cupy)
         self._delay = 0.0  # delay of a stopwatch, in seconds
 
     def __repr__(self) -> str:
@@ -190,6 +202,37 @@ class Cuda(Backend):
         array = self.empty(shape, dtype)
         array.fill(0)
         return array
+
+    def alone(self, size: int, dtype: DTypeLike) -> Array:
+        """Allocate a (size,) array outside the memory pool, so that other processes can open it."""
+        purpose = f"{size} numbers of {np.dtype(dtype)} in one allocation"
+        with self._memory_for(purpose):
+            try:
+                return self._allocations.alone(size, dtype)
+            except self._cupy.cuda.memory.OutOfMemoryError:
+                gc.collect()
+                self.release()
+                return self._allocations.alone(size, dtype)
+
+    def address_of(self, array: Array) -> int:
+        """Return the address of an array on the device."""
+        return int(array.data.ptr)
+
+    def handle_of(self, array: Array) -> tuple[bytes, int]:
+        """Return the handle of the allocation of an array, and where the array begins in it, in bytes."""
+        return self._allocations.handle_of(array)
+
+    def open_handle(self, handle: bytes) -> int:
+        """Return the address, here, of an allocation of another process."""
+        return self._allocations.open(handle)
+
+    def close_handle(self, address: int) -> None:
+        """Close an allocation of another process."""
+        self._allocations.close(address)
+
+    def wait(self) -> None:
+        """Wait for the current stream."""
+        self._cupy.cuda.get_current_stream().synchronize()
 
     def arange(self, n: int) -> Array:
         """Allocate the (n,) int32 array of the numbers 0 .. n - 1, filled on the device."""

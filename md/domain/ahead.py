@@ -11,6 +11,7 @@ again with a build that lasts shorter.
 from __future__ import annotations
 
 import math
+import socket
 from collections.abc import Mapping
 
 import numpy as np
@@ -18,6 +19,8 @@ import numpy as np
 from md.backend.base import Array
 from md.domain.division import Division, Domain
 from md.domain.communicator import Communicator
+from md.errors import RankFailedError
+from md.domain.peers import Peers
 from md.particles.rank_arrays import RankArrays, Records
 from md.particles.system import System
 from md.search.policy import RebuildPolicy
@@ -37,12 +40,26 @@ class DomainAhead(Domain):
             raise ValueError(
                 'weights = "time" of Division on a device; allowed: "particles"; or take backend="cpu"'
             )
+        self._division = division
         self._copied_at: int | None = None  # step of the copy
         self._builds = 0  # of the lists before the last migration
+        self._peers: Peers | None = None
         super().__init__(division, communicator, system)
 
     def _take_over(self, system: System) -> None:
         system.particles = self._particles = RankArrays(system.particles)
+        transport = self._division.transport
+        if not self.communicator.is_one_process:
+            devices = self.communicator.all_of((socket.gethostname(), system.backend.bus))
+            if len(set(devices)) < len(devices) and not self._division.shares_device:
+                raise ValueError(
+                    f"{len(devices)} ranks on {len(set(devices))} devices, {devices}; allowed: a device for "
+                    "each; start fewer ranks, or take md.Division(shares_device=True), which is slower"
+                )
+            if transport is None:
+                transport = "peer" if len({host for host, _ in devices}) == 1 else "host"
+        if transport in (None, "peer"):
+            self._peers = Peers(self.communicator, self._particles)
 
     def is_over(self, policy: RebuildPolicy) -> bool:
         """Return whether particles migrate before the next step.
@@ -63,16 +80,27 @@ class DomainAhead(Domain):
             )
         return policy.builds - self._builds >= most and policy.must_build
 
-    def begin(self, step: int, policy: RebuildPolicy) -> None:
-        """Copy the particles before the first step after a migration; without effect before others.
+    def begin(self, step: int, policy: RebuildPolicy, packs: bool) -> None:
+        """Prepare for the first step after a migration; without effect before others.
 
         Args:
             step: number of the next step.
             policy: of the search.
+            packs: whether steps read packed rows.
         """
-        if self._copied_at is None:
-            self._particles.keep_copy()
-            self._copied_at, self._builds = step, policy.builds
+        if self._copied_at is not None:
+            return
+        if packs:
+            self._particles.pack()
+        self._particles.keep_copy()
+        self._copied_at, self._builds = step, policy.builds
+        if self._peers is not None:
+            self._peers.connect(self._rows, self._sent, self._found)
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether ghosts are updated by launches alone, which can be made again."""
+        return self._peers is not None and not self.communicator.is_one_process
 
     def return_to_copy(self, policy: RebuildPolicy) -> int:
         """Return to the particles as they were at `begin`, and return the step."""
@@ -89,6 +117,15 @@ class DomainAhead(Domain):
         """Let particles migrate; cut the box where it is uneven."""
         self._copied_at = None
         super().migrate(cuts)
+
+    def require_peers(self) -> None:
+        """Raise an error on all ranks if a device waited for another one in vain.
+
+        Raises:
+            RankFailedError: it did.
+        """
+        if self._peers is not None and self.any(self._peers.is_lost):
+            raise RankFailedError("a device waited too long for the ghosts of another rank")
 
     def _stride(self) -> float:
         return self._rounding + self._dt * math.sqrt(self._particles.fastest2())
@@ -210,6 +247,9 @@ class DomainAhead(Domain):
 
     def update_ghosts(self) -> None:
         """Send positions and velocities of border rows after a step, and store those of the ghosts."""
+        if self._peers is not None:
+            self._peers.send()
+            return
         backend, p, each = self._system.backend, self._particles, 2 * self._particles.box.dim
         sent = p.copy_out(self._rows, has_ids=False).numbers
         found = backend.empty((p.rows - p.n) * each, p.pos.dtype)

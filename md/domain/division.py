@@ -35,6 +35,7 @@ USUAL = "row", "hilbert"
 LONGEST = 1000  # steps between two migrations, at most
 UNEVEN = {"particles": 1.01, "time": 1.05}  # most of a rank over the mean, from which on the box is cut again
 UNEVEN_RATES = 3.0
+TRANSPORTS = "peer", "host"
 NEVER = 2**20  # steps, which float32 counts
 HURRY = 1.5  # times the last stride, until all ranks have heard of a deadline
 
@@ -51,17 +52,22 @@ class Division:
         is_part: whether the state of each rank has particles of its own, and not all particles.
         weights: what is divided evenly: "particles", or "time", which each rank measures between two
             migrations; sums of forces then differ in rounding from run to run.
+        transport: how ghosts go from device to device: "peer", stored into the memory of the other one, or
+            "host", through the communicator. None for "peer" where all ranks are on one host.
+        shares_device: whether several ranks may be on one device, which is slower than one rank.
 
     Raises:
         TypeError: an order that is neither a name nor a curve, a distance that is no number, or a flag that
             is no bool.
-        ValueError: a distance that is not above 0, or other weights.
+        ValueError: a distance that is not above 0, or other weights or transport.
     """
 
     order: str | Curve | None = None
     travel: float = 0.8
     is_part: bool = False
     weights: str = "particles"
+    transport: str | None = None
+    shares_device: bool = False
 
     def __post_init__(self):
         if self.order is not None:
@@ -69,6 +75,9 @@ class Division:
         checks.number("travel of Division", self.travel, above=0, unit="d")
         checks.flag("is_part of Division", self.is_part)
         checks.word("weights of Division", self.weights, UNEVEN)
+        checks.flag("shares_device of Division", self.shares_device)
+        if self.transport is not None:
+            checks.word("transport of Division", self.transport, TRANSPORTS, "None for the fastest")
 
 
 class Exchanged(NamedTuple):

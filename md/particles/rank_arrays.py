@@ -56,7 +56,7 @@ class RankArrays(ParticleArrays):
     def _block(self, rows: int) -> Array:
         """Allocate memory of packed rows, with room for more."""
         room = -(-(rows + rows // ROOM) // ALIGNED) * ALIGNED
-        return self.backend.empty(2 * self.box.dim * room, self.pos.dtype)
+        return self.backend.alone(2 * self.box.dim * room, self.pos.dtype)
 
     def copy_out(self, rows: Array, has_ids: bool = True) -> Records:
         """Copy some rows.

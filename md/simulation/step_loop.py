@@ -22,6 +22,7 @@ from md.simulation.stepping import (
     FusedSteps,
     LaunchedSteps,
     ManyFusedSteps,
+    PlannedSteps,
     SeparateSteps,
     Stepping,
     StepsAhead,
@@ -71,8 +72,10 @@ class StepLoop:
         self._several: Stepping = steps
         parts = stepper, search, *boundaries
         self._ahead = system.domain if self._backend.runs_ahead else None
+        self._packs = fused and steps.packs
         if self._ahead is not None:
-            pass  # the host sends the ghosts
+            if self._ahead.is_prepared:
+                self._several = PlannedSteps(search, steps)
         elif self._backend.runs_ahead and (fused or all(part.capabilities.capturable for part in parts)):
             self._several = StepsAhead(system, search, steps, self.captured, reorder)
         elif fused and reorder is None and system.domain is None:
@@ -159,9 +162,10 @@ class StepLoop:
         """Take the steps of a device up to the next migration, at most up to `last`; migrate if it is time."""
         domain, policy = self._ahead, self._search.policy
         if domain.is_over(policy):
+            domain.require_peers()
             domain.migrate()
             self._search.rows_changed()
-        domain.begin(self.step, policy)
+        domain.begin(self.step, policy, self._packs)
         while self.step < last and not domain.is_over(policy):
             with self._monitor.overflows(self.step):
                 self.advance(phases, last - self.step)
@@ -169,6 +173,8 @@ class StepLoop:
     def synchronise(self) -> None:
         """Synchronise with the device and raise any pending fault; halted steps are not counted."""
         self._undo_halted_steps(self._monitor.process(self._monitor.sample(self.step, now=True), self.step))
+        if self._ahead is not None:
+            self._ahead.require_peers()
 
     def reorder(self) -> None:
         """Reorder before the next step without calling the trigger; timed as a reorder of that step."""

@@ -157,11 +157,14 @@ class FusedSteps(LaunchedSteps):
         system: shared state of the simulation.
         search, stepper: parts of the simulation.
         law: pair law.
+
+    Attributes:
+        packs: whether steps read and write packed rows.
     """
 
     def __init__(self, system: System, search: Search, stepper: Stepper, law: PairLaw):
         self._system, self._search, self._stepper, self._law = system, search, stepper, law
-        self._packs = search.capabilities.packs and system.backend.packs_rows_for(law)
+        self.packs = search.capabilities.packs and system.backend.packs_rows_for(law)
         self._parts = PreparedParts(system, search)
         self._updates_ghosts = system.domain is not None and system.backend.runs_ahead
 
@@ -175,7 +178,7 @@ class FusedSteps(LaunchedSteps):
 
     def plan(self) -> StepPlan:
         """Return the plan of the next steps; may wait for a build."""
-        if self._packs:  # before lists are allocated: they take the memory of the separate arrays
+        if self.packs:  # before lists are allocated: they take the memory of the separate arrays
             self._system.particles.pack()
         return next_plan(self._search)
 
@@ -259,6 +262,26 @@ class ManyFusedSteps(FusedSteps):
             particles.swap()
         self._search.policy.steps_taken(plan._replace(steps=taken))
         return taken
+
+
+class PlannedSteps(Stepping):
+    """Steps that a device gets ahead, as launches that were prepared before.
+
+    Args:
+        search: of the simulation.
+        steps: the steps.
+    """
+
+    def __init__(self, search: Search, steps: LaunchedSteps):
+        self._search, self._steps = search, steps
+
+    def take(self, step: int, most: int, timed: bool) -> int:
+        """Take the steps of the next plan, or the first of them."""
+        plan = self._steps.plan()
+        plan = plan._replace(steps=min(plan.steps, most))
+        self._steps.launch(plan, step)
+        self._search.policy.steps_taken(plan)
+        return plan.steps
 
 
 class StepsAhead(Stepping):

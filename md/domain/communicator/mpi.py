@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from md import checks
+from md.backend.cuda import prefer_device
 from md.domain.communicator.base import Communicator
 from md.domain.communicator.blocks import FOR_GOOD, TORN, Blocks
 
@@ -92,6 +93,8 @@ class MpiCommunicator(Communicator):
         self.rank, self.size = self._world.Get_rank(), self._world.Get_size()
         if world is None and self.size == 1 < started():
             raise ImportError(f"{started()} processes were started, and each is alone under {other_mpi(mpi)}")
+        if self.size > 1:
+            prefer_device(self._world.Split_type(mpi.COMM_TYPE_SHARED).Get_rank())
         self._how = {"sum": mpi.SUM, "max": mpi.MAX, "min": mpi.MIN}
         self.blocks, self._sends, self._is_over = Blocks(self.rank, self.size), list[Any](), False
         sys.excepthook = partial(_end_all, self._world, sys.excepthook)

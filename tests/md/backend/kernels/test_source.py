@@ -57,7 +57,7 @@ SORTS = (
 )  # several kernels on a device, one on the CPU
 TENSOR = "md.search.grid.tensor"  # on a device only, for laws with windows in float32
 PRUNED, LISTING, CELLS = "md.search.lists.pruned_lists", "md.search.lists.listing", "md.particles.cell_sort"
-TREE_LISTING = "md.search.tree_listing"
+TREE_LISTING, RANKS = "md.search.tree_listing", "md.particles.rank_arrays"
 ON_DEVICE = {  # on a device only
     ("md.search.lists.list_search", "force"),
     (PRUNED, "force"),
@@ -69,6 +69,8 @@ ON_DEVICE = {  # on a device only
     ("md.search.bvh.wide_boxes", "gather_and_fit"),
     (CELLS, "tiled_ranks"),
     (CELLS, "store_starts"),
+    *((RANKS, name) for name in ("copy_out", "copy_in", "keys_of", "take", "list_cells")),
+    *(("md.domain.peers", name) for name in ("store_ghosts", "meet")),
 }
 ON_CPU = {(LISTING, "build_lists"), (TREE_LISTING, "build_lists")}
 OF_WIDE_BOXES = "md.search.bvh.wide_bvh", TREE_LISTING
@@ -446,11 +448,13 @@ def test_the_layout_is_a_definition_of_the_source(layout):
             ("md.search.lists.pruned_lists", "force_and_prune", "fused"),
             ("md.search.lists.pruned_lists", "force", "fused"),
             ("md.search.lists.pruned_lists", "many_steps", "fused"),
-            ("md.search.lists.list_search", "fastest", "store"),
+            ("md.particles.arrays", "fastest", "store"),
             ("md.search.grid.coherent", "force", "fused"),
             ("md.search.grid.coherent", "force_rows", "fused"),
             ("md.search.grid.tiles", "force", "fused"),
             ("md.particles.arrays", "gather", "store"),
+            *((RANKS, name, "store") for name in ("copy_out", "copy_in", "take")),
+            ("md.domain.peers", "store_ghosts", "store"),
             ("md.simulation.energy_monitor", "motion", "store"),
         ],
         [(3, np.float32), (2, np.float64)],
@@ -462,3 +466,4 @@ def test_kernels_of_packed_rows_compile(stem, kernel, out, case):
     dim, real = case
     source = source_of(stem, kernel, dim, real, "aos4", "spring_dashpot", out)
     assert compile_cubin("#define PACKED 1\n" + source).startswith(b"\x7fELF")
+    assert compile_cubin("#define PACKED 1\n#define GHOSTS 1\n" + source).startswith(b"\x7fELF")

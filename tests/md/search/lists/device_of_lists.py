@@ -12,6 +12,7 @@ from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
 
 STEMS = (
     "md.particles.rank_arrays",
+    "md.domain.peers",
     "md.particles.cell_sort",
     "md.search.lists.list_search",
     "md.search.lists.listing",

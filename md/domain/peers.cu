@@ -1,0 +1,40 @@
+// Stores into the memory of other ranks, and waiting for theirs; see peers.py.
+
+// Stores positions and velocities of border rows as ghosts of the peers. The rows of peer p end at ends[p], and its ghosts begin
+// at row first[p] of its positions, at address pos_of[p], and velocities, at vel_of[p].
+extern "C" __global__ void store_ghosts(int n, const int* rows, const real* pos, const velocity* vel, int peers,
+                                        const int* ends, const int* first, const unsigned long long* pos_of,
+                                        const unsigned long long* vel_of) {
+    int k = work_item();
+    if (k >= n) return;
+    Vec r, v;
+    load_row(pos, vel, n, rows[k], r, v);
+    int p = 0;
+    while (k >= ends[p]) ++p;
+    int row = first[p] + k - (p ? ends[p - 1] : 0);
+    store_row((real*)pos_of[p], (velocity*)vel_of[p], n, row, r, v);
+}
+
+// Raises the flag of this rank at each peer, and waits for theirs: all that was stored before is there. A thread a peer.
+// words: [0] number of meetings so far, [1] not 0 once a peer did not come for a long time; then no one waits any more.
+extern "C" __global__ void meet(int peers, const unsigned long long* theirs, const unsigned* own, unsigned* words,
+                                long long patience) {
+    int p = threadIdx.x;
+    unsigned now = words[0] + 1;
+    __syncthreads();
+    if (p == 0) words[0] = now;
+    if (p >= peers) return;
+#if defined(__CUDA_ARCH__)
+    __threadfence_system();
+    asm volatile("st.release.sys.global.u32 [%0], %1;" : : "l"(theirs[p]), "r"(now) : "memory");
+    unsigned found;
+    long long begin, time;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(begin));
+    while (words[1] == 0) {
+        asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(found) : "l"(own + p) : "memory");
+        if ((int)(found - now) >= 0) return;
+        asm volatile("mov.u64 %0, %globaltimer;" : "=l"(time));
+        if (time - begin > patience) words[1] = 1;
+    }
+#endif
+}
