@@ -20,6 +20,7 @@ from md.backend.base import Array
 from md.domain.division import Division, Domain
 from md.domain.communicator import Communicator
 from md.errors import RankFailedError
+from md.domain.migrate import cells_of
 from md.domain.peers import Peers
 from md.particles.rank_arrays import RankArrays, Records
 from md.particles.system import System
@@ -95,7 +96,7 @@ class DomainAhead(Domain):
         self._particles.keep_copy()
         self._copied_at, self._builds = step, policy.builds
         if self._peers is not None:
-            self._peers.connect(self._rows, self._sent, self._found)
+            self._peers.connect(self._borders, self._rows, self._sent, self._found)
 
     @property
     def is_prepared(self) -> bool:
@@ -116,6 +117,8 @@ class DomainAhead(Domain):
     def migrate(self, cuts: bool = False) -> None:
         """Let particles migrate; cut the box where it is uneven."""
         self._copied_at = None
+        if self._peers is not None:
+            self._peers.is_connected = False
         super().migrate(cuts)
 
     def require_peers(self) -> None:
@@ -132,13 +135,14 @@ class DomainAhead(Domain):
 
     def _was_cut(self) -> None:
         """Make the table of the sort: own cells by their place, behind them those of each rank."""
-        halo, backend = self.halo, self._system.backend
-        owner = self.partition.owner
-        is_own = owner == self.communicator.rank
-        self._own_cells = int(is_own.sum())
-        keys = np.where(is_own, halo.table, self._own_cells + owner).astype(np.int32)
-        self._table = backend.upload(keys)
-        self._start = backend.empty(self._own_cells + self.communicator.size + 1, np.int32)
+        halo, backend, owner = self.halo, self._system.backend, self.partition.owner
+        others = np.flatnonzero(owner != self.communicator.rank)
+        others = others[np.argsort(owner[others], kind="stable")]
+        table, own = halo.table.copy(), len(owner) - len(others)
+        table[others] = own + np.arange(len(others), dtype=np.int32)
+        self._table, self._start = backend.upload(table), backend.empty(len(owner) + 1, np.int32)
+        ends = own + np.searchsorted(owner[others], np.arange(self.communicator.size + 1))
+        self._ends_at = backend.upload(ends.astype(np.int32))  # keys where those of each rank end
         # Border cells of which each peer has the particles, by their place.
         self._places = {rank: halo.places(rank) for rank in halo.peers}
         every = np.concatenate([*self._places.values(), np.empty(0, np.int32)]).astype(np.int32)
@@ -160,20 +164,18 @@ class DomainAhead(Domain):
 
     def _count_by_rank(self) -> np.ndarray:
         self._sort()
-        ends = self._system.backend.download(self._start[self._own_cells :])
+        ends = self._system.backend.download(self._start[self._ends_at])
         counts = np.diff(ends)
         counts[self.communicator.rank] = ends[0]
         return counts
 
     def _count_by_cell(self) -> np.ndarray:
-        grid, p, backend = self.partition.grid, self._particles, self._system.backend
-        keys = backend.empty(p.n, np.int32)
-        grid.keys(p.pos[: p.n], backend.empty(0, np.int32), keys)
-        return np.bincount(backend.download(keys), minlength=grid.size)
+        cells = cells_of(self.partition, self._particles.pos[: self._particles.n])
+        return np.bincount(cells, minlength=self.partition.grid.size)
 
     def _move(self) -> None:
         p, backend, me = self._particles, self._system.backend, self.communicator.rank
-        ends = backend.download(self._start[self._own_cells :])
+        ends = backend.download(self._start[self._ends_at])
         leaving = {
             rank: self._order[ends[rank] : ends[rank + 1]]
             for rank in range(self.communicator.size) if rank != me and ends[rank + 1] > ends[rank]
@@ -183,9 +185,8 @@ class DomainAhead(Domain):
         self._sort(merged)
         borders = self.halo.borders
         start = backend.download(self._start[: borders + 1])
-        ends = backend.download(self._start[self._own_cells : self._own_cells + 1 + self.communicator.size])
-        # Particles of this rank are in its own cells: they end where those of other ranks begin.
-        owned = int(ends[0])
+        self._borders = int(start[-1])
+        owned = int(backend.download(self._start[self._ends_at[:1]])[0])  # those of other ranks follow
         counts = np.diff(start)
         lengths = [counts[places] for places in self._places.values()]
         every = np.concatenate([*lengths, np.empty(0, np.int32)])
@@ -245,10 +246,15 @@ class DomainAhead(Domain):
         for rank, one in incoming.items():
             one[...] = backend.upload(found[rank])
 
+    @property
+    def peers(self) -> Peers | None:
+        """Memory of the other ranks, into which steps store ghosts; None if ghosts go through the host."""
+        return self._peers
+
     def update_ghosts(self) -> None:
         """Send positions and velocities of border rows after a step, and store those of the ghosts."""
         if self._peers is not None:
-            self._peers.send()
+            self._peers.meet()
             return
         backend, p, each = self._system.backend, self._particles, 2 * self._particles.box.dim
         sent = p.copy_out(self._rows, has_ids=False).numbers

@@ -151,7 +151,7 @@ class Domain:
         else:
             content = (down(one) for one in (particles.pos, particles.vel, particles.id, particles.radius))
             communicator.require_equal("the state", [zlib.crc32(one.tobytes()) for one in content])
-            cells = down(cells_of(self.partition, particles.pos))
+            cells = cells_of(self.partition, particles.pos)
             self.partition.cut(np.bincount(cells, minlength=grid.size))
             particles.keep(np.flatnonzero(self.partition.owner[cells] == communicator.rank))
         self._take_over(system)

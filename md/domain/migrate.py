@@ -30,10 +30,10 @@ class Moved:
 
 def cells_of(partition: Partition, pos: np.ndarray) -> np.ndarray:
     """Return the (n,) int32 row-major number of the cell of each position."""
-    grid = partition.grid
-    keys = np.empty(len(pos), np.int32)
-    grid.keys(pos, grid.backend.empty(0, np.int32), keys)
-    return keys
+    grid, backend = partition.grid, partition.grid.backend
+    keys = backend.empty(len(pos), np.int32)
+    grid.keys(pos, backend.empty(0, np.int32), keys)
+    return backend.download(keys) if backend.runs_ahead else keys
 
 
 def migrate(

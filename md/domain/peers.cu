@@ -1,18 +1,33 @@
 // Stores into the memory of other ranks, and waiting for theirs; see peers.py.
 
-// Stores positions and velocities of border rows as ghosts of the peers. The rows of peer p end at ends[p], and its ghosts begin
-// at row first[p] of its positions, at address pos_of[p], and velocities, at vel_of[p].
-extern "C" __global__ void store_ghosts(int n, const int* rows, const real* pos, const velocity* vel, int peers,
-                                        const int* ends, const int* first, const unsigned long long* pos_of,
+#include "md/domain/peer_of.cuh"
+
+// Stores positions and velocities of border rows as ghosts of the peers. The rows of peer p end at ends[p]; row rows[k] is row
+// k + shift[p] of its positions, at address pos_of[p], and velocities, at vel_of[p].
+extern "C" __global__ void store_ghosts(int n, const int* rows, const real* pos, const velocity* vel, const int* ends,
+                                        const int* shift, const unsigned long long* pos_of,
                                         const unsigned long long* vel_of) {
     int k = work_item();
     if (k >= n) return;
     Vec r, v;
     load_row(pos, vel, n, rows[k], r, v);
-    int p = 0;
-    while (k >= ends[p]) ++p;
-    int row = first[p] + k - (p ? ends[p - 1] : 0);
-    store_row((real*)pos_of[p], (velocity*)vel_of[p], n, row, r, v);
+    int p = peer_of(ends, k);
+    store_row((real*)pos_of[p], (velocity*)vel_of[p], n, k + shift[p], r, v);
+}
+
+// Stores where each border particle is in `rows`: place[p * borders + i] for the ghosts of peer p.
+extern "C" __global__ void place_rows(int n, const int* rows, const int* ends, int borders, int* place) {
+    int k = work_item();
+    if (k < n) place[(size_t)peer_of(ends, k) * borders + rows[k]] = k;
+}
+
+// Stores which ghosts are needed in the marks of their owners; those of peer p end at ends[p].
+extern "C" __global__ void store_marks(int n, const unsigned char* named, const int* ends, const int* shift,
+                                       const unsigned long long* marks_of) {
+    int k = work_item();
+    if (k >= n) return;
+    int p = peer_of(ends, k);
+    ((unsigned char*)marks_of[p])[k + shift[p]] = named[k];
 }
 
 // Raises the flag of this rank at each peer, and waits for theirs: all that was stored before is there. A thread a peer.

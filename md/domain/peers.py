@@ -1,8 +1,10 @@
 """Ghosts that ranks store into the memory of each other, on devices that reach it: no host is between them.
 
-After each step a kernel stores the border rows as ghosts of the peers. Another raises a flag at each of them,
-and waits for theirs. A rank may store the ghosts of the next step before a peer has read those of this one:
-arrays are read and written in turn, so that these are others.
+The kernel of a fused step stores each border row that a peer needs as its ghost. Another raises a flag at
+each peer, and waits for theirs. Before lists are built all ghosts are stored; after it peers get the marks of
+those that the lists name, and only these are stored until the next build. A rank may store the ghosts of the
+next step before a peer has read those of this one: arrays are read and written in turn, so that these are
+others.
 """
 
 from __future__ import annotations
@@ -19,19 +21,44 @@ PATIENCE = 20.0  # s that a device waits for another one
 MOST_PEERS = 256  # threads of the block that waits for them
 
 
+class PeerRows(NamedTuple):
+    """What a fused step needs to store ghosts of the peers; a struct of its kernel.
+
+    Attributes:
+        count: number of peers.
+        borders: number of border particles, the first rows.
+        place: (count * borders,) int32 number of each border particle among the rows that are sent, by peer;
+            -1 for one that a peer does not have.
+        marks: (rows sent,) uint8, 1 for those that are needed.
+        shift: (count,) int32, what is added to the number for the row at the peer.
+        pos, vel: (count,) uint64 addresses of positions and velocities at the peers.
+    """
+
+    count: int
+    borders: int
+    place: Array
+    marks: Array
+    shift: Array
+    pos: Array
+    vel: Array
+
+
 class Place(NamedTuple):
-    """Where a rank has its ghosts.
+    """Where a rank has what its peers store there.
 
     Attributes:
         memory: (set, positions or velocities) -> (handle of the allocation, bytes from its begin).
-        flags: the same of the flags that its peers raise.
+        flags, marks: the same of the flags that its peers raise, and of the marks.
         first: peer -> row of its first ghost here.
+        begin: peer -> number of its first row among those that are sent.
         number: peer -> its flag.
     """
 
     memory: list[list[tuple[bytes, int]]]
     flags: tuple[bytes, int]
+    marks: tuple[bytes, int]
     first: dict[int, int]
+    begin: dict[int, int]
     number: dict[int, int]
 
 
@@ -41,49 +68,75 @@ class Peers:
     Args:
         communicator: of the ranks.
         particles: of this one.
+
+    Attributes:
+        is_connected: whether `connect` was called since particles have migrated.
     """
 
     def __init__(self, communicator: Communicator, particles: RankArrays):
         self._communicator, self._particles = communicator, particles
         self._backend = backend = particles.backend
         self._flags, self._words = backend.alone(MOST_PEERS, np.uint32), backend.zeros(2, np.uint32)
-        backend.fill(self._flags, 0)
+        self._marks = backend.alone(0, np.uint8)
         self._opened: dict[bytes, int] = {}
+        self.is_connected = False
 
-    def connect(self, rows: Array, sent: dict[int, tuple[int, int]], found: dict[int, tuple[int, int]]) -> None:
+    def connect(
+        self, borders: int, rows: Array, sent: dict[int, tuple[int, int]], found: dict[int, tuple[int, int]]
+    ) -> None:
         """Open the memory of the peers, after particles have migrated.
 
         Args:
+            borders: number of border particles.
             rows: int32 border rows, peer by peer.
             sent: peer -> first and last of its rows in `rows`.
             found: peer -> first and last row of its particles here.
         """
-        backend, p, me = self._backend, self._particles, self._communicator.rank
+        backend, p, me, upload = self._backend, self._particles, self._communicator.rank, self._backend.upload
+        if len(self._marks) < len(rows):
+            self._marks = backend.alone(len(rows) + len(rows) // 8, np.uint8)
         self._sets = (p.pos, p.velocities), tuple(p.spare)
-        memory = [[self._handle(array) for array in one] for one in self._sets]
         place = Place(
-            memory, self._handle(self._flags), {rank: begin for rank, (begin, _) in found.items()},
+            [[self._handle(array) for array in one] for one in self._sets],
+            self._handle(self._flags), self._handle(self._marks),
+            {rank: begin for rank, (begin, _) in found.items()},
+            {rank: begin for rank, (begin, _) in sent.items()},
             {rank: k for k, rank in enumerate(found)},
         )  # fmt: skip
         places = self._communicator.all_of(place)
         backend.fill(self._flags, 0)
         backend.fill(self._words, 0)
+        backend.fill(self._marks, 1)
         peers = [places[rank] for rank in sent]
-        self._rows, self._count = rows, len(peers)
-        kept = {handle for one in peers for handle, _ in (*sum(one.memory, []), one.flags)}
+        kept = {handle for one in peers for handle, _ in (*sum(one.memory, []), one.flags, one.marks)}
         for handle in [handle for handle in self._opened if handle not in kept]:
             backend.close_handle(self._opened.pop(handle))
-        upload = backend.upload
-        self._ends = upload(np.array([last for _, last in sent.values()], np.int32))
-        self._first = upload(np.array([one.first[me] for one in peers], np.int32))
-        self._targets = [
-            [upload(np.array([self._address(*one.memory[k][part]) for one in peers], np.uint64)) for part in (0, 1)]
-            for k in (0, 1)
-        ]  # fmt: skip
-        flags = [self._address(*one.flags) + 4 * one.number[me] for one in peers]
-        self._theirs = upload(np.array(flags, np.uint64))
+
+        def numbers(of: list[int], dtype: type = np.int32) -> Array:
+            return upload(np.array(of, dtype))
+
+        self._rows, self._named = rows, backend.empty(p.rows - p.n, np.uint8)
+        self._ends = numbers([last for _, last in sent.values()])
+        shift = numbers([one.first[me] - begin for one, (begin, _) in zip(peers, sent.values(), strict=True)])
+        pos, vel = (
+            [numbers([self._address(*one.memory[k][part]) for one in peers], np.uint64) for k in (0, 1)]
+            for part in (0, 1)
+        )
+        self._theirs = numbers([self._address(*one.flags) + 4 * one.number[me] for one in peers], np.uint64)
+        self._ghost_ends = numbers([last - p.n for _, last in found.values()])
+        self._mark_shift = numbers([
+            one.begin[me] - (begin - p.n) for one, (begin, _) in zip(peers, found.values(), strict=True)
+        ])  # fmt: skip
+        self._marks_of = numbers([self._address(*one.marks) for one in peers], np.uint64)
+        where = backend.empty(len(peers) * borders, np.int32)
+        backend.fill(where, -1)
+        if len(rows):
+            backend.kernels(__name__).place_rows(len(rows), rows, self._ends, borders, where)
+        own = len(peers), borders, where, self._marks, shift
+        self._targets = [PeerRows(*own, pos[k], vel[k]) for k in (0, 1)]
         backend.wait()
         self._communicator.all_of(None)  # flags are 0 before one is raised
+        self.is_connected = True
 
     def _handle(self, array: Array) -> tuple[bytes, int]:
         """Return how other ranks find an array: handle and offset, or in one process its address alone."""
@@ -99,20 +152,45 @@ class Peers:
             self._opened[handle] = self._backend.open_handle(handle)
         return self._opened[handle] + offset
 
-    def send(self) -> None:
-        """Store the border rows at the peers, and wait for the ghosts that they store here."""
+    def rows_for(self, pos: Array) -> PeerRows:
+        """Return what a step needs that fills certain positions: the peers fill those of the same step."""
+        return self._targets[0 if pos is self._sets[0][0] else 1]
+
+    def store_all(self) -> None:
+        """Store all border rows at the peers, and wait for the ghosts that they store here."""
         p = self._particles
-        kernels = self._backend.kernels(__name__, constants=p.constants)
-        targets = self._targets[0 if p.pos is self._sets[0][0] else 1]
         if len(self._rows):
-            given = self._count, self._ends, self._first, *targets
-            kernels.store_ghosts(len(self._rows), self._rows, p.pos, p.velocities, *given)
+            _, _, _, _, shift, pos, vel = self.rows_for(p.pos)
+            kernels = self._backend.kernels(__name__, constants=p.constants)
+            kernels.store_ghosts(len(self._rows), self._rows, p.pos, p.velocities, self._ends, shift, pos, vel)
+        self.meet()
+
+    @property
+    def borders(self) -> int:
+        """Number of border particles."""
+        return self._targets[0].borders
+
+    @property
+    def named(self) -> Array:
+        """(ghosts,) uint8, in which a search marks the ghosts that it needs, before `store_marks`."""
+        return self._named
+
+    def store_marks(self) -> None:
+        """Let the peers know which ghosts are needed until the next build."""
+        if len(self._named):
+            given = self._named, self._ghost_ends, self._mark_shift, self._marks_of
+            self._backend.kernels(__name__).store_marks(len(self._named), *given)
+        self.meet()
+
+    def meet(self) -> None:
+        """Wait until all peers have stored what they store in this step."""
         if self._communicator.is_one_process:
             self._backend.wait()
             self._communicator.all_of(None)
-        elif self._count:
+        elif self._targets[0].count:
             patience = int(PATIENCE * 1e9)
-            kernels.meet(self._count, self._theirs, self._flags, self._words, patience)
+            kernels = self._backend.kernels(__name__)
+            kernels.meet(self._targets[0].count, self._theirs, self._flags, self._words, patience)
 
     @property
     def is_lost(self) -> bool:

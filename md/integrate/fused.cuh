@@ -161,6 +161,17 @@ __device__ __forceinline__ real speed2_of(const Out& out, const Grid& grid, cons
     return speed * speed;
 }
 
+#if defined(HAS_PEERS)
+// Stores the row of a border particle as a ghost of the ranks that need it; see md/domain/peers.py.
+__device__ __forceinline__ void store_at_peers(const Peers& peers, int n, int i, const Vec& r, const Vec& v) {
+    for (int p = 0; p < (int)peers.count; ++p) {
+        int k = peers.place[p * (int)peers.borders + i];
+        if (k < 0 || !peers.marks[k]) continue;
+        store_row((real*)peers.pos[p], (velocity*)peers.vel[p], n, k + peers.shift[p], r, v);
+    }
+}
+#endif
+
 __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, int i, const Vec& ri, const Vec& vi,
                                        const Vec& acc) {
     unsigned fastest = out.fastest ? ((const unsigned*)out.fastest)[2 * (int)out.turn] : 0;  // bits of a square
@@ -183,6 +194,9 @@ __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, 
 #endif
     Vec r = placed(grid, ri, halted ? ri : add_scaled(ri, out.drift, v), i, out.id, out.clock + out.turn, out.fault);
     store_row(out.pos, (velocity*)out.vel, n, i, r, v);
+#if defined(HAS_PEERS)
+    if (i < (int)out.peers.borders) store_at_peers(out.peers, n, i, r, v);
+#endif
     if (out.fastest) raise(out, __uint_as_float(fastest), i, speed2_of(out, grid, r, v));
     if (i != 0) return;
     out.clock[1 - out.turn] = out.clock[out.turn] + !halted;

@@ -36,6 +36,7 @@ class KickDrift(NamedTuple):
         radius: of the particles, (0,) if all are 0.5; None without an external field.
         flight: (1,) record with the largest speed, `max_speed`, and `dt`, by which the external field is
             multiplied, if the law gives increments of velocity (`md.integrate.flight`); None for a force.
+        peers: `md.domain.peers.PeerRows`, by which a rank on a device stores ghosts of others; None without.
     """
 
     pos: Array
@@ -58,6 +59,7 @@ class KickDrift(NamedTuple):
     now: Array | None = None
     radius: Array | None = None
     flight: np.ndarray | None = None
+    peers: NamedTuple | None = None
 
 
 FusedOutput.register(KickDrift)

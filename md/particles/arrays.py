@@ -104,8 +104,8 @@ class ParticleArrays:
         Args:
             rows: (m,) their rows.
         """
-        radius = self.radius[rows] if len(self.radius) else self.radius
-        self._store(self.pos[rows], self.vel[rows], self.id[rows], radius, len(rows))
+        pos, vel, id, radius = map(self.backend.download, (self.pos, self.vel, self.id, self.radius))
+        self._store(pos[rows], vel[rows], id[rows], radius[rows] if len(radius) else radius, len(rows))
 
     def records(self, rows: np.ndarray, more: np.ndarray | None = None) -> np.ndarray:
         """Copy particles into records with `pos`, `vel`, `id`, and `radius` if there are radii.

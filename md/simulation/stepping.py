@@ -211,7 +211,9 @@ class FusedSteps(LaunchedSteps):
         """Return the output of the force kernel that moves the particles in a step."""
         guard = self._search.policy.guard
         guard = guard._replace(prunes=1) if prunes else guard
-        return self._stepper.fused_output(step, self._system.status.fault, guard)
+        output = self._stepper.fused_output(step, self._system.status.fault, guard)
+        peers = self._system.domain.peers if self._updates_ghosts else None
+        return output if peers is None else output._replace(peers=peers.rows_for(output.pos))
 
     def _step(self, step: int, prunes: bool) -> None:
         self._search.force(self._law, self._output(step, prunes))

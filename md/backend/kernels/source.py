@@ -35,6 +35,7 @@ C_TYPES = {
     np.dtype(np.float64): "double",
     np.dtype(np.int32): "int",
     np.dtype(np.int64): "long long",
+    np.dtype(np.uint8): "unsigned char",
     np.dtype(np.uint16): "unsigned short",
     np.dtype(np.uint32): "unsigned",
     np.dtype(np.uint64): "unsigned long long",

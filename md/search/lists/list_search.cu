@@ -13,6 +13,17 @@ extern "C" __global__ void farthest(int n, const real* pos, const real* referenc
     raise_to_largest((unsigned long long*)most, as_word(found));
 }
 
+// Sets named[j - owned] to 1 for each ghost j in the lists of the first n particles.
+extern "C" __global__ void mark_ghosts(int n, int owned, const real* pos, const list_row* partners, Grid grid,
+                                       unsigned char* named) {
+    int i = work_item();
+    if (i >= n) return;
+    Vec ri = load(pos, owned, i);
+    for_each_listed<true>(owned, i, pos, partners, partners[i], grid, ri, [&](int j, real r2, const Vec& dr) {
+        if (j >= owned) named[j - owned] = 1;
+    });
+}
+
 extern "C" __global__ void BLOCKS(12) force(int n, const real* pos, const velocity* vel, const list_row* partners,
                                       Grid grid, Law law, Out out) {
     int i = block_of(out) * blockDim.x + threadIdx.x;

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numba
@@ -333,9 +334,10 @@ class ListSearch(Search):
         self.policy.begin_build()
         if self.skin.proposed is not None:
             self._change_skin()
-        self.build()
-        while self._grow():
-            self._list_partners()
+        with self._all_ghosts():
+            self.build()
+            while self._grow():
+                self._list_partners()
         self.policy.built()
 
     def _change_skin(self) -> None:
@@ -358,10 +360,25 @@ class ListSearch(Search):
         """
         if not self.backend.runs_ahead:
             self.update()
-        elif moves:
-            self.build()
         else:
-            self._list_partners()
+            with self._all_ghosts():
+                self.build() if moves else self._list_partners()
+
+    @contextmanager
+    def _all_ghosts(self) -> Iterator[None]:
+        """Update all ghosts before a build in the block, and afterwards mark those that the lists name."""
+        domain = self.system.domain
+        peers = domain.peers if domain is not None and self.backend.runs_ahead else None
+        if peers is None or not peers.is_connected:
+            yield
+            return
+        peers.store_all()
+        yield
+        p, named = self.particles, peers.named
+        self.backend.fill(named, 0)
+        kernels = self.backend.kernels(__name__)
+        kernels.mark_ghosts(peers.borders, p.n, p.pos, self._partners, self.grid.record, named)
+        peers.store_marks()
 
     def _grow(self) -> bool:
         """Make more room if the lists overflowed, and return whether they did; waits for the device."""

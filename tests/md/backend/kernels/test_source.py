@@ -70,7 +70,8 @@ ON_DEVICE = {  # on a device only
     (CELLS, "tiled_ranks"),
     (CELLS, "store_starts"),
     *((RANKS, name) for name in ("copy_out", "copy_in", "keys_of", "take", "list_cells")),
-    *(("md.domain.peers", name) for name in ("store_ghosts", "meet")),
+    *(("md.domain.peers", name) for name in ("store_ghosts", "place_rows", "store_marks", "meet")),
+    ("md.search.lists.list_search", "mark_ghosts"),
 }
 ON_CPU = {(LISTING, "build_lists"), (TREE_LISTING, "build_lists")}
 OF_WIDE_BOXES = "md.search.bvh.wide_bvh", TREE_LISTING
