@@ -37,3 +37,9 @@ class Allocations:
     def close(self, address: int) -> None:
         """Close an allocation of another process."""
         self._cupy.cuda.runtime.ipcCloseMemHandle(address)
+
+    def copy(self, array: Array, address: int) -> None:
+        """Fill an array from memory of another process, on the current stream."""
+        cuda = self._cupy.cuda
+        kind, stream = cuda.runtime.memcpyDefault, cuda.get_current_stream().ptr
+        cuda.runtime.memcpyAsync(array.data.ptr, address, array.nbytes, kind, stream)

@@ -144,6 +144,10 @@ class Backend(ABC):
         """Return the address, here, of an allocation of another process on this host."""
         raise NotImplementedError(f"backend {self.name!r} opens no memory of other processes")
 
+    def copy_from(self, array: Array, address: int) -> None:
+        """Fill an array from memory of another process, after all work launched so far."""
+        raise NotImplementedError(f"backend {self.name!r} copies nothing from other processes")
+
     def close_handle(self, address: int) -> None:
         """Close an allocation of another process."""
 

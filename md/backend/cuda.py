@@ -226,6 +226,10 @@ class Cuda(Backend):
         """Return the address, here, of an allocation of another process."""
         return self._allocations.open(handle)
 
+    def copy_from(self, array: Array, address: int) -> None:
+        """Fill an array from memory of another process, after all work launched so far."""
+        self._allocations.copy(array, address)
+
     def close_handle(self, address: int) -> None:
         """Close an allocation of another process."""
         self._allocations.close(address)

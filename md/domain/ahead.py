@@ -21,6 +21,7 @@ from md.domain.division import Division, Domain
 from md.domain.communicator import Communicator
 from md.errors import RankFailedError
 from md.domain.migrate import cells_of
+from md.domain.halo import Halo
 from md.domain.peers import Peers
 from md.particles.rank_arrays import RankArrays, Records
 from md.particles.system import System
@@ -119,7 +120,14 @@ class DomainAhead(Domain):
         self._copied_at = None
         if self._peers is not None:
             self._peers.is_connected = False
-        super().migrate(cuts)
+        if cuts or not self.migrations or self._counts.max() > self._uneven * self._counts.mean():
+            self.partition.cut(self.communicator.reduce(self._count_by_cell().astype(float), "sum"))
+            self.halo = Halo(self.partition, self.communicator)
+            self._was_cut()
+        self._sort()
+        self._move()
+        self._system.rows_changed()
+        self.migrations += 1
 
     def require_peers(self) -> None:
         """Raise an error on all ranks if a device waited for another one in vain.
@@ -129,9 +137,6 @@ class DomainAhead(Domain):
         """
         if self._peers is not None and self.any(self._peers.is_lost):
             raise RankFailedError("a device waited too long for the ghosts of another rank")
-
-    def _stride(self) -> float:
-        return self._rounding + self._dt * math.sqrt(self._particles.fastest2())
 
     def _was_cut(self) -> None:
         """Make the table of the sort: own cells by their place, behind them those of each rank."""
@@ -147,8 +152,6 @@ class DomainAhead(Domain):
         self._places = {rank: halo.places(rank) for rank in halo.peers}
         every = np.concatenate([*self._places.values(), np.empty(0, np.int32)]).astype(np.int32)
         self._every_place = backend.upload(every)
-        self._ends = np.cumsum([len(places) for places in self._places.values()])
-        self._sort()
 
     def _sort(self, arrived: Records | None = None) -> None:
         """Sort the owned particles, and those that have come, by the place of their cell or their owner."""
@@ -162,13 +165,6 @@ class DomainAhead(Domain):
         bins = len(self._start) - 1
         backend.sort(keys, self._start, self._order, backend.sort_scratch(len(keys), bins))
 
-    def _count_by_rank(self) -> np.ndarray:
-        self._sort()
-        ends = self._system.backend.download(self._start[self._ends_at])
-        counts = np.diff(ends)
-        counts[self.communicator.rank] = ends[0]
-        return counts
-
     def _count_by_cell(self) -> np.ndarray:
         cells = cells_of(self.partition, self._particles.pos[: self._particles.n])
         return np.bincount(cells, minlength=self.partition.grid.size)
@@ -176,11 +172,10 @@ class DomainAhead(Domain):
     def _move(self) -> None:
         p, backend, me = self._particles, self._system.backend, self.communicator.rank
         ends = backend.download(self._start[self._ends_at])
-        leaving = {
-            rank: self._order[ends[rank] : ends[rank + 1]]
-            for rank in range(self.communicator.size) if rank != me and ends[rank + 1] > ends[rank]
-        }  # fmt: skip
-        arrived = self._send({rank: p.copy_out(rows) for rank, rows in leaving.items()})
+        counts = np.diff(ends)
+        leaving = {rank: self._order[ends[rank] : ends[rank + 1]] for rank in np.flatnonzero(counts).tolist()}
+        coming = self.communicator.gather(counts)[:, me]
+        arrived = self._send({rank: p.copy_out(rows) for rank, rows in leaving.items()}, coming)
         merged = self._joined(list(arrived.values()))
         self._sort(merged)
         borders = self.halo.borders
@@ -197,13 +192,17 @@ class DomainAhead(Domain):
             p.list_cells(*given, self._rows)
         ends = np.cumsum([int(one.sum()) for one in lengths])
         self._sent = dict(zip(self.halo.peers, zip([0, *ends], ends, strict=False), strict=True))
-        sent = {rank: last - first for rank, (first, last) in self._sent.items()}
-        counts = self.communicator.all_of(sent)
-        ends = owned + np.cumsum([counts[rank].get(self.communicator.rank, 0) for rank in self.halo.peers])
+        sent = np.zeros(self.communicator.size + 1, np.int64)
+        for rank, (first, last) in self._sent.items():
+            sent[rank] = last - first
+        sent[-1] = owned
+        every = self.communicator.gather(sent)
+        self._counts = every[:, -1]
+        ends = owned + np.cumsum(every[self.halo.peers, me])
         self._found = dict(zip(self.halo.peers, zip([owned, *ends], ends, strict=False), strict=True))
         p.take_records(merged, self._order, owned, int(ends[-1] - owned) if len(ends) else 0)
-        pick = {rank: p.copy_out(self._rows[first:last]) for rank, (first, last) in self._sent.items()}
-        for rank, some in self._send(pick).items():
+        pick = {rank: p.copy_out(self._rows[a:b]) for rank, (a, b) in self._sent.items() if b > a}
+        for rank, some in self._send(pick, every[:, me]).items():
             p.copy_in(self._found[rank][0], some)
 
     def _joined(self, some: list[Records]) -> Records:
@@ -219,14 +218,21 @@ class DomainAhead(Domain):
             begin = end
         return found
 
-    def _send(self, records: Mapping[int, Records]) -> dict[int, Records]:
-        """Send records to ranks, and return those that come, by rank, in the order of the ranks."""
-        backend, p, me = self._system.backend, self._particles, self.communicator.rank
-        counts = self.communicator.all_of({rank: len(one.ids) for rank, one in records.items()})
+    def _send(self, records: Mapping[int, Records], coming: np.ndarray) -> dict[int, Records]:
+        """Send records to ranks, and return those that come, by rank, in the order of the ranks.
+
+        Args:
+            records: rank -> records.
+            coming: (ranks,) number of those that come from each.
+        """
+        backend, p = self._system.backend, self._particles
         found = {
-            rank: Records(backend.empty(of[me] * p.each, p.pos.dtype), backend.empty(of[me], np.int32))
-            for rank, of in enumerate(counts) if me in of
+            rank: Records(backend.empty(m * p.each, p.pos.dtype), backend.empty(m, np.int32))
+            for rank, m in enumerate(coming.tolist()) if m
         }  # fmt: skip
+        if self._peers is not None and not self.communicator.is_one_process:
+            self._peers.exchange(records, found)
+            return found
         for part in range(2):
             self._exchange(
                 {rank: one[part] for rank, one in records.items()},

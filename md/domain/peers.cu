@@ -30,9 +30,10 @@ extern "C" __global__ void store_marks(int n, const unsigned char* named, const 
     ((unsigned char*)marks_of[p])[k + shift[p]] = named[k];
 }
 
-// Raises the flag of this rank at each peer, and waits for theirs: all that was stored before is there. A thread a peer.
+// Raises the flag of this rank at each peer, and waits for theirs: all that was stored before is there. A thread a peer: peer p
+// has number numbers[p] among the ranks, its flag is theirs[p], and it raises own[numbers[p]].
 // words: [0] number of meetings so far, [1] not 0 once a peer did not come for a long time; then no one waits any more.
-extern "C" __global__ void meet(int peers, const unsigned long long* theirs, const unsigned* own, unsigned* words,
+extern "C" __global__ void meet(int peers, const int* numbers, const unsigned long long* theirs, const unsigned* own, unsigned* words,
                                 long long patience) {
     int p = threadIdx.x;
     unsigned now = words[0] + 1;
@@ -46,7 +47,7 @@ extern "C" __global__ void meet(int peers, const unsigned long long* theirs, con
     long long begin, time;
     asm volatile("mov.u64 %0, %globaltimer;" : "=l"(begin));
     while (words[1] == 0) {
-        asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(found) : "l"(own + p) : "memory");
+        asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(found) : "l"(own + numbers[p]) : "memory");
         if ((int)(found - now) >= 0) return;
         asm volatile("mov.u64 %0, %globaltimer;" : "=l"(time));
         if (time - begin > patience) words[1] = 1;

@@ -9,13 +9,14 @@ others.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from md.backend.base import Array
 from md.domain.communicator import Communicator
-from md.particles.rank_arrays import RankArrays
+from md.particles.rank_arrays import RankArrays, Records
 
 PATIENCE = 20.0  # s that a device waits for another one
 MOST_PEERS = 256  # threads of the block that waits for them
@@ -48,10 +49,9 @@ class Place(NamedTuple):
 
     Attributes:
         memory: (set, positions or velocities) -> (handle of the allocation, bytes from its begin).
-        flags, marks: the same of the flags that its peers raise, and of the marks.
+        flags, marks: the same of the flags, one of each rank, and of the marks.
         first: peer -> row of its first ghost here.
         begin: peer -> number of its first row among those that are sent.
-        number: peer -> its flag.
     """
 
     memory: list[list[tuple[bytes, int]]]
@@ -59,7 +59,6 @@ class Place(NamedTuple):
     marks: tuple[bytes, int]
     first: dict[int, int]
     begin: dict[int, int]
-    number: dict[int, int]
 
 
 class Peers:
@@ -76,9 +75,13 @@ class Peers:
     def __init__(self, communicator: Communicator, particles: RankArrays):
         self._communicator, self._particles = communicator, particles
         self._backend = backend = particles.backend
-        self._flags, self._words = backend.alone(MOST_PEERS, np.uint32), backend.zeros(2, np.uint32)
+        self._flags, self._words = backend.alone(communicator.size, np.uint32), backend.zeros(2, np.uint32)
         self._marks = backend.alone(0, np.uint8)
         self._opened: dict[bytes, int] = {}
+        self._used: set[bytes] = set()  # handles of memory that steps store to
+        self._outboxes = [backend.alone(0, np.uint8) for _ in range(2)]
+        backend.fill(self._flags, 0)
+        backend.wait()
         self.is_connected = False
 
     def connect(
@@ -101,16 +104,11 @@ class Peers:
             self._handle(self._flags), self._handle(self._marks),
             {rank: begin for rank, (begin, _) in found.items()},
             {rank: begin for rank, (begin, _) in sent.items()},
-            {rank: k for k, rank in enumerate(found)},
         )  # fmt: skip
         places = self._communicator.all_of(place)
-        backend.fill(self._flags, 0)
-        backend.fill(self._words, 0)
         backend.fill(self._marks, 1)
         peers = [places[rank] for rank in sent]
-        kept = {handle for one in peers for handle, _ in (*sum(one.memory, []), one.flags, one.marks)}
-        for handle in [handle for handle in self._opened if handle not in kept]:
-            backend.close_handle(self._opened.pop(handle))
+        self._used = {handle for one in peers for handle, _ in (*sum(one.memory, []), one.flags, one.marks)}
 
         def numbers(of: list[int], dtype: type = np.int32) -> Array:
             return upload(np.array(of, dtype))
@@ -122,7 +120,8 @@ class Peers:
             [numbers([self._address(*one.memory[k][part]) for one in peers], np.uint64) for k in (0, 1)]
             for part in (0, 1)
         )
-        self._theirs = numbers([self._address(*one.flags) + 4 * one.number[me] for one in peers], np.uint64)
+        self._numbers = numbers(list(sent))
+        self._theirs = numbers([self._address(*one.flags) + 4 * me for one in peers], np.uint64)
         self._ghost_ends = numbers([last - p.n for _, last in found.values()])
         self._mark_shift = numbers([
             one.begin[me] - (begin - p.n) for one, (begin, _) in zip(peers, found.values(), strict=True)
@@ -134,9 +133,42 @@ class Peers:
             backend.kernels(__name__).place_rows(len(rows), rows, self._ends, borders, where)
         own = len(peers), borders, where, self._marks, shift
         self._targets = [PeerRows(*own, pos[k], vel[k]) for k in (0, 1)]
-        backend.wait()
-        self._communicator.all_of(None)  # flags are 0 before one is raised
         self.is_connected = True
+
+    def exchange(self, records: Mapping[int, Records], found: Mapping[int, Records]) -> None:
+        """Send records to some ranks, and fill those that come, from device to device.
+
+        Each rank leaves what it sends in one of two outboxes in turn, from which the others copy.
+
+        Args:
+            records: rank -> records.
+            found: rank -> records, filled.
+        """
+        backend, places, end = self._backend, {}, 0
+        for rank, one in records.items():
+            places[rank] = end, end + one.numbers.nbytes
+            end += one.numbers.nbytes + one.ids.nbytes + (-one.ids.nbytes) % 16
+        self._outboxes.reverse()
+        if len(self._outboxes[0]) < end:
+            self._outboxes[0] = backend.alone(end + end // 4, np.uint8)
+        box = self._outboxes[0]
+        for rank, one in records.items():
+            for begin, part in zip(places[rank], one, strict=True):
+                box[begin : begin + part.nbytes] = part.view(np.uint8)
+        backend.wait()
+        every = self._communicator.all_of((self._handle(box), places))
+        for rank, one in found.items():
+            handle, of = every[rank]
+            begin = self._address(*handle)
+            for offset, part in zip(of[self._communicator.rank], one, strict=True):
+                backend.copy_from(part, begin + offset)
+        kept = {handle[0] for handle, _ in every}
+        self._forget(kept | self._used)
+
+    def _forget(self, kept: set[bytes]) -> None:
+        """Close the memory of other ranks that is no longer used."""
+        for handle in [handle for handle in self._opened if handle not in kept]:
+            self._backend.close_handle(self._opened.pop(handle))
 
     def _handle(self, array: Array) -> tuple[bytes, int]:
         """Return how other ranks find an array: handle and offset, or in one process its address alone."""
@@ -190,7 +222,8 @@ class Peers:
         elif self._targets[0].count:
             patience = int(PATIENCE * 1e9)
             kernels = self._backend.kernels(__name__)
-            kernels.meet(self._targets[0].count, self._theirs, self._flags, self._words, patience)
+            given = self._numbers, self._theirs, self._flags, self._words, patience
+            kernels.meet(self._targets[0].count, *given)
 
     @property
     def is_lost(self) -> bool:

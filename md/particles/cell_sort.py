@@ -10,7 +10,7 @@ from md import checks
 from md.backend import Backend
 from md.backend.base import Array
 from md.backend.sorting.counting import MAX_PARTS
-from md.particles.arrays import ParticleArrays
+from md.particles.arrays import ROOM, ParticleArrays
 from md.particles.cell_grid import CellGrid
 from sfc import Curve, covering
 from sfc.orderings.scans import TILE
@@ -57,12 +57,14 @@ class CellSort:
         self.make_room(n)
 
     def make_room(self, n: int) -> None:
-        """Allocate what depends on the number of particles, n."""
-        backend = self._backend
-        self.order = backend.empty(n, np.int32)
-        self.scratch = backend.empty(-(-n // 4) * 4, np.int32)
+        """Allocate what depends on the number of particles, n, or keep it where it has room for them."""
+        backend, kept = self._backend, getattr(self, "_kept", ())
+        if not kept or len(kept[0]) < n:
+            room = n + n // ROOM if kept else n
+            self._kept = kept = backend.empty(room, np.int32), backend.empty(-(-room // 4) * 4, np.int32)
+            self._scratch = backend.sort_scratch(room, self._grid.size)
+        self.order, self.scratch = kept[0][:n], kept[1][: -(-n // 4) * 4]
         self._keys = self.scratch[:n]
-        self._scratch = backend.sort_scratch(n, self._grid.size)
 
     @cached_property
     def rank(self) -> Array:

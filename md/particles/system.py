@@ -183,13 +183,12 @@ class System:
         """
         if self.domain is None:
             return status
-        reduce = self.domain.communicator.reduce
-        return StatusCopy(
-            reduce(status.guard, "max") if self.backend.runs_ahead else status.guard,
-            int(reduce(np.array([status.fault], np.uint64), "min")[0]),
-            float(reduce(np.array([status.energy]), "sum")[0]),
-            reduce(np.array([status.fastest], np.uint64), "max")[0],
-        )  # fmt: skip
+        energy = np.array([status.energy]).view(np.uint64)
+        words = np.array([*status.guard, status.fault, *energy, status.fastest], np.uint64)
+        every = self.domain.communicator.gather(words)
+        guard = every[:, GUARD].max(axis=0) if self.backend.runs_ahead else status.guard
+        energy = every[:, ENERGY].copy().view(np.float64)
+        return StatusCopy(guard, int(every[:, FAULT].min()), float(energy.sum()), every[:, FASTEST].max())
 
     def with_particles(self, particles: ParticleArrays) -> System:
         """Return the same system over other particle arrays, such as a sorted copy; scratch is new."""

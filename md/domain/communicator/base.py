@@ -118,6 +118,10 @@ class Communicator(ABC):
         """
 
     @abstractmethod
+    def gather(self, words: np.ndarray) -> np.ndarray:
+        """Return the words of all ranks: (ranks, k), of (k,) numbers of one dtype on all ranks."""
+
+    @abstractmethod
     def all_of(self, value: Any) -> list[Any]:
         """Return the values of all ranks, which may be any objects that can be pickled."""
 
@@ -187,6 +191,10 @@ class Alone(Communicator):
         """Return the values; see `Communicator`."""
         checks.word("how", how, HOW)
         return np.array(values)
+
+    def gather(self, words: np.ndarray) -> np.ndarray:
+        """Return the words; see `Communicator`."""
+        return words[None].copy()
 
     def all_of(self, value: Any) -> list[Any]:
         """Return the value; see `Communicator`."""

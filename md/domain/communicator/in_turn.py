@@ -82,6 +82,10 @@ class InTurn(Communicator):
             first = combine(first, one)
         return first
 
+    def gather(self, words: np.ndarray) -> np.ndarray:
+        """Return the words of all ranks; see `Communicator`."""
+        return np.stack(self.all_of(words.copy()))
+
     def all_of(self, value: Any) -> list[Any]:
         """Return the values of all ranks; see `Communicator`."""
         with self._call():

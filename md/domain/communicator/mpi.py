@@ -176,6 +176,15 @@ class MpiCommunicator(Communicator):
             self._wait([self._world.Iallreduce(values, found, operation)], range(self.size))
         return found
 
+    def gather(self, words: np.ndarray) -> np.ndarray:
+        """Return the words of all ranks; see `Communicator`."""
+        words = np.ascontiguousarray(words)
+        found = np.empty((self.size, *words.shape), words.dtype)
+        with self._call():
+            given = _bytes_of(words), _bytes_of(found.reshape(-1))
+            self._wait([self._world.Iallgather(*given)], range(self.size))
+        return found
+
     def all_of(self, value: Any) -> list[Any]:
         """Return the values of all ranks; see `Communicator`."""
         own = np.frombuffer(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), np.uint8)

@@ -208,6 +208,10 @@ class DisplacementBound(RebuildPolicy):
         """Record that there are no lists until the next complete build."""
         self._has_lists = self._is_whole = False
 
+    def rows_changed(self) -> None:
+        """Make a build due before the next step, since there are other rows in the memory of the lists."""
+        self._since, self._is_whole = LONGEST, False
+
     def built(self) -> None:
         """Record a complete build of the lists."""
         self.builds, self._since, self._has_lists, self._is_whole = self.builds + 1, 0, True, True

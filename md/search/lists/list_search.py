@@ -520,8 +520,7 @@ class ListSearch(Search):
         backend, self._last_stride = self.backend, None
         if backend.runs_ahead:
             self._lister.rows_changed()
-            self._free_lists()
-            self._pruned = PrunedLists(self.particles.n, backend)
+            self._keep_lists()
             return
         listed = -(-self.particles.n // BLOCK)
         self._lister.rows_changed()
@@ -535,6 +534,18 @@ class ListSearch(Search):
             starts = (backend.empty(listed, np.int64) for _ in range(2))
             self._pruned_blocks = *starts, *self._pruned_blocks[2:]
             self._pruned_needed = 0
+
+    def _keep_lists(self) -> None:
+        """Keep the memory of the lists of a device for other particles, if there is enough."""
+        n = self.particles.n
+        self._pruned.keep(n)
+        room = len(self._partners) - self._rows * n
+        if room < self._usual_room() // 2:
+            self._free_lists()
+            return
+        self._room = room
+        self.generation += 1
+        self.policy.rows_changed()
 
     def _take_pruned_steps(self, law: Any, parameters: Any, out: Any, steps: int = 1) -> None:
         """Launch the kernel of fused steps on a device, over pruned lists."""

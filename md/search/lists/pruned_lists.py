@@ -62,6 +62,12 @@ class PrunedLists:
         """Free the lists."""
         self.rows, self._partners = 0, self._backend.empty(0, np.uint64)
 
+    def keep(self, n: int) -> None:
+        """Keep the memory of the lists for another number of particles, if there is enough."""
+        self._n = n
+        if len(self._partners) < self.rows * n:
+            self.free()
+
     def allocate(self, partners: float) -> None:
         """Allocate lists for a mean number of partners.
 
