@@ -26,6 +26,7 @@ from md.domain.peers import Peers
 from md.particles.rank_arrays import RankArrays, Records
 from md.particles.system import System
 from md.search.policy import RebuildPolicy
+from sfc import covering
 
 
 class DomainAhead(Domain):
@@ -43,6 +44,7 @@ class DomainAhead(Domain):
                 'weights = "time" of Division on a device; allowed: "particles"; or take backend="cpu"'
             )
         self._division = division
+        self._tiled = np.empty(0, np.int64)  # place of each cell in memory
         self._copied_at: int | None = None  # step of the copy
         self._builds = 0  # of the lists before the last migration
         self._peers: Peers | None = None
@@ -121,8 +123,10 @@ class DomainAhead(Domain):
         if self._peers is not None:
             self._peers.is_connected = False
         if cuts or not self.migrations or self._counts.max() > self._uneven * self._counts.mean():
+            if not len(self._tiled):
+                self._tiled = covering("tiled", self.partition.grid.shape).dense_ranks()
             self.partition.cut(self.communicator.reduce(self._count_by_cell().astype(float), "sum"))
-            self.halo = Halo(self.partition, self.communicator)
+            self.halo = Halo(self.partition, self.communicator, self._tiled)
             self._was_cut()
         self._sort()
         self._move()
@@ -143,26 +147,24 @@ class DomainAhead(Domain):
         halo, backend, owner = self.halo, self._system.backend, self.partition.owner
         others = np.flatnonzero(owner != self.communicator.rank)
         others = others[np.argsort(owner[others], kind="stable")]
-        table, own = halo.table.copy(), len(owner) - len(others)
+        table, own, parts = halo.table.copy(), len(owner) - len(others), 2**self.partition.grid.box.dim
         table[others] = own + np.arange(len(others), dtype=np.int32)
-        self._table, self._start = backend.upload(table), backend.empty(len(owner) + 1, np.int32)
+        self._table, self._start = backend.upload(table), backend.empty(parts * len(owner) + 1, np.int32)
         ends = own + np.searchsorted(owner[others], np.arange(self.communicator.size + 1))
-        self._ends_at = backend.upload(ends.astype(np.int32))  # keys where those of each rank end
+        self._ends_at = backend.upload((parts * ends).astype(np.int32))  # keys where those of each rank end
+        self._borders_at = backend.upload(np.array([parts * halo.borders, parts * own], np.int32))
         # Border cells of which each peer has the particles, by their place.
-        self._places = {rank: halo.places(rank) for rank in halo.peers}
-        every = np.concatenate([*self._places.values(), np.empty(0, np.int32)]).astype(np.int32)
-        self._every_place = backend.upload(every)
+        places = [halo.places(rank) for rank in halo.peers]
+        every = parts * np.concatenate([*places, np.empty(0, np.int32)])
+        self._begins, self._stops = (backend.upload((every + k).astype(np.int32)) for k in (0, parts))
+        ends = np.cumsum([len(some) for some in places])
+        self._last_places = backend.upload((ends - 1).astype(np.int32))
 
     def _sort(self, arrived: Records | None = None) -> None:
         """Sort the owned particles, and those that have come, by the place of their cell or their owner."""
         backend, p, grid = self._system.backend, self._particles, self.partition.grid
-        more = 0 if arrived is None else len(arrived.ids)
-        keys, self._order = (backend.empty(p.n + more, np.int32) for _ in range(2))
-        if p.n:
-            grid.keys(p.pos[: p.n], self._table, keys[: p.n])
-        if arrived is not None and more:
-            p.keys_of(arrived, self._table, grid.record, keys[p.n :])
-        bins = len(self._start) - 1
+        keys, bins = p.keys_of(arrived, self._table, grid.record), len(self._start) - 1
+        self._order = backend.empty(len(keys), np.int32)
         backend.sort(keys, self._start, self._order, backend.sort_scratch(len(keys), bins))
 
     def _count_by_cell(self) -> np.ndarray:
@@ -178,19 +180,14 @@ class DomainAhead(Domain):
         arrived = self._send({rank: p.copy_out(rows) for rank, rows in leaving.items()}, coming)
         merged = self._joined(list(arrived.values()))
         self._sort(merged)
-        borders = self.halo.borders
-        start = backend.download(self._start[: borders + 1])
-        self._borders = int(start[-1])
-        owned = int(backend.download(self._start[self._ends_at[:1]])[0])  # those of other ranks follow
-        counts = np.diff(start)
-        lengths = [counts[places] for places in self._places.values()]
-        every = np.concatenate([*lengths, np.empty(0, np.int32)])
-        first = np.cumsum(every) - every
-        self._rows = backend.empty(int(every.sum()), np.int32)
+        lengths = self._start[self._stops] - self._start[self._begins]
+        last = lengths.cumsum(dtype=np.int32)
+        found = [self._start[self._borders_at], last[self._last_places]]
+        self._borders, owned = backend.download(found[0]).tolist()  # those of other ranks follow
+        ends = backend.download(found[1]) if len(last) else np.empty(0, int)
+        self._rows = backend.empty(int(ends[-1]) if len(ends) else 0, np.int32)
         if len(self._rows):
-            given = self._every_place, backend.upload(first.astype(np.int32)), self._start
-            p.list_cells(*given, self._rows)
-        ends = np.cumsum([int(one.sum()) for one in lengths])
+            p.list_cells(self._begins, self._stops, last - lengths, self._start, self._rows)
         self._sent = dict(zip(self.halo.peers, zip([0, *ends], ends, strict=False), strict=True))
         sent = np.zeros(self.communicator.size + 1, np.int64)
         for rank, (first, last) in self._sent.items():

@@ -141,10 +141,10 @@ class Domain:
         particles, down = system.particles, system.backend.download
         communicator.require_equal("the largest diameter", particles.widest)
         if division.is_part:
-            (ids,) = communicator.concatenated(down(particles.id))
-            if len(np.unique(ids)) != len(ids):
+            total, different = _count_ids(communicator, down(particles.id))
+            if different != total:
                 raise ValueError(
-                    f"parts of {len(ids)} particles have {len(np.unique(ids))} ids; allowed: each id once; "
+                    f"parts of {total} particles have {different} ids; allowed: each id once; "
                     "give whole states without is_part, or parts with ids of their own"
                 )
             communicator.require_equal("the smallest diameter", particles.narrowest)
@@ -304,3 +304,13 @@ class Domain:
         speeds2 = np.einsum("ij,ij->i", vel, vel, dtype=np.float64)
         fastest2 = float(np.fmax.reduce(speeds2, initial=0.0))  # NaN is a fault of its own
         return self._dt * math.sqrt(fastest2) * (1 + 1e-6) + self._rounding
+
+
+def _count_ids(communicator: Communicator, ids: np.ndarray) -> tuple[int, int]:
+    """Return the number of ids of all ranks, and how many of them differ; each rank counts a share."""
+    size, owner = communicator.size, ids % communicator.size
+    found = communicator.send_rows({rank: ids[owner == rank] for rank in range(size)})
+    own = np.concatenate([ids[:0], *found.values()])
+    counts = np.array([len(own), len(np.unique(own))])
+    total, different = communicator.reduce(counts, "sum").tolist()
+    return total, different

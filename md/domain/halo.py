@@ -41,6 +41,7 @@ class Halo:
     Args:
         partition: of the box.
         communicator: of the ranks.
+        place: (cells,) place of each cell in memory; None for that along the order of the partition.
 
     Attributes:
         peers: ranks that have ghosts of this one, and it of them; ascending.
@@ -51,7 +52,7 @@ class Halo:
         ghosts: peer -> rows of its particles that are ghosts here.
     """
 
-    def __init__(self, partition: Partition, communicator: Communicator):
+    def __init__(self, partition: Partition, communicator: Communicator, place: np.ndarray | None = None):
         self._communicator, grid, me = communicator, partition.grid, communicator.rank
         shape, periodic = grid.shape, grid.box.periodic
         own = partition.owner == me
@@ -63,7 +64,8 @@ class Halo:
             is_border |= border
         self.borders = int(is_border.sum())
         cells = np.flatnonzero(own)
-        along = np.lexsort((partition.place[cells], ~is_border[cells]))
+        place = partition.place if place is None else place
+        along = np.lexsort((place[cells], ~is_border[cells]))
         self.table = np.full(grid.size, grid.size, np.int32)
         self.table[cells[along]] = np.arange(len(cells))
         self.rows: dict[int, np.ndarray] = {}

@@ -34,14 +34,25 @@ extern "C" __global__ void copy_in(int n, int first, const real* numbers, const 
     if (ids) id[i] = ids[k];
 }
 
-// Sort keys of particles that have come, by their cells.
-extern "C" __global__ void keys_of(int n, const real* numbers, int has_radius, const real* pos, const int* table, Grid grid,
-                                   int* keys) {
-    int k = work_item();
-    if (k >= n) return;
+// Sort keys of particles by the place of their cell, and in it by its halves along each axis. Those from `before` on have come.
+extern "C" __global__ void keys_of(int n, int before, const real* pos, const real* numbers, int has_radius, const int* table,
+                                   Grid grid, int* keys) {
+    int i = work_item();
+    if (i >= n) return;
     Vec r, v;
-    read_numbers(numbers, EACH + has_radius, k, r, v);
-    keys[k] = table[cell_number(grid, home_cell(grid, r))];
+    if (i < before) {
+        r = load(pos, n, i);
+    } else {
+        read_numbers(numbers, EACH + has_radius, i - before, r, v);
+    }
+    int3 home = home_cell(grid, r);
+    int cell[3] = {home.x, home.y, home.z}, part = 0;
+#pragma unroll
+    for (int axis = 0; axis < DIM; ++axis) {
+        int half = (int)(2 * (r.x[axis] * grid.per_side[axis])) - 2 * cell[axis];
+        part |= (half > 0) << axis;
+    }
+    keys[i] = (table[cell_number(grid, home)] << DIM) | part;
 }
 
 // Row i of the new arrays gets row order[i]; from `before` on these are of the particles that have come.
@@ -65,11 +76,11 @@ extern "C" __global__ void take(int n, int before, const int* order, const real*
     store_row(new_pos, new_vel, n, i, r, v);
 }
 
-// Lists the particles of some cells: those of the cell at a place are at start[place] .. start[place + 1] - 1, and their list
-// begins at `first`.
-extern "C" __global__ void list_cells(int n, const int* place, const int* first, const int* start, int* rows) {
+// Lists the particles of some cells: those of a cell are at start[begin] .. start[stop] - 1, and their list begins at `first`.
+extern "C" __global__ void list_cells(int n, const int* begins, const int* stops, const int* first, const int* start,
+                                      int* rows) {
     int c = work_item();
     if (c >= n) return;
-    int from = start[place[c]], count = start[place[c] + 1] - from;
+    int from = start[begins[c]], count = start[stops[c]] - from;
     for (int k = 0; k < count; ++k) rows[first[c] + k] = from + k;
 }

@@ -82,18 +82,24 @@ class RankArrays(ParticleArrays):
             len(records.numbers) // each, first, *records, self.pos, self.velocities, self.id, radius
         )
 
-    def keys_of(self, records: Records, table: Array, grid: np.ndarray, keys: Array) -> None:
-        """Compute the sort keys of particles that have come.
+    def keys_of(self, arrived: Records | None, table: Array, grid: np.ndarray) -> Array:
+        """Return the (n + m,) int32 sort keys of the owned particles, and of m that have come.
+
+        They are by the place of the cell, and in it by its 2^dim parts: small ones, so that neighbours are
+        close to each other in memory.
 
         Args:
-            records: of them.
-            table: (cells,) int32 key of each cell.
+            arrived: records of those that have come.
+            table: (cells,) int32 place of each cell.
             grid: record of the cells.
-            keys: (m,) int32, filled.
         """
-        kernels = self.backend.kernels(__name__)
-        has_radius = int(len(self.radius) > 0)
-        kernels.keys_of(len(keys), records.numbers, has_radius, self.pos, table, grid, keys)
+        backend, numbers, m = self.backend, self.pos[:0], 0
+        if arrived is not None:
+            numbers, m = arrived.numbers, len(arrived.ids)
+        keys = backend.empty(self.n + m, np.int32)
+        given = numbers, int(len(self.radius) > 0), table, grid, keys
+        backend.kernels(__name__).keys_of(len(keys), self.n, self.pos, *given)
+        return keys
 
     def take_records(self, arrived: Records, order: Array, owned: int, ghosts: int) -> None:
         """Move the particles of this system, with some more; the ghosts follow by `copy_in`.
@@ -157,13 +163,13 @@ class RankArrays(ParticleArrays):
         kernels = self.backend.kernels("md.particles.arrays", constants=self.constants)
         kernels.gather(self.rows, none, *rows[:2], none, no_radius, *rows[2:], none, no_radius)
 
-    def list_cells(self, place: Array, first: Array, start: Array, rows: Array) -> None:
+    def list_cells(self, begins: Array, stops: Array, first: Array, start: Array, rows: Array) -> None:
         """List the rows of the particles of some cells.
 
         Args:
-            place: (m,) int32 place of each cell in the order of the rows.
+            begins, stops: (m,) int32 first sort key of each cell, and first one behind it.
             first: (m,) int32 where the list of each begins in `rows`.
-            start: int32 first row of the cell at each place, and one more.
+            start: int32 first row of each sort key, and one more.
             rows: int32, filled.
         """
-        self.backend.kernels(__name__).list_cells(len(place), place, first, start, rows)
+        self.backend.kernels(__name__).list_cells(len(begins), begins, stops, first, start, rows)

@@ -20,10 +20,10 @@ extern "C" __global__ void add_up(int threads, int n, Gas gas, int parts, long l
     for (int k = 0; k < 5; ++k) atomicAdd((unsigned long long*)sums + k, (unsigned long long)total[k]);
 }
 
-extern "C" __global__ void make(int n, Gas gas, real* pos, real* vel, int* id) {
+extern "C" __global__ void make(int n, int first, int total, Gas gas, real* pos, real* vel, int* id) {
     int i = work_item();
     if (i >= n) return;
-    unsigned site = gas.shuffled ? permuted(i, n, gas.bits, gas.round_keys) : i, side = gas.side;
+    unsigned site = gas.shuffled ? permuted(first + i, total, gas.bits, gas.round_keys) : first + i, side = gas.side;
     unsigned cell[3] = {site % side, site / side % side, site / side / side};
     Three u = uniforms(site, STREAM_JITTER, gas.key[0], gas.key[1]);
     long long q[3];

@@ -67,22 +67,22 @@ class BenchmarkGas(State):
         ValueError: by reading an array: not enough memory on the host.
     """
 
-    def __init__(self, n: int, box: Box, record: np.ndarray):
-        self._n, self._record = n, record
+    def __init__(self, n: int, box: Box, record: np.ndarray, slots: range | None = None):
+        self._n, self._record, self._slots = n, record, range(n) if slots is None else slots
         self.box, self.radius = box, None
 
     def __len__(self) -> int:
-        return self._n if self._is_recipe else len(self.pos)
+        return len(self._slots) if self._is_recipe else len(self.pos)
 
     def __getattr__(self, name: str) -> Any:
         if name not in ARRAYS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        n = self._n
+        n = len(self._slots)
         remedy = "take fewer particles, or only make a simulation on a device, which needs no host arrays"
         checks.require_allocatable(f"arrays of {n} particles on the host", WIDEST * n, remedy)
         host = Cpu()
         made = host.rows(n, 3, np.float64), host.rows(n, 3, np.float64), host.empty(n, np.int32)
-        host.kernels(__name__).make(n, self._record, *made)
+        host.kernels(__name__).make(n, self._slots.start, self._n, self._record, *made)
         for one, array in zip(ARRAYS, made, strict=True):
             self.__dict__.setdefault(one, array)  # one may have been assigned
         return self.__dict__[name]
@@ -103,27 +103,20 @@ class BenchmarkGas(State):
 
         Raises:
             TypeError: a number that is no integer.
-            ValueError: no such part, or not enough memory.
+            ValueError: no such part.
         """
         size = checks.integer("size", size, 1, unit="parts")
         rank = checks.integer("rank", rank, 0, size - 1)
-        first, last = self._n * rank // size, self._n * (rank + 1) // size
-        what = f"arrays of {last - first} particles on the host"
-        checks.require_allocatable(what, WIDEST * (last - first), "take more parts")
-        pos, vel, id = (
-            np.empty((last - first, 3)),
-            np.empty((last - first, 3)),
-            np.empty(last - first, np.int32),
-        )
-        _make(first, last, first, self._n, self._record, pos, vel, id)
-        return State(pos, vel, self.box, id)
+        slots = range(self._n * rank // size, self._n * (rank + 1) // size)
+        return BenchmarkGas(self._n, self.box, self._record, slots)
 
     def store(self, backend: Backend, pos: Array, vel: Array, id: Array) -> None:
         """Make the particles in arrays of a backend; those that were read on the host are copied."""
         if not self._is_recipe:
             super().store(backend, pos, vel, id)
             return
-        backend.kernels(__name__).make(self._n, self._record, pos, vel, id)
+        given = len(self), self._slots.start, self._n, self._record
+        backend.kernels(__name__).make(*given, pos, vel, id)
 
 
 def benchmark_gas(
@@ -251,22 +244,25 @@ def _sums_of(first, last, gas):
     return sums
 
 
-def make(n, gas, pos, vel, id):
-    """Make position, velocity and id of each particle: slot i has the site of entry i of the permutation."""
-    in_parts(lambda part: _make(part.start, part.stop, 0, n, gas, pos, vel, id), n, FEW)
+def make(n, first, total, gas, pos, vel, id):
+    """Make position, velocity and id of n particles of `total`, those of the slots from `first` on.
+
+    Slot i has the site of entry i of the permutation.
+    """
+    in_parts(lambda part: _make(part.start, part.stop, first, total, gas, pos, vel, id), n, FEW)
 
 
 @kernel
-def _make(first, last, base, n, gas, pos, vel, id):
-    """Make the particles of the slots first .. last - 1, in rows from first - base on."""
+def _make(begin, end, first, n, gas, pos, vel, id):
+    """Make the particles of the rows begin .. end - 1, of which row i has slot first + i."""
     real = pos.dtype.type
-    for i in range(first, last):
+    for i in range(begin, end):
         g = gas[0]
-        site = np.int64(permuted(i, n, g.bits, g.round_keys)) if g.shuffled else i
+        site = np.int64(permuted(first + i, n, g.bits, g.round_keys)) if g.shuffled else first + i
         key_0, key_1 = np.uint64(g.key[0]), np.uint64(g.key[1])
         u, q = uniforms(np.uint64(site), JITTER, key_0, key_1), whole_deviates(g, site)
         cell = site % g.side, site // g.side % g.side, site // g.side // g.side
         for k in range(3):
-            pos[i - base, k] = real((cell[k] + 0.5) * g.spacing + u[k] * g.amplitude)
-            vel[i - base, k] = real((q[k] - g.mean[k]) * g.scale)
-        id[i - base] = site
+            pos[i, k] = real((cell[k] + 0.5) * g.spacing + u[k] * g.amplitude)
+            vel[i, k] = real((q[k] - g.mean[k]) * g.scale)
+        id[i] = site
