@@ -150,9 +150,16 @@ class Backend(ABC):
 
     def close_handle(self, address: int) -> None:
         """Close an allocation of another process."""
+        return
 
     def wait(self) -> None:
         """Wait for all work launched so far."""
+        return
+
+    @property
+    def bus(self) -> str:
+        """Name of the device on its host."""
+        return self.name
 
     @abstractmethod
     def fill(self, array: Array, value: int | np.integer) -> None:

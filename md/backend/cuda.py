@@ -6,6 +6,7 @@ cupy is imported only when a `Cuda` is made.
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +18,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from md import checks
-from md.backend.allocations import Allocations
 from md.backend.base import Array, Backend
 from md.backend.kernels.launcher import Launcher, functor_of, takes_packed_rows, wrapped_law
 from md.backend.kernels.launches import KernelLaunches
@@ -32,12 +32,8 @@ _launchers: dict[tuple, Launcher] = {}  # with their compiled kernels, for all b
 _launches: list[KernelLaunches] = []  # of all backend objects: one, made with the first of them
 
 
-PREFERRED: list[int] = []  # number of the device of this process, if it is one of several on a host
-
-
-def prefer_device(number: int) -> None:
-    """Let this process use one device of the host from now on: that number, modulo that of devices."""
-    PREFERRED[:] = [number]
+MEMORY_ALLOCATION = 2  # status of CUDA for memory that is used up
+OF_RANK = "SPATIAL_LOCALITY_DEVICE"  # variable with the number of the device, modulo those of the host
 
 
 def why_not() -> str | None:
@@ -50,7 +46,7 @@ def why_not() -> str | None:
 
 
 class Cuda(Backend):
-    """The current CUDA device; of a rank of several on a host, that of its number.
+    """The current CUDA device, or that of the number in `SPATIAL_LOCALITY_DEVICE`, which ranks set.
 
     Args:
         layout: of particle arrays; None for "aos4".
@@ -74,14 +70,13 @@ class Cuda(Backend):
             raise BackendUnavailableError(f"backend 'cuda' cannot run here: {reason}")
         import cupy
 
-        for number in PREFERRED:
-            cupy.cuda.Device(number % cupy.cuda.runtime.getDeviceCount()).use()
+        if OF_RANK in os.environ:
+            cupy.cuda.Device(int(os.environ[OF_RANK]) % cupy.cuda.runtime.getDeviceCount()).use()
         self._cupy, self._device = cupy, cupy.cuda.runtime.getDevice()
         if not _launches:
             _launches.append(KernelLaunches(cupy))
         self.options = ("--std=c++17", "-lineinfo", "--fmad=true" if fmad else "--fmad=false")
         self._capture_stream: Any = None  # made at the first capture
-        self._allocations = Allocations(cupy)
         self._delay = 0.0  # delay of a stopwatch, in seconds
 
     def __repr__(self) -> str:
@@ -190,7 +185,9 @@ class Cuda(Backend):
         """
         try:
             yield
-        except self._cupy.cuda.memory.OutOfMemoryError as error:
+        except (self._cupy.cuda.memory.OutOfMemoryError, self._cupy.cuda.runtime.CUDARuntimeError) as error:
+            if getattr(error, "status", MEMORY_ALLOCATION) != MEMORY_ALLOCATION:
+                raise
             free, total = self._cupy.cuda.runtime.memGetInfo()
             raise DeviceMemoryError(
                 f"no room on the device for {purpose}: {free / 2**30:.2f} of {total / 2**30:.2f} GiB are "
@@ -205,14 +202,15 @@ class Cuda(Backend):
 
     def alone(self, size: int, dtype: DTypeLike) -> Array:
         """Allocate a (size,) array outside the memory pool, so that other processes can open it."""
-        purpose = f"{size} numbers of {np.dtype(dtype)} in one allocation"
-        with self._memory_for(purpose):
+        cuda, bytes = self._cupy.cuda, max(1, size) * np.dtype(dtype).itemsize
+        with self._memory_for(f"{size} numbers of {np.dtype(dtype)} in one allocation"):
             try:
-                return self._allocations.alone(size, dtype)
-            except self._cupy.cuda.memory.OutOfMemoryError:
+                memory = cuda.Memory(bytes)
+            except cuda.runtime.CUDARuntimeError:  # the pool may hold memory that is free
                 gc.collect()
                 self.release()
-                return self._allocations.alone(size, dtype)
+                memory = cuda.Memory(bytes)
+        return self._cupy.ndarray(size, dtype, cuda.MemoryPointer(memory, 0))
 
     def address_of(self, array: Array) -> int:
         """Return the address of an array on the device."""
@@ -220,19 +218,22 @@ class Cuda(Backend):
 
     def handle_of(self, array: Array) -> tuple[bytes, int]:
         """Return the handle of the allocation of an array, and where the array begins in it, in bytes."""
-        return self._allocations.handle_of(array)
+        begin = array.data.mem.ptr
+        return self._cupy.cuda.runtime.ipcGetMemHandle(begin), int(array.data.ptr - begin)
 
     def open_handle(self, handle: bytes) -> int:
         """Return the address, here, of an allocation of another process."""
-        return self._allocations.open(handle)
+        return int(self._cupy.cuda.runtime.ipcOpenMemHandle(handle))
 
     def copy_from(self, array: Array, address: int) -> None:
         """Fill an array from memory of another process, after all work launched so far."""
-        self._allocations.copy(array, address)
+        cuda = self._cupy.cuda
+        kind, stream = cuda.runtime.memcpyDefault, cuda.get_current_stream().ptr
+        cuda.runtime.memcpyAsync(array.data.ptr, address, array.nbytes, kind, stream)
 
     def close_handle(self, address: int) -> None:
         """Close an allocation of another process."""
-        self._allocations.close(address)
+        self._cupy.cuda.runtime.ipcCloseMemHandle(address)
 
     def wait(self) -> None:
         """Wait for the current stream."""

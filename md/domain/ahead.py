@@ -10,23 +10,44 @@ again with a build that lasts shorter.
 
 from __future__ import annotations
 
-import math
 import socket
 from collections.abc import Mapping
+from typing import Protocol
 
 import numpy as np
 
 from md.backend.base import Array
-from md.domain.division import Division, Domain
 from md.domain.communicator import Communicator
-from md.errors import RankFailedError
-from md.domain.migrate import cells_of
+from md.domain.division import TRAVEL, Division, Domain
 from md.domain.halo import Halo
+from md.domain.migrate import cells_of
 from md.domain.peers import Peers
-from md.particles.rank_arrays import RankArrays, Records
+from md.domain.rank_arrays import RankArrays, Records
+from md.errors import RankFailedError
+from md.particles.box import Box
 from md.particles.system import System
-from md.search.policy import RebuildPolicy
 from sfc import covering
+
+LONG_TRAVEL = 1.6  # in d, if none is given
+MOST_CUT = 16  # cells along each axis from which on it is taken
+
+
+class Builds(Protocol):
+    """Rebuild policy of a search (`md.search.policy`), as far as a domain reads it.
+
+    Attributes:
+        builds: number of builds so far.
+    """
+
+    builds: int
+
+    @property
+    def limit(self) -> float:
+        """Displacement up to which the lists are complete, in d."""
+
+    @property
+    def must_build(self) -> bool:
+        """Whether the next step begins with a build."""
 
 
 class DomainAhead(Domain):
@@ -50,6 +71,10 @@ class DomainAhead(Domain):
         self._peers: Peers | None = None
         super().__init__(division, communicator, system)
 
+    def _usual_travel(self, cutoff: float, box: Box) -> float:
+        cells = min(box.lengths) / (cutoff + 2 * LONG_TRAVEL)
+        return LONG_TRAVEL if cells >= MOST_CUT else TRAVEL
+
     def _take_over(self, system: System) -> None:
         system.particles = self._particles = RankArrays(system.particles)
         transport = self._division.transport
@@ -65,7 +90,7 @@ class DomainAhead(Domain):
         if transport in (None, "peer"):
             self._peers = Peers(self.communicator, self._particles)
 
-    def is_over(self, policy: RebuildPolicy) -> bool:
+    def is_over(self, policy: Builds) -> bool:
         """Return whether particles migrate before the next step.
 
         Args:
@@ -84,7 +109,7 @@ class DomainAhead(Domain):
             )
         return policy.builds - self._builds >= most and policy.must_build
 
-    def begin(self, step: int, policy: RebuildPolicy, packs: bool) -> None:
+    def begin(self, step: int, policy: Builds, packs: bool) -> None:
         """Prepare for the first step after a migration; without effect before others.
 
         Args:
@@ -106,7 +131,7 @@ class DomainAhead(Domain):
         """Whether ghosts are updated by launches alone, which can be made again."""
         return self._peers is not None and not self.communicator.is_one_process
 
-    def return_to_copy(self, policy: RebuildPolicy) -> int:
+    def return_to_copy(self, policy: Builds) -> int:
         """Return to the particles as they were at `begin`, and return the step."""
         assert self._copied_at is not None
         self._particles.restore_copy()
@@ -257,7 +282,7 @@ class DomainAhead(Domain):
     def update_ghosts(self) -> None:
         """Send positions and velocities of border rows after a step, and store those of the ghosts."""
         if self._peers is not None:
-            self._peers.meet()
+            self._peers.synchronise()
             return
         backend, p, each = self._system.backend, self._particles, 2 * self._particles.box.dim
         sent = p.copy_out(self._rows, has_ids=False).numbers

@@ -26,10 +26,12 @@ from md.domain.halo import Halo, Message
 from md.domain.migrate import cells_of, migrate
 from md.domain.partition import Partition
 from md.errors import HaloOutrun
+from md.particles.box import Box
 from md.particles.cell_grid import CellGrid
 from md.particles.system import System
 from sfc import Curve
 
+TRAVEL = 0.8  # in d, if none is given
 PLANNED = 0.6  # of the distance that is allowed, at the speed of the fastest particle
 USUAL = "row", "hilbert"
 LONGEST = 1000  # steps between two migrations, at most
@@ -48,7 +50,8 @@ class Division:
         order: of the cells, of which each rank owns a chunk: a name of `sfc.orderings(dim)` or a curve.
             "row" makes slabs. None for "row" or "hilbert", whichever has fewer cells with ghosts.
         travel: distance in d that a particle may travel between two migrations; ghosts are within the cutoff
-            and twice that.
+            and twice that. None for 0.8, on a device for 1.6 where the box has room for it: steps are short
+            there, beside a migration.
         is_part: whether the state of each rank has particles of its own, and not all particles.
         weights: what is divided evenly: "particles", or "time", which each rank measures between two
             migrations; sums of forces then differ in rounding from run to run.
@@ -63,7 +66,7 @@ class Division:
     """
 
     order: str | Curve | None = None
-    travel: float = 0.8
+    travel: float | None = None
     is_part: bool = False
     weights: str = "particles"
     transport: str | None = None
@@ -72,7 +75,10 @@ class Division:
     def __post_init__(self):
         if self.order is not None:
             checks.order_of_cells("order of Division", self.order)
-        checks.number("travel of Division", self.travel, above=0, unit="d")
+        if self.travel is not None:
+            checks.number(
+                "travel of Division", self.travel, above=0, unit="d", remedy="None for the usual one"
+            )
         checks.flag("is_part of Division", self.is_part)
         checks.word("weights of Division", self.weights, UNEVEN)
         checks.flag("shares_device of Division", self.shares_device)
@@ -115,13 +121,14 @@ class Domain:
     def __init__(self, division: Division, communicator: Communicator, system: System):
         self.communicator, self._system, self._dt = communicator, system, system.dt
         cutoff, box = system.grid.cutoff, system.box
-        reach = cutoff + 2 * division.travel
+        travel = self._usual_travel(cutoff, box) if division.travel is None else division.travel
+        reach = cutoff + 2 * travel
         try:
             grid = CellGrid(box, reach, system.precision, system.backend)
         except ValueError as error:
             raise ValueError(
                 f"{error}; a box that is divided holds ghosts within {reach:g} d: the cutoff and twice the "
-                f"travel, {division.travel:g}, of md.Division"
+                f"travel, {travel:g}, of md.Division"
             ) from error
         orders = USUAL if division.order is None else (division.order,)
         found = (Partition(order, grid, communicator.size) for order in orders)
@@ -157,6 +164,10 @@ class Domain:
         self._take_over(system)
         system.divide(self)
         self.migrate()
+
+    def _usual_travel(self, cutoff: float, box: Box) -> float:
+        """Return the travel if none was given, in d."""
+        return TRAVEL
 
     def _take_over(self, system: System) -> None:
         """Make the particles of a system those of a rank."""

@@ -32,8 +32,8 @@ extern "C" __global__ void store_marks(int n, const unsigned char* named, const 
 
 // Raises the flag of this rank at each peer, and waits for theirs: all that was stored before is there. A thread a peer: peer p
 // has number numbers[p] among the ranks, its flag is theirs[p], and it raises own[numbers[p]].
-// words: [0] number of meetings so far, [1] not 0 once a peer did not come for a long time; then no one waits any more.
-extern "C" __global__ void meet(int peers, const int* numbers, const unsigned long long* theirs, const unsigned* own, unsigned* words,
+// words: [0] number of exchanges so far, [1] not 0 once a peer did not come for a long time; from then on there is no waiting.
+extern "C" __global__ void exchange_flags(int peers, const int* numbers, const unsigned long long* theirs, const unsigned* own, unsigned* words,
                                 long long patience) {
     int p = threadIdx.x;
     unsigned now = words[0] + 1;

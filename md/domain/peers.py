@@ -16,7 +16,7 @@ import numpy as np
 
 from md.backend.base import Array
 from md.domain.communicator import Communicator
-from md.particles.rank_arrays import RankArrays, Records
+from md.domain.rank_arrays import RankArrays, Records
 
 PATIENCE = 20.0  # s that a device waits for another one
 MOST_PEERS = 256  # threads of the block that waits for them
@@ -26,16 +26,16 @@ class PeerRows(NamedTuple):
     """What a fused step needs to store ghosts of the peers; a struct of its kernel.
 
     Attributes:
-        count: number of peers.
+        peers: number of peers.
         borders: number of border particles, the first rows.
-        place: (count * borders,) int32 number of each border particle among the rows that are sent, by peer;
+        place: (peers * borders,) int32 number of each border particle among the rows that are sent, by peer;
             -1 for one that a peer does not have.
         marks: (rows sent,) uint8, 1 for those that are needed.
-        shift: (count,) int32, what is added to the number for the row at the peer.
-        pos, vel: (count,) uint64 addresses of positions and velocities at the peers.
+        shift: (peers,) int32, what is added to the number for the row at the peer.
+        pos, vel: (peers,) uint64 addresses of positions and velocities at the peers.
     """
 
-    count: int
+    peers: int
     borders: int
     place: Array
     marks: Array
@@ -108,7 +108,8 @@ class Peers:
         places = self._communicator.all_of(place)
         backend.fill(self._marks, 1)
         peers = [places[rank] for rank in sent]
-        self._used = {handle for one in peers for handle, _ in (*sum(one.memory, []), one.flags, one.marks)}
+        opened = [at for one in peers for at in (*one.memory[0], *one.memory[1], one.flags, one.marks)]
+        self._used = {handle for handle, _ in opened}
 
         def numbers(of: list[int], dtype: type = np.int32) -> Array:
             return upload(np.array(of, dtype))
@@ -163,9 +164,9 @@ class Peers:
             for offset, part in zip(of[self._communicator.rank], one, strict=True):
                 backend.copy_from(part, begin + offset)
         kept = {handle[0] for handle, _ in every}
-        self._forget(kept | self._used)
+        self._close_unused(kept | self._used)
 
-    def _forget(self, kept: set[bytes]) -> None:
+    def _close_unused(self, kept: set[bytes]) -> None:
         """Close the memory of other ranks that is no longer used."""
         for handle in [handle for handle in self._opened if handle not in kept]:
             self._backend.close_handle(self._opened.pop(handle))
@@ -194,8 +195,10 @@ class Peers:
         if len(self._rows):
             _, _, _, _, shift, pos, vel = self.rows_for(p.pos)
             kernels = self._backend.kernels(__name__, constants=p.constants)
-            kernels.store_ghosts(len(self._rows), self._rows, p.pos, p.velocities, self._ends, shift, pos, vel)
-        self.meet()
+            kernels.store_ghosts(
+                len(self._rows), self._rows, p.pos, p.velocities, self._ends, shift, pos, vel
+            )
+        self.synchronise()
 
     @property
     def borders(self) -> int:
@@ -212,18 +215,18 @@ class Peers:
         if len(self._named):
             given = self._named, self._ghost_ends, self._mark_shift, self._marks_of
             self._backend.kernels(__name__).store_marks(len(self._named), *given)
-        self.meet()
+        self.synchronise()
 
-    def meet(self) -> None:
+    def synchronise(self) -> None:
         """Wait until all peers have stored what they store in this step."""
         if self._communicator.is_one_process:
             self._backend.wait()
             self._communicator.all_of(None)
-        elif self._targets[0].count:
+        elif self._targets[0].peers:
             patience = int(PATIENCE * 1e9)
             kernels = self._backend.kernels(__name__)
             given = self._numbers, self._theirs, self._flags, self._words, patience
-            kernels.meet(self._targets[0].count, *given)
+            kernels.exchange_flags(self._targets[0].peers, *given)
 
     @property
     def is_lost(self) -> bool:

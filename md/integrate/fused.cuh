@@ -164,7 +164,7 @@ __device__ __forceinline__ real speed2_of(const Out& out, const Grid& grid, cons
 #if defined(HAS_PEERS)
 // Stores the row of a border particle as a ghost of the ranks that need it; see md/domain/peers.py.
 __device__ __forceinline__ void store_at_peers(const Peers& peers, int n, int i, const Vec& r, const Vec& v) {
-    for (int p = 0; p < (int)peers.count; ++p) {
+    for (int p = 0; p < (int)peers.peers; ++p) {
         int k = peers.place[p * (int)peers.borders + i];
         if (k < 0 || !peers.marks[k]) continue;
         store_row((real*)peers.pos[p], (velocity*)peers.vel[p], n, k + peers.shift[p], r, v);

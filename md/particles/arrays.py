@@ -27,7 +27,7 @@ class PackedRows:
             for.
 
     Attributes:
-        pos: (rows, dim) view of the positions, whose address is that of the rows.
+        pos: (rows, dim) view of the positions; its address is that of the rows.
     """
 
     def __init__(self, block: Array, dim: int, rows: int | None = None):
@@ -204,7 +204,7 @@ class ParticleArrays:
         return {"PACKED": 1} if self.is_packed else {}
 
     def fastest2(self) -> float:
-        """Return the square of the largest speed of a particle that this system moves; waits for the device."""
+        """Return the square of the largest speed of an owned particle; waits for the device."""
         most = self.backend.zeros(1, np.float64)
         kernels = self.backend.kernels(__name__, constants=self.constants)
         kernels.fastest(self.n, self.velocities, most)
@@ -214,7 +214,7 @@ class ParticleArrays:
         """Store positions and velocities as packed rows, for kernels compiled with `constants`."""
         if self.is_packed:
             return
-        n, dim = self.pos.shape
+        n = len(self.pos)
         self._spare = []  # freed before rows are allocated
         if len(self._packed) < 2:
             self.backend.release()

@@ -19,8 +19,8 @@ from md.backend import get as get_backend
 from md.boundaries.base import ActiveBoundaries, ActiveBoundary, Boundary
 from md.boundaries.external_field import ExternalField
 from md.boundaries.walls import Walls
-from md.domain.communicator import Communicator
 from md.domain.ahead import DomainAhead
+from md.domain.communicator import Communicator
 from md.domain.division import Division, Domain
 from md.domain.together import of_all_ranks
 from md.errors import NotYetReordered

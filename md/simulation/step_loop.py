@@ -72,7 +72,7 @@ class StepLoop:
         self._several: Stepping = steps
         parts = stepper, search, *boundaries
         self._ahead = system.domain if self._backend.runs_ahead else None
-        self._packs = fused and steps.packs
+        self._packs = isinstance(steps, FusedSteps) and steps.packs
         if self._ahead is not None:
             if self._ahead.is_prepared:
                 self._several = PlannedSteps(search, steps)
@@ -159,8 +159,8 @@ class StepLoop:
                 self.advance(phases, end - self.step)
 
     def _take_period(self, last: int, phases: bool) -> None:
-        """Take the steps of a device up to the next migration, at most up to `last`; migrate if it is time."""
-        domain, policy = self._ahead, self._search.policy
+        """Take the steps of a device up to the next migration, or to `last`; migrate if it is time."""
+        domain, policy = self._system.domain, self._search.policy
         if domain.is_over(policy):
             domain.require_peers()
             domain.migrate()

@@ -3,7 +3,8 @@
 | | one by one, with phases that can be timed | several in one call of `take` |
 |---|---|---|
 | steps of several kernels | `SeparateSteps` | `StepsAhead` |
-| fused steps | `FusedSteps` | `ManyFusedSteps` on the CPU, `StepsAhead` on a device, `PlannedSteps` on one of several |
+| fused steps | `FusedSteps` | `ManyFusedSteps` on the CPU, `StepsAhead` on a device |
+| of a rank on a device | `FusedSteps` | `PlannedSteps` |
 """
 
 from __future__ import annotations

@@ -15,12 +15,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from md import checks
-from md.backend.cuda import prefer_device
 from md.domain.communicator.base import Communicator
 from md.domain.communicator.blocks import FOR_GOOD, TORN, Blocks
 
 OF_OPEN_MPI = "OMPI_COMM_WORLD_SIZE"
 SIZES = ("PMI_SIZE", OF_OPEN_MPI)  # variables of launchers with the number of processes
+DEVICE = "SPATIAL_LOCALITY_DEVICE"  # variable by which each rank of a host takes a device of its own
 NOTICE = 1  # tag of what a rank says that leaves
 SMALL = 2048  # bytes that ranks exchange at once, so that most objects take one collective
 LISTEN = 64  # tests of requests between two looks for notices
@@ -95,7 +95,9 @@ class MpiCommunicator(Communicator):
         if world is None and self.size == 1 < started():
             raise ImportError(f"{started()} processes were started, and each is alone under {other_mpi(mpi)}")
         if self.size > 1:
-            prefer_device(self._world.Split_type(mpi.COMM_TYPE_SHARED).Get_rank())
+            on_host = self._world.Split_type(mpi.COMM_TYPE_SHARED)
+            os.environ.setdefault(DEVICE, str(on_host.Get_rank()))
+            on_host.Free()
         self._how = {"sum": mpi.SUM, "max": mpi.MAX, "min": mpi.MIN}
         self.blocks, self._sends, self._is_over = Blocks(self.rank, self.size), list[Any](), False
         sys.excepthook = partial(_end_all, self._world, sys.excepthook)

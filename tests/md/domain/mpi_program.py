@@ -17,25 +17,30 @@ import md
 from md.domain.communicator import Communicator
 
 
-def gas(ranks: Communicator | None, state: md.State | None = None) -> md.Simulation:
+def gas(ranks: Communicator | None, state: md.State | None = None, backend: str = "cpu") -> md.Simulation:
     """Make a gas of all ranks."""
     state = state or md.scenes.benchmark_gas(2000, 0.2, seed=3)
     return md.Simulation(
-        state, md.scenes.BENCHMARK_LAW, search="verlet", fused=True, dt=md.scenes.BENCHMARK_DT, backend="cpu",
-        communicator=ranks,
+        state, md.scenes.BENCHMARK_LAW, search="verlet", fused=True, dt=md.scenes.BENCHMARK_DT,
+        backend=backend, communicator=ranks, division=md.Division(shares_device=True),
     )  # fmt: skip
 
 
-def state_after(ranks: Communicator | None, steps: int = 300) -> md.State:
+def state_after(ranks: Communicator | None, steps: int = 300, backend: str = "cpu") -> md.State:
     """Return the particles of all ranks after some steps."""
-    sim = gas(ranks)
+    sim = gas(ranks, backend=backend)
     sim.run(steps, phases=False)
     return sim.state
 
 
-def compare(ranks: Communicator, folder: Path) -> None:
+def compare_on_devices(ranks: Communicator, folder: Path) -> None:
+    """Write the particles after some steps on devices, of which there may be one."""
+    compare(ranks, folder, "cuda")
+
+
+def compare(ranks: Communicator, folder: Path, backend: str = "cpu") -> None:
     """Write the particles after some steps."""
-    state = state_after(ranks)
+    state = state_after(ranks, backend=backend)
     if ranks.rank == 0:
         np.savez(folder / "state.npz", pos=state.pos, vel=state.vel, id=state.id)
 
@@ -91,7 +96,13 @@ def endless(ranks: Communicator, folder: Path) -> None:
         time.sleep(0.01)
 
 
-RUNS = {"compare": compare, "fail": fail, "go_on": go_on, "endless": endless}
+RUNS = {
+    "compare": compare,
+    "compare_on_devices": compare_on_devices,
+    "fail": fail,
+    "go_on": go_on,
+    "endless": endless,
+}
 
 if __name__ == "__main__":
     RUNS[sys.argv[1]](Communicator.mpi(), Path(sys.argv[2]))

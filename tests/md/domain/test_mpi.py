@@ -54,6 +54,18 @@ def test_ranks_at_once_do_what_they_do_in_turn(size, tmp_path):
         assert np.array_equal(found[name], getattr(right, name)), name
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("size", [2, 3])
+def test_ranks_on_devices_store_ghosts_into_the_memory_of_each_other(size, tmp_path):
+    run = started("compare_on_devices", size, tmp_path)
+    output, _ = run.communicate(timeout=200)
+    assert run.returncode == 0, output
+    right, found = state_after(None), np.load(tmp_path / "state.npz")
+    order, by_id = np.argsort(found["id"]), np.argsort(right.id)
+    for name in ("pos", "vel"):
+        np.testing.assert_allclose(found[name][order], getattr(right, name)[by_id], rtol=0, atol=1e-8)
+
+
 def test_an_error_of_one_rank_ends_all(tmp_path):
     run = started("fail", 2, tmp_path)
     output, _ = run.communicate(timeout=60)

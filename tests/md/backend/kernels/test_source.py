@@ -57,7 +57,7 @@ SORTS = (
 )  # several kernels on a device, one on the CPU
 TENSOR = "md.search.grid.tensor"  # on a device only, for laws with windows in float32
 PRUNED, LISTING, CELLS = "md.search.lists.pruned_lists", "md.search.lists.listing", "md.particles.cell_sort"
-TREE_LISTING, RANKS = "md.search.tree_listing", "md.particles.rank_arrays"
+TREE_LISTING, RANKS = "md.search.tree_listing", "md.domain.rank_arrays"
 ON_DEVICE = {  # on a device only
     ("md.search.lists.list_search", "force"),
     (PRUNED, "force"),
@@ -70,7 +70,7 @@ ON_DEVICE = {  # on a device only
     (CELLS, "tiled_ranks"),
     (CELLS, "store_starts"),
     *((RANKS, name) for name in ("copy_out", "copy_in", "keys_of", "take", "list_cells")),
-    *(("md.domain.peers", name) for name in ("store_ghosts", "place_rows", "store_marks", "meet")),
+    *(("md.domain.peers", name) for name in ("store_ghosts", "place_rows", "store_marks", "exchange_flags")),
     ("md.search.lists.list_search", "mark_ghosts"),
 }
 ON_CPU = {(LISTING, "build_lists"), (TREE_LISTING, "build_lists")}

@@ -11,7 +11,7 @@ from md.backend import Cpu
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
 
 STEMS = (
-    "md.particles.rank_arrays",
+    "md.domain.rank_arrays",
     "md.domain.peers",
     "md.particles.cell_sort",
     "md.search.lists.list_search",

@@ -1,7 +1,7 @@
 // Rows of particles that come to a rank and leave it; see rank_arrays.py. Of each, `numbers` has the position, the velocity, and
 // the radius if there are radii, one after the other; `ids` its id.
 
-#include "md/particles/records.cuh"
+#include "md/domain/records.cuh"
 
 // Copies rows of particles.
 extern "C" __global__ void copy_out(int n, const int* rows, const real* pos, const velocity* vel, const int* id,

@@ -167,7 +167,8 @@ class RankArrays(ParticleArrays):
         """List the rows of the particles of some cells.
 
         Args:
-            begins, stops: (m,) int32 first sort key of each cell, and first one behind it.
+            begins: (m,) int32 first sort key of each cell.
+            stops: (m,) int32 first sort key behind each.
             first: (m,) int32 where the list of each begins in `rows`.
             start: int32 first row of each sort key, and one more.
             rows: int32, filled.

@@ -1,0 +1,181 @@
+"""Ranks on devices, which take the steps between two migrations without the host: on an emulated device."""
+
+import numpy as np
+import pytest
+
+import md
+from md.domain import ahead
+from md.domain.communicator import in_turn
+from md.domain.peers import Peers
+from tests.md.domain.test_divided import course, farthest, gas, simulation
+from tests.md.search.lists.device_of_lists import DeviceOfLists
+
+N = 2500
+TRANSPORTS = "peer", "host"
+DEVICES = ["emulated", pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
+def device(where: str) -> md.backend.Backend:
+    return DeviceOfLists() if where == "emulated" else md.backend.Cuda(fmad=False)
+
+
+def check(state, size, steps=200, tolerance=1e-9, where="emulated", division=None, every=40, **options):
+    """Compare a divided run on devices with that of one rank on the CPU; return the domains of the ranks."""
+    right = course(simulation(state, **options), steps, every)
+    found = []
+
+    def work(ranks):
+        sim = simulation(state, ranks, backend=device(where), division=division, **options)
+        found.append(sim.system.domain)
+        return course(sim, steps, every)
+
+    for one in in_turn(size, work):
+        assert np.array_equal(one[1], right[1])
+        for pairs, expected in zip(one[0], right[0], strict=True):
+            assert np.array_equal(pairs, expected)
+        assert farthest(state, one, right) < tolerance
+        np.testing.assert_allclose(one[3], right[3], atol=tolerance)
+    return found
+
+
+@pytest.mark.parametrize("where", DEVICES)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize(("size", "order"), [(2, None), (4, "hilbert")])
+def test_a_gas_on_devices_has_the_contacts_and_positions_of_one_rank(where, transport, size, order):
+    division = md.Division(order, transport=transport)
+    domains = check(gas(N), size, where=where, division=division)
+    assert all(domain.migrations > 2 for domain in domains)
+
+
+@pytest.mark.parametrize("where", DEVICES)
+def test_particles_of_unequal_radii_keep_them(where):
+    state = gas(N)
+    radius = np.where(np.arange(N) % 3, 0.5, 0.35)
+    check(md.State(state.pos, state.vel, state.box, state.id, radius), 3, where=where)
+
+
+@pytest.mark.parametrize("where", DEVICES)
+def test_particles_that_all_drift_go_from_rank_to_rank(where):
+    check(gas(N, drift=(3.0, 2.0, 1.0)), 3, where=where)
+
+
+def falling(n=N) -> md.State:
+    state = gas(n)
+    lengths = np.array(state.box.lengths)
+    box = md.Box(state.box.lengths, (True, True, False))
+    return md.State(np.clip(state.pos, 0.5, lengths - 0.5), 0.01 * state.vel, box)
+
+
+FALL = {
+    "gravity": (0, 0, -300.0),
+    "walls": md.Walls(restitution=0.5, contact_time=0.02),
+    "allow_overlap": True,
+}
+
+
+@pytest.fixture
+def returns(monkeypatch) -> list[int]:
+    """Ranks that have returned to their copies."""
+    found, before = [], ahead.DomainAhead.return_to_copy
+
+    def noted(domain, policy):
+        found.append(domain.communicator.rank)
+        return before(domain, policy)
+
+    monkeypatch.setattr(ahead.DomainAhead, "return_to_copy", noted)
+    return found
+
+
+@pytest.mark.parametrize("where", DEVICES)
+def test_ranks_return_to_their_copies_together_where_one_is_faster_than_planned(where, returns):
+    check(falling(), 3, where=where, **FALL)
+    assert returns
+    assert all(returns.count(rank) == returns.count(0) for rank in range(3))
+
+
+def test_a_list_without_room_on_one_rank_is_made_again_by_all(returns, monkeypatch):
+    from md.search.lists.list_search import ListSearch
+
+    usual = ListSearch._usual_rows
+
+    def few(search, reach):
+        return 1 if search.system.domain.communicator.rank == 1 else usual(search, reach)
+
+    monkeypatch.setattr(ListSearch, "_usual_room", lambda search: 8)
+    right = course(simulation(gas(N)), 120, 40)
+    monkeypatch.setattr(ListSearch, "_usual_rows", few)
+
+    def work(ranks):
+        return course(simulation(gas(N), ranks, backend=DeviceOfLists()), 120, 40)
+
+    for one in in_turn(2, work):
+        assert farthest(gas(N), one, right) < 1e-9
+
+
+@pytest.mark.parametrize("fault", ["stale", "thin", "unmarked"])
+def test_a_planted_fault_is_caught(fault, monkeypatch):
+    division = None
+    if fault == "stale":  # ghosts of a step before: they go to the arrays that are read now
+        before = Peers.rows_for
+
+        def other(peers, pos):
+            right = before(peers, pos)
+            return peers._targets[1 - [one is right for one in peers._targets].index(True)]
+
+        monkeypatch.setattr(Peers, "rows_for", other)
+    elif fault == "thin":  # ghosts end closer than particles travel
+        division = md.Division(travel=0.05)
+        monkeypatch.setattr(ahead.DomainAhead, "is_over", lambda domain, policy: False)
+    else:
+        monkeypatch.setattr(Peers, "store_marks", lambda peers: peers.synchronise() or peers._marks.fill(0))
+    with pytest.raises((AssertionError, md.SimulationFault)):
+        check(gas(N), 2, steps=400, division=division)
+
+
+def test_a_run_on_devices_goes_on_from_its_file(tmp_path):
+    state = gas(N)
+
+    def work(ranks):
+        sim = simulation(state, ranks, backend=DeviceOfLists())
+        sim.run(90, phases=False)
+        sim.save(tmp_path / "run.npz")
+        sim.run(60, phases=False)
+        return sim.state
+
+    def again(ranks):
+        sim = md.Simulation.load(tmp_path / "run.npz", backend=DeviceOfLists(), communicator=ranks)
+        sim.run(60, phases=False)
+        return sim.state
+
+    first, second = in_turn(2, work)[0], in_turn(2, again)[0]
+    one, other = np.argsort(first.id), np.argsort(second.id)
+    np.testing.assert_array_equal(first.pos[one], second.pos[other])
+
+
+def test_what_a_device_cannot_divide_is_refused_by_name():
+    def refused(match, **options):
+        def work(ranks):
+            with pytest.raises(ValueError, match=match):
+                simulation(gas(N), ranks, backend=DeviceOfLists(), **options)
+
+        in_turn(2, work)
+
+    refused("not fused; allowed: fused=True", fused=False)
+    refused("search 'linked'; allowed: 'verlet'", search="linked")
+    refused('weights = "time" of Division on a device', division=md.Division(weights="time"))
+
+
+def test_a_travel_shorter_than_lists_allow_is_an_error():
+    def work(ranks):
+        sim = simulation(gas(N), ranks, backend=DeviceOfLists(), search=md.search.Verlet(skin=0.8),
+            division=md.Division(travel=0.2))  # fmt: skip
+        with pytest.raises(ValueError, match=r"ghosts allow 0\.\d+ d, lists 0\.4 d between two builds"):
+            sim.run(50)
+
+    in_turn(2, work)
+
+
+@pytest.mark.parametrize("wrong", ["mail", 3])
+def test_an_unknown_transport_is_an_error(wrong):
+    with pytest.raises((ValueError, TypeError), match="transport of Division"):
+        md.Division(transport=wrong)
