@@ -226,7 +226,7 @@ class Cuda(Backend):
         return int(self._cupy.cuda.runtime.ipcOpenMemHandle(handle))
 
     def copy_from(self, array: Array, address: int) -> None:
-        """Fill an array from memory of another process, after all work launched so far."""
+        """Fill an array from memory at an address of any device, after all work launched so far."""
         cuda = self._cupy.cuda
         kind, stream = cuda.runtime.memcpyDefault, cuda.get_current_stream().ptr
         cuda.runtime.memcpyAsync(array.data.ptr, address, array.nbytes, kind, stream)

@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from md.backend.base import Array
+from md.domain.by_host import ByHost
 from md.domain.communicator import Communicator
 from md.domain.division import TRAVEL, Division, Domain
 from md.domain.halo import Halo
@@ -87,6 +88,7 @@ class DomainAhead(Domain):
                 )
             if transport is None:
                 transport = "peer" if len({host for host, _ in devices}) == 1 else "host"
+        self._by_host = ByHost(self.communicator, self._particles)
         if transport in (None, "peer"):
             self._peers = Peers(self.communicator, self._particles)
 
@@ -119,12 +121,15 @@ class DomainAhead(Domain):
         """
         if self._copied_at is not None:
             return
+        was_packed = self._particles.is_packed
         if packs:
             self._particles.pack()
         self._particles.keep_copy()
         self._copied_at, self._builds = step, policy.builds
         if self._peers is not None:
-            self._peers.connect(self._borders, self._rows, self._sent, self._found)
+            if not was_packed:  # on all ranks
+                self._peers.open_all()
+            self._peers.connect(self._borders, self._rows, self._sent, self._every, self._counts)
 
     @property
     def is_prepared(self) -> bool:
@@ -152,6 +157,8 @@ class DomainAhead(Domain):
                 self._tiled = covering("tiled", self.partition.grid.shape).dense_ranks()
             self.partition.cut(self.communicator.reduce(self._count_by_cell().astype(float), "sum"))
             self.halo = Halo(self.partition, self.communicator, self._tiled)
+            if self._peers is not None:
+                self._peers.are_flagged = False
             self._was_cut()
         self._sort()
         self._move()
@@ -197,82 +204,53 @@ class DomainAhead(Domain):
         return np.bincount(cells, minlength=self.partition.grid.size)
 
     def _move(self) -> None:
+        """Let particles go to the ranks that own their cells, and list the border and the ghosts."""
         p, backend, me = self._particles, self._system.backend, self.communicator.rank
         ends = backend.download(self._start[self._ends_at])
         counts = np.diff(ends)
         leaving = {rank: self._order[ends[rank] : ends[rank + 1]] for rank in np.flatnonzero(counts).tolist()}
-        coming = self.communicator.gather(counts)[:, me]
-        arrived = self._send({rank: p.copy_out(rows) for rank, rows in leaving.items()}, coming)
-        merged = self._joined(list(arrived.values()))
-        self._sort(merged)
+        arrived = self._exchange(leaving, self._agree(counts)[0])
+        self._sort(arrived)
         lengths = self._start[self._stops] - self._start[self._begins]
         last = lengths.cumsum(dtype=np.int32)
-        found = [self._start[self._borders_at], last[self._last_places]]
-        self._borders, owned = backend.download(found[0]).tolist()  # those of other ranks follow
-        ends = backend.download(found[1]) if len(last) else np.empty(0, int)
+        found = backend.look(last[self._last_places]) if len(last) else lambda: np.empty(0, np.int32)
+        self._borders, owned = backend.download(self._start[self._borders_at]).tolist()
+        ends = found().astype(np.int64)
         self._rows = backend.empty(int(ends[-1]) if len(ends) else 0, np.int32)
         if len(self._rows):
             p.list_cells(self._begins, self._stops, last - lengths, self._start, self._rows)
         self._sent = dict(zip(self.halo.peers, zip([0, *ends], ends, strict=False), strict=True))
-        sent = np.zeros(self.communicator.size + 1, np.int64)
-        for rank, (first, last) in self._sent.items():
-            sent[rank] = last - first
-        sent[-1] = owned
-        every = self.communicator.gather(sent)
-        self._counts = every[:, -1]
-        ends = owned + np.cumsum(every[self.halo.peers, me])
-        self._found = dict(zip(self.halo.peers, zip([owned, *ends], ends, strict=False), strict=True))
-        p.take_records(merged, self._order, owned, int(ends[-1] - owned) if len(ends) else 0)
-        pick = {rank: p.copy_out(self._rows[a:b]) for rank, (a, b) in self._sent.items() if b > a}
-        for rank, some in self._send(pick, every[:, me]).items():
-            p.copy_in(self._found[rank][0], some)
+        sent = np.zeros(self.communicator.size, np.int64)
+        sent[self.halo.peers] = np.diff(ends, prepend=0)
+        self._every, (self._counts, rooms) = self._agree(sent, owned, p.room)
+        ghosts = self._every.sum(axis=0)
+        p.take_records(arrived, self._order, owned, int(ghosts[me]))
+        if self._peers is not None and (self._counts + ghosts > rooms).any():
+            self._peers.open_all()
+        pick = {rank: self._rows[first:last] for rank, (first, last) in self._sent.items() if last > first}
+        p.copy_in(owned, self._exchange(pick, self._every))
 
-    def _joined(self, some: list[Records]) -> Records:
-        """Return records of several ranks as one."""
-        backend, p = self._system.backend, self._particles
-        m = sum(len(one.ids) for one in some)
-        found = Records(backend.empty(m * p.each, p.pos.dtype), backend.empty(m, np.int32))
-        begin = 0
-        for one in some:
-            end = begin + len(one.ids)
-            found.numbers[begin * p.each : end * p.each] = one.numbers
-            found.ids[begin:end] = one.ids
-            begin = end
-        return found
-
-    def _send(self, records: Mapping[int, Records], coming: np.ndarray) -> dict[int, Records]:
-        """Send records to ranks, and return those that come, by rank, in the order of the ranks.
+    def _agree(self, counts: np.ndarray, *more: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many rows each rank sends to each, and open the memory that has changed since.
 
         Args:
-            records: rank -> records.
-            coming: (ranks,) number of those that come from each.
-        """
-        backend, p = self._system.backend, self._particles
-        found = {
-            rank: Records(backend.empty(m * p.each, p.pos.dtype), backend.empty(m, np.int32))
-            for rank, m in enumerate(coming.tolist()) if m
-        }  # fmt: skip
-        if self._peers is not None and not self.communicator.is_one_process:
-            self._peers.exchange(records, found)
-            return found
-        for part in range(2):
-            self._exchange(
-                {rank: one[part] for rank, one in records.items()},
-                {rank: one[part] for rank, one in found.items()},
-            )
-        return found
+            counts: (ranks,) rows that this rank sends to each.
+            more: further numbers of this rank.
 
-    def _exchange(self, outgoing: Mapping[int, Array], incoming: Mapping[int, Array]) -> None:
-        """Send an array to each of some ranks, and fill one from each."""
-        backend = self._system.backend
-        if self.communicator.is_one_process:
-            self.communicator.exchange(outgoing, incoming)
-            return
-        sent = {rank: backend.download(one) for rank, one in outgoing.items()}
-        found = {rank: np.empty(len(one), one.dtype) for rank, one in incoming.items()}
-        self.communicator.exchange(sent, found)
-        for rank, one in incoming.items():
-            one[...] = backend.upload(found[rank])
+        Returns:
+            (ranks, ranks) rows that each sends to each, and (numbers, ranks) the further numbers of each.
+        """
+        size, has_changed = self.communicator.size, False
+        if self._peers is not None:
+            has_changed = self._peers.make_room(counts)
+        every = self.communicator.gather(np.array([*counts, has_changed, *more], np.int64))
+        if every[:, size].any() and self._peers is not None:
+            self._peers.open_all()
+        return every[:, :size], every[:, size + 1 :].T
+
+    def _exchange(self, rows: Mapping[int, Array], every: np.ndarray) -> Records:
+        """Send rows of particles to some ranks, and return those that come, in the order of the ranks."""
+        return (self._by_host if self._peers is None else self._peers).exchange(rows, every)
 
     @property
     def peers(self) -> Peers | None:
@@ -284,11 +262,5 @@ class DomainAhead(Domain):
         if self._peers is not None:
             self._peers.synchronise()
             return
-        backend, p, each = self._system.backend, self._particles, 2 * self._particles.box.dim
-        sent = p.copy_out(self._rows, has_ids=False).numbers
-        found = backend.empty((p.rows - p.n) * each, p.pos.dtype)
-        self._exchange(
-            {rank: sent[each * a : each * b] for rank, (a, b) in self._sent.items()},
-            {rank: found[each * (a - p.n) : each * (b - p.n)] for rank, (a, b) in self._found.items()},
-        )
-        p.copy_in(p.n, Records(found, self._rows[:0]))
+        ghosts = {rank: int(self._every[rank, self.communicator.rank]) for rank in self.halo.peers}
+        self._by_host.update(self._rows, self._sent, ghosts)

@@ -20,6 +20,7 @@ from md.domain.rank_arrays import RankArrays, Records
 
 PATIENCE = 20.0  # s that a device waits for another one
 MOST_PEERS = 256  # threads of the block that waits for them
+ALIGNED = 16  # bytes, to which records for a rank are rounded up
 
 
 class PeerRows(NamedTuple):
@@ -44,21 +45,20 @@ class PeerRows(NamedTuple):
     vel: Array
 
 
-class Place(NamedTuple):
-    """Where a rank has what its peers store there.
+class Memory(NamedTuple):
+    """Memory of a rank that others read or write: handle of the allocation, and bytes from its begin.
 
     Attributes:
-        memory: (set, positions or velocities) -> (handle of the allocation, bytes from its begin).
-        flags, marks: the same of the flags, one of each rank, and of the marks.
-        first: peer -> row of its first ghost here.
-        begin: peer -> number of its first row among those that are sent.
+        rows: (set, positions or velocities).
+        flags: one of each rank, raised by its peers.
+        marks: of the rows that it sends.
+        boxes: two outboxes, used in turn.
     """
 
-    memory: list[list[tuple[bytes, int]]]
+    rows: list[list[tuple[bytes, int]]]
     flags: tuple[bytes, int]
     marks: tuple[bytes, int]
-    first: dict[int, int]
-    begin: dict[int, int]
+    boxes: list[tuple[bytes, int]]
 
 
 class Peers:
@@ -70,6 +70,8 @@ class Peers:
 
     Attributes:
         is_connected: whether `connect` was called since particles have migrated.
+        are_flagged: whether the peers are those of the last `connect`, so that devices wait for each other
+            without their hosts.
     """
 
     def __init__(self, communicator: Communicator, particles: RankArrays):
@@ -77,99 +79,117 @@ class Peers:
         self._backend = backend = particles.backend
         self._flags, self._words = backend.alone(communicator.size, np.uint32), backend.zeros(2, np.uint32)
         self._marks = backend.alone(0, np.uint8)
+        self._boxes, self._turn = [backend.alone(0, np.uint8) for _ in range(2)], 0
         self._opened: dict[bytes, int] = {}
-        self._used: set[bytes] = set()  # handles of memory that steps store to
-        self._outboxes = [backend.alone(0, np.uint8) for _ in range(2)]
         backend.fill(self._flags, 0)
         backend.wait()
-        self.is_connected = False
+        self.is_connected = self.are_flagged = False
+        self.open_all()
+
+    def make_room(self, counts: np.ndarray) -> bool:
+        """Make room for rows that are sent; return whether there is other memory now.
+
+        Args:
+            counts: (ranks,) number of rows for each.
+        """
+        boxes, marks = self._boxes[self._turn], self._marks
+        end, rows = int(self._ends(counts)[-1]), int(counts.sum())
+        if len(boxes) < end:
+            self._boxes[self._turn] = self._backend.alone(end + end // 4, np.uint8)
+        if len(marks) < rows:
+            self._marks = self._backend.alone(rows + rows // 4, np.uint8)
+        return self._boxes[self._turn] is not boxes or self._marks is not marks
+
+    def _ends(self, counts: np.ndarray) -> np.ndarray:
+        """Return where the records for each rank end in an outbox, in bytes: (ranks,) of (ranks,) counts."""
+        p = self._particles
+        sizes = counts * p.each * p.pos.dtype.itemsize + 4 * counts
+        return np.cumsum(-(-sizes // ALIGNED) * ALIGNED)
+
+    def open_all(self) -> None:
+        """Open the memory of all ranks, and close what is no longer used; all ranks call it."""
+        handle = self._handle
+        own = Memory(
+            [[handle(array) for array in one] for one in self._particles.sets],
+            handle(self._flags), handle(self._marks), [handle(box) for box in self._boxes],
+        )  # fmt: skip
+        self._memory: list[Memory] = self._communicator.all_of(own)
+        every = [at for one in self._memory for at in (*one.rows[0], *one.rows[1], *one[1:3], *one.boxes)]
+        used = {handle for handle, _ in every}
+        for closed in [known for known in self._opened if known not in used]:
+            self._backend.close_handle(self._opened.pop(closed))
+
+    def exchange(self, rows: Mapping[int, Array], every: np.ndarray) -> Records:
+        """Send rows of particles to some ranks, and return those that come, in the order of the ranks.
+
+        They go from device to device: each rank leaves what it sends in an outbox, from which others copy.
+
+        Args:
+            rows: rank -> int32 rows; to peers alone if `are_flagged`.
+            every: (ranks, ranks) number of rows that each sends to each.
+        """
+        backend, p, me, turn = self._backend, self._particles, self._communicator.rank, self._turn
+        box, ends, real = self._boxes[turn], self._ends(every[me]), p.pos.dtype
+        for rank, some in rows.items():
+            begin, size = int(ends[rank - 1]) if rank else 0, len(some) * p.each * real.itemsize
+            ids = box[begin + size : begin + size + 4 * len(some)].view(np.int32)
+            p.copy_out(some, into=Records(box[begin : begin + size].view(real), ids))
+        self.synchronise()
+        self._turn = 1 - turn
+        found, row = p.new_records(int(every[:, me].sum())), 0
+        for rank in np.flatnonzero(every[:, me]).tolist():
+            m = int(every[rank, me])
+            begin = int(self._ends(every[rank])[me - 1]) if me else 0
+            at = self._address(*self._memory[rank].boxes[turn]) + begin
+            backend.copy_from(found.numbers[row * p.each : (row + m) * p.each], at)
+            backend.copy_from(found.ids[row : row + m], at + m * p.each * real.itemsize)
+            row += m
+        return found
 
     def connect(
-        self, borders: int, rows: Array, sent: dict[int, tuple[int, int]], found: dict[int, tuple[int, int]]
+        self,
+        borders: int,
+        rows: Array,
+        sent: Mapping[int, tuple[int, int]],
+        every: np.ndarray,
+        owned: np.ndarray,
     ) -> None:
-        """Open the memory of the peers, after particles have migrated.
+        """Prepare to store ghosts at the peers, after particles have migrated.
 
         Args:
             borders: number of border particles.
             rows: int32 border rows, peer by peer.
             sent: peer -> first and last of its rows in `rows`.
-            found: peer -> first and last row of its particles here.
+            every: (ranks, ranks) number of ghosts of each rank that each has: of row at column.
+            owned: (ranks,) number of particles that each owns.
         """
-        backend, p, me, upload = self._backend, self._particles, self._communicator.rank, self._backend.upload
-        if len(self._marks) < len(rows):
-            self._marks = backend.alone(len(rows) + len(rows) // 8, np.uint8)
-        self._sets = (p.pos, p.velocities), tuple(p.spare)
-        place = Place(
-            [[self._handle(array) for array in one] for one in self._sets],
-            self._handle(self._flags), self._handle(self._marks),
-            {rank: begin for rank, (begin, _) in found.items()},
-            {rank: begin for rank, (begin, _) in sent.items()},
-        )  # fmt: skip
-        places = self._communicator.all_of(place)
+        backend, p, me = self._backend, self._particles, self._communicator.rank
+        self._sets = p.sets
         backend.fill(self._marks, 1)
-        peers = [places[rank] for rank in sent]
-        opened = [at for one in peers for at in (*one.memory[0], *one.memory[1], one.flags, one.marks)]
-        self._used = {handle for handle, _ in opened}
-
-        def numbers(of: list[int], dtype: type = np.int32) -> Array:
-            return upload(np.array(of, dtype))
-
+        peers, begins = list(sent), [begin for begin, _ in sent.values()]
+        first = [int(owned[rank] + every[:me, rank].sum()) for rank in peers]  # row of the first ghost there
+        ends = np.cumsum([int(every[rank, me]) for rank in peers])  # of the ghosts here
+        theirs = [int(every[rank, :me].sum()) for rank in peers]  # number of the first among those they send
+        numbers = np.array([
+            [last for _, last in sent.values()], np.subtract(first, begins), ends,
+            np.subtract(theirs, np.subtract(ends, [int(every[rank, me]) for rank in peers])), peers,
+        ], np.int32)  # fmt: skip
+        memory = [self._memory[rank] for rank in peers]
+        addresses = np.array([
+            [self._address(*one.flags) + 4 * me for one in memory],
+            [self._address(*one.marks) for one in memory],
+            *([self._address(*one.rows[k][part]) for one in memory] for k in (0, 1) for part in (0, 1)),
+        ], np.uint64)  # fmt: skip
+        self._ends_of, shift, self._ghost_ends, self._mark_shift, self._numbers = backend.upload(numbers)
+        self._theirs, self._marks_of, *rows_of = backend.upload(addresses)
         self._rows, self._named = rows, backend.empty(p.rows - p.n, np.uint8)
-        self._ends = numbers([last for _, last in sent.values()])
-        shift = numbers([one.first[me] - begin for one, (begin, _) in zip(peers, sent.values(), strict=True)])
-        pos, vel = (
-            [numbers([self._address(*one.memory[k][part]) for one in peers], np.uint64) for k in (0, 1)]
-            for part in (0, 1)
-        )
-        self._numbers = numbers(list(sent))
-        self._theirs = numbers([self._address(*one.flags) + 4 * me for one in peers], np.uint64)
-        self._ghost_ends = numbers([last - p.n for _, last in found.values()])
-        self._mark_shift = numbers([
-            one.begin[me] - (begin - p.n) for one, (begin, _) in zip(peers, found.values(), strict=True)
-        ])  # fmt: skip
-        self._marks_of = numbers([self._address(*one.marks) for one in peers], np.uint64)
         where = backend.empty(len(peers) * borders, np.int32)
         backend.fill(where, -1)
         if len(rows):
-            backend.kernels(__name__).place_rows(len(rows), rows, self._ends, borders, where)
+            backend.kernels(__name__).place_rows(len(rows), rows, self._ends_of, borders, where)
         own = len(peers), borders, where, self._marks, shift
-        self._targets = [PeerRows(*own, pos[k], vel[k]) for k in (0, 1)]
-        self.is_connected = True
-
-    def exchange(self, records: Mapping[int, Records], found: Mapping[int, Records]) -> None:
-        """Send records to some ranks, and fill those that come, from device to device.
-
-        Each rank leaves what it sends in one of two outboxes in turn, from which the others copy.
-
-        Args:
-            records: rank -> records.
-            found: rank -> records, filled.
-        """
-        backend, places, end = self._backend, {}, 0
-        for rank, one in records.items():
-            places[rank] = end, end + one.numbers.nbytes
-            end += one.numbers.nbytes + one.ids.nbytes + (-one.ids.nbytes) % 16
-        self._outboxes.reverse()
-        if len(self._outboxes[0]) < end:
-            self._outboxes[0] = backend.alone(end + end // 4, np.uint8)
-        box = self._outboxes[0]
-        for rank, one in records.items():
-            for begin, part in zip(places[rank], one, strict=True):
-                box[begin : begin + part.nbytes] = part.view(np.uint8)
-        backend.wait()
-        every = self._communicator.all_of((self._handle(box), places))
-        for rank, one in found.items():
-            handle, of = every[rank]
-            begin = self._address(*handle)
-            for offset, part in zip(of[self._communicator.rank], one, strict=True):
-                backend.copy_from(part, begin + offset)
-        kept = {handle[0] for handle, _ in every}
-        self._close_unused(kept | self._used)
-
-    def _close_unused(self, kept: set[bytes]) -> None:
-        """Close the memory of other ranks that is no longer used."""
-        for handle in [handle for handle in self._opened if handle not in kept]:
-            self._backend.close_handle(self._opened.pop(handle))
+        self._targets = [PeerRows(*own, *rows_of[2 * k : 2 * k + 2]) for k in (0, 1)]
+        self.is_connected = self.are_flagged = True
 
     def _handle(self, array: Array) -> tuple[bytes, int]:
         """Return how other ranks find an array: handle and offset, or in one process its address alone."""
@@ -196,7 +216,7 @@ class Peers:
             _, _, _, _, shift, pos, vel = self.rows_for(p.pos)
             kernels = self._backend.kernels(__name__, constants=p.constants)
             kernels.store_ghosts(
-                len(self._rows), self._rows, p.pos, p.velocities, self._ends, shift, pos, vel
+                len(self._rows), self._rows, p.pos, p.velocities, self._ends_of, shift, pos, vel
             )
         self.synchronise()
 
@@ -219,9 +239,9 @@ class Peers:
 
     def synchronise(self) -> None:
         """Wait until all peers have stored what they store in this step."""
-        if self._communicator.is_one_process:
+        if self._communicator.is_one_process or not self.are_flagged:
             self._backend.wait()
-            self._communicator.all_of(None)
+            self._communicator.gather(np.zeros(1, np.int64))
         elif self._targets[0].peers:
             patience = int(PATIENCE * 1e9)
             kernels = self._backend.kernels(__name__)

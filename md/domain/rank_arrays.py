@@ -58,20 +58,26 @@ class RankArrays(ParticleArrays):
         room = -(-(rows + rows // ROOM) // ALIGNED) * ALIGNED
         return self.backend.alone(2 * self.box.dim * room, self.pos.dtype)
 
-    def copy_out(self, rows: Array, has_ids: bool = True) -> Records:
+    def new_records(self, m: int) -> Records:
+        """Allocate records of m particles."""
+        return Records(self.backend.empty(m * self.each, self.pos.dtype), self.backend.empty(m, np.int32))
+
+    def copy_out(self, rows: Array, has_ids: bool = True, into: Records | None = None) -> Records:
         """Copy some rows.
 
         Args:
             rows: (m,) int32.
-            has_ids: whether their ids are copied too.
+            has_ids: whether their ids and radii are copied too.
+            into: filled; None for new records.
         """
         m, radius = len(rows), self.radius if has_ids else self.radius[:0]
-        each = 2 * self.box.dim + (len(radius) > 0)
-        numbers = self.backend.empty(m * each, self.pos.dtype)
-        ids = self.backend.empty(m if has_ids else 0, np.int32)
+        if into is None:
+            each = 2 * self.box.dim + (len(radius) > 0)
+            numbers = self.backend.empty(m * each, self.pos.dtype)
+            into = Records(numbers, self.backend.empty(m if has_ids else 0, np.int32))
         kernels = self.backend.kernels(__name__, constants=self.constants)
-        kernels.copy_out(m, rows, self.pos, self.velocities, self.id, radius, numbers, ids)
-        return Records(numbers, ids)
+        kernels.copy_out(m, rows, self.pos, self.velocities, self.id, radius, *into)
+        return into
 
     def copy_in(self, first: int, records: Records) -> None:
         """Store records in rows from `first` on, without ids and radii if there are no ids."""
@@ -81,6 +87,21 @@ class RankArrays(ParticleArrays):
         kernels.copy_in(
             len(records.numbers) // each, first, *records, self.pos, self.velocities, self.id, radius
         )
+
+    @property
+    def room(self) -> int:
+        """Rows for which the memory of packed rows has room; 0 where rows are not packed."""
+        if not self.is_packed:
+            return 0
+        return min(len(block) for block in self._blocks[:2]) // (2 * self.box.dim)
+
+    @property
+    def sets(self) -> list[tuple[Array, Array]]:
+        """Positions and velocities in the two pieces of memory that steps read and write in turn."""
+        if self.is_packed:
+            return [(one.pos, one.pos) for one in self._packed]
+        spare = self.spare
+        return [(self.pos, self.velocities), (spare[0], spare[1])]
 
     def keys_of(self, arrived: Records | None, table: Array, grid: np.ndarray) -> Array:
         """Return the (n + m,) int32 sort keys of the owned particles, and of m that have come.

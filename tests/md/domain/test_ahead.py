@@ -6,6 +6,7 @@ import pytest
 import md
 from md.domain import ahead
 from md.domain.communicator import in_turn
+from md.domain.communicator.in_turn import InTurn
 from md.domain.peers import Peers
 from tests.md.domain.test_divided import course, farthest, gas, simulation
 from tests.md.search.lists.device_of_lists import DeviceOfLists
@@ -17,6 +18,35 @@ DEVICES = ["emulated", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 def device(where: str) -> md.backend.Backend:
     return DeviceOfLists() if where == "emulated" else md.backend.Cuda(fmad=False)
+
+
+def falling(n=N) -> md.State:
+    state = gas(n)
+    lengths = np.array(state.box.lengths)
+    box = md.Box(state.box.lengths, (True, True, False))
+    return md.State(np.clip(state.pos, 0.5, lengths - 0.5), 0.01 * state.vel, box)
+
+
+FALL = {
+    "gravity": (0, 0, -300.0),
+    "walls": md.Walls(restitution=0.5, contact_time=0.02),
+    "allow_overlap": True,
+}
+
+
+class Apart(DeviceOfLists):
+    """A device of a process of its own, by what the others open its memory."""
+
+    def handle_of(self, array):
+        return self.address_of(array).to_bytes(8, "little"), 0
+
+    def open_handle(self, handle):
+        return int.from_bytes(handle, "little")
+
+
+def waits_as_a_launch(peers):
+    """Wait for the other ranks by the host, as one of the launches, which are made again."""
+    peers._backend.launch(lambda: peers._communicator.gather(np.zeros(1, np.int64)))
 
 
 def check(state, size, steps=200, tolerance=1e-9, where="emulated", division=None, every=40, **options):
@@ -47,6 +77,27 @@ def test_a_gas_on_devices_has_the_contacts_and_positions_of_one_rank(where, tran
     assert all(domain.migrations > 2 for domain in domains)
 
 
+@pytest.mark.parametrize("falls", [False, True])
+def test_steps_of_processes_are_prepared_once_a_period(falls, monkeypatch):
+    """Also where the box is cut again, so that peers are others."""
+    monkeypatch.setattr(InTurn, "is_one_process", False)
+    monkeypatch.setattr(Peers, "synchronise", waits_as_a_launch)
+    monkeypatch.setattr(DeviceOfLists, "bus", property(id))  # each a device of its own
+    state, options = (falling(), FALL) if falls else (gas(N), {})
+    right = course(simulation(state, **options), 200, 40)
+
+    def work(ranks):
+        sim = simulation(state, ranks, backend=Apart(), **options)
+        assert sim.system.domain.is_prepared
+        found = course(sim, 200, 40)
+        assert falls or sim.backend.noted < 100
+        return found
+
+    for one in in_turn(3 if falls else 2, work):
+        assert all(np.array_equal(*pairs) for pairs in zip(one[0], right[0], strict=True))
+        assert farthest(state, one, right) < 1e-9
+
+
 @pytest.mark.parametrize("where", DEVICES)
 def test_particles_of_unequal_radii_keep_them(where):
     state = gas(N)
@@ -57,20 +108,6 @@ def test_particles_of_unequal_radii_keep_them(where):
 @pytest.mark.parametrize("where", DEVICES)
 def test_particles_that_all_drift_go_from_rank_to_rank(where):
     check(gas(N, drift=(3.0, 2.0, 1.0)), 3, where=where)
-
-
-def falling(n=N) -> md.State:
-    state = gas(n)
-    lengths = np.array(state.box.lengths)
-    box = md.Box(state.box.lengths, (True, True, False))
-    return md.State(np.clip(state.pos, 0.5, lengths - 0.5), 0.01 * state.vel, box)
-
-
-FALL = {
-    "gravity": (0, 0, -300.0),
-    "walls": md.Walls(restitution=0.5, contact_time=0.02),
-    "allow_overlap": True,
-}
 
 
 @pytest.fixture
