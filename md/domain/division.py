@@ -24,7 +24,7 @@ from md import checks
 from md.domain.communicator import Communicator
 from md.domain.halo import Halo, Message
 from md.domain.migrate import cells_of, migrate
-from md.domain.partition import Partition
+from md.domain.partition import Owners, Partition
 from md.errors import HaloOutrun
 from md.particles.cell_grid import CellGrid
 from md.particles.system import System
@@ -51,10 +51,15 @@ class Division:
         is_part: whether the state of each rank has particles of its own, and not all particles.
         weights: what is divided evenly: "particles", or "time", which each rank measures between two
             migrations; sums of forces then differ in rounding from run to run.
+        owners: function that divides the cells in place of the order, which is then that of a rank's cells in
+            memory; None for "hilbert". It is called as `owners(shape, box, weights, ranks)` with the cells
+            along each axis, the box, the (cells,) weights by row-major number and the number of ranks, and
+            returns the (cells,) integer owners, the same on all ranks; each rank has one cell at least. With
+            MPI it is a function of a module, which can be pickled.
 
     Raises:
-        TypeError: an order that is neither a name nor a curve, a distance that is no number, or a flag that
-            is no bool.
+        TypeError: an order that is neither a name nor a curve, a distance that is no number, a flag that
+            is no bool, or owners that are no function.
         ValueError: a distance that is not above 0, or other weights.
     """
 
@@ -62,6 +67,7 @@ class Division:
     travel: float = 0.8
     is_part: bool = False
     weights: str = "particles"
+    owners: Owners | None = None
 
     def __post_init__(self):
         if self.order is not None:
@@ -69,6 +75,9 @@ class Division:
         checks.number("travel of Division", self.travel, above=0, unit="d")
         checks.flag("is_part of Division", self.is_part)
         checks.word("weights of Division", self.weights, UNEVEN)
+        if self.owners is not None:
+            allowed = "a function of shape, box, weights and ranks"
+            checks.function("owners of Division", self.owners, allowed, "or None for chunks of the order")
 
 
 class Exchanged(NamedTuple):
@@ -115,7 +124,8 @@ class Domain:
                 f"travel, {division.travel:g}, of md.Division"
             ) from error
         orders = USUAL if division.order is None else (division.order,)
-        found = (Partition(order, grid, communicator.size) for order in orders)
+        orders = orders if division.owners is None else orders[-1:]
+        found = (Partition(order, grid, communicator.size, division.owners) for order in orders)
         self.partition = min(found, key=lambda one: one.ghosts)
         width = min(length / cells for length, cells in zip(box.lengths, grid.shape, strict=True))
         self._rounding = 16 * float(np.finfo(system.precision).eps) * max(box.lengths)
