@@ -21,7 +21,7 @@ from md.domain.partition import Owners, chunks
 BRICKS, BISECTION, METIS = "bricks", "bisection", "metis"
 OTHERS = (BRICKS, BISECTION, METIS)  # divisions that are no chunks of an order
 FINEST = 1000  # integer weight of an average cell in a graph
-METIS_TRIES = 4  # of which METIS takes the best cut
+METIS_TRIES = 1  # of which METIS takes the best cut
 
 
 def known() -> tuple[str, ...]:
@@ -90,7 +90,7 @@ def bricks(shape: tuple[int, ...], box: md.Box, weights: np.ndarray, ranks: int)
 
 
 def factors(shape: tuple[int, ...], ranks: int) -> tuple[int, ...]:
-    """Return the numbers of boxes along the axes whose product is the ranks, and whose faces are smallest.
+    """Return the numbers of boxes along the axes, with the least faces, of which the product is the ranks.
 
     Args:
         shape: cells along each axis.
@@ -227,3 +227,31 @@ def cut_faces(owner: np.ndarray, shape: tuple[int, ...]) -> int:
     """
     of_cell = np.asarray(owner).reshape(shape[::-1])
     return sum(int(np.count_nonzero(np.diff(of_cell, axis=axis))) for axis in range(of_cell.ndim))
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """Division that is computed once for the same weights: ranks in turn ask for the same one after another.
+
+    Args:
+        name: one of `known`.
+    """
+
+    name: str
+
+    def __call__(self, shape: tuple[int, ...], box: md.Box, weights: np.ndarray, ranks: int) -> np.ndarray:
+        """Return the (cells,) int32 rank of each cell."""
+        of_cells = np.asarray(weights, float).tobytes()
+        return _remembered(self.name, tuple(shape), tuple(box.lengths), tuple(box.periodic), of_cells, ranks)
+
+
+@lru_cache(maxsize=8)
+def _remembered(
+    name: str,
+    shape: tuple[int, ...],
+    lengths: tuple[float, ...],
+    periodic: tuple[bool, ...],
+    of_cells: bytes,
+    ranks: int,
+) -> np.ndarray:
+    return owners_of(name)(shape, md.Box(lengths, periodic), np.frombuffer(of_cells), ranks)

@@ -45,7 +45,7 @@ def scene_of(density: str, n: int, filling_fraction: float, seed: int) -> Scene:
 
 
 def _over_floor(n: int, filling_fraction: float, seed: int) -> Scene:
-    """Make a gas whose density falls with height as that of an ideal gas of this temperature does.
+    """Make a gas with the density of an ideal gas of this temperature over a floor.
 
     A site of a benchmark gas at height z keeps its particle with a chance proportional to exp(-z / h), where
     the box is `HEIGHTS` scale heights h high. The acceleration is temperature / h.

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 import md
-from experiments.prediction.densities import CLUSTERS, DENSITIES, GRAVITY, HEIGHTS, ROOM, UNIFORM, scene_of
+from experiments.prediction.divided.densities import (
+    CLUSTERS,
+    DENSITIES,
+    GRAVITY,
+    HEIGHTS,
+    ROOM,
+    UNIFORM,
+    scene_of,
+)
 
 
 @pytest.mark.parametrize("density", DENSITIES)

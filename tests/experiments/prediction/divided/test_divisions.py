@@ -8,7 +8,7 @@ import pytest
 
 import md
 import sfc
-from experiments.prediction.divisions import (
+from experiments.prediction.divided.divisions import (
     BISECTION,
     BRICKS,
     METIS,
