@@ -5,7 +5,7 @@ of Numba each. `time_ms` is the largest work of a rank in a step: CPU time of it
 packing and unpacking ghosts, and migrations. The network, waiting, and the cut of the box (`cut_ms`, of one
 rank) are not in it. Ranks in turn find the caches cold, which ranks on cores of their own do not.
 
-Each sample starts the gas anew, so that all have the same steps. Divisions are chunks of cells along an order
+Each sample starts from the same gas, so that all have the same steps. Divisions are chunks of cells along an order
 of `sfc` ("row" makes slabs), bricks, recursive bisection, and METIS, a graph partitioner, if pymetis is
 installed. Cells of a rank lie in memory along Hilbert's curve in every division, so that only owners differ.
 After each sample the sum of squared velocities is compared with that of one rank.
@@ -119,7 +119,7 @@ class Config(TimedSettings):
     rounds: int = 1
     """Number of rounds of a run. In each, every compared case is sampled once, in random order."""
     drawn_ranks: int = 16
-    """Number of ranks whose domains are drawn, up to 36."""
+    """Number of ranks at which domains are drawn, up to 36."""
     forecast_n: int = 2**24
     """Number of particles of the forecast."""
     latency_us: float = 2.0
