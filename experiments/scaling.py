@@ -5,8 +5,8 @@ of Numba each. `time_ms` is the largest work of a rank in a step: CPU time of it
 packing and unpacking ghosts, and migrations. The network, waiting, and the cut of the box (`cut_ms`, of one
 rank) are not in it. Ranks in turn find the caches cold, which ranks on cores of their own do not.
 
-Each sample starts from the same gas, so that all have the same steps. Divisions are chunks of cells along an order
-of `sfc` ("row" makes slabs), bricks, recursive bisection, and METIS, a graph partitioner, if pymetis is
+Each sample starts from the same gas, so that all have the same steps. Divisions are chunks of cells along an
+order of `sfc` ("row" makes slabs), bricks, recursive bisection, and METIS, a graph partitioner, if pymetis is
 installed. Cells of a rank lie in memory along Hilbert's curve in every division, so that only owners differ.
 After each sample the sum of squared velocities is compared with that of one rank.
 
@@ -275,16 +275,26 @@ def _with_ideal(table: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(ideal_ms=rows["one_ms"] / rows["ranks"], per_rank=per_rank)
 
 
+def _strong(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of several ranks of the largest gas."""
+    return _with_ideal(_largest(table))
+
+
 def _weak(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with as many particles a rank as others on another number of ranks."""
-    rows = _with_ideal(table)
+    """Return the rows of the first density with as many particles a rank as others on other ranks."""
+    rows = _with_ideal(table[table["density"] == table["density"].iloc[0]])
     rows = rows[rows.groupby([*_WHERE[:2], "per_rank"])["ranks"].transform("nunique") > 1]
     return rows.sort_values(["per_rank", "ranks"], kind="stable")
 
 
+def _largest(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the largest gas."""
+    return table[table["n"] == table["n"].max()]
+
+
 def _most(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the largest gas on the most ranks."""
-    rows = table[table["n"] == table["n"].max()]
+    rows = _largest(table)
     return rows[rows["ranks"] == rows["ranks"].max()]
 
 
@@ -351,19 +361,19 @@ def _draw_forecast(table: pd.DataFrame, out: Path) -> None:
 
 
 def _draw_layers(table: pd.DataFrame, out: Path) -> None:
-    """Draw the middle layer of cells of the largest gas, with a panel for each division."""
+    """Draw the middle layer of cells of the largest gas, a panel for each density and division."""
     drawn = table[(table["layer"] != "") & ~table["division"].map(is_again)]
     drawn = drawn[(drawn["n"] == drawn["n"].max()) & (drawn["run"] == drawn["run"].min())]
-    for density, rows in drawn.groupby("density", sort=False):
-        rows = rows[rows["filling_fraction"] == rows["filling_fraction"].iloc[0]].drop_duplicates("division")
-        layers = {
-            f"{row['division']}: halo {rounded(row['halo_share'])}": [
-                [LETTERS.index(letter) for letter in line] for line in row["layer"].split("/")
-            ]
-            for row in rows.to_dict("records")
-        }
-        title = f"{density}: domains of {rows['ranks'].iloc[0]} ranks in the middle layer of cells"
-        style.save(draw_domains(layers, title), out, f"domains_{density}", rows)
+    drawn = drawn.drop_duplicates(["density", "division"])
+    if drawn.empty:
+        return
+    layers: dict[str, dict] = {density: {} for density in drawn["density"]}
+    for row in drawn.to_dict("records"):
+        owners = [[LETTERS.index(letter) for letter in line] for line in row["layer"].split("/")]
+        layers[row["density"]][row["division"]] = owners, f"halo {rounded(row['halo_share'])}"
+    n, ranks = drawn["n"].iloc[0], drawn["ranks"].iloc[0]
+    title = f"domains of {ranks} ranks in the middle layer of cells, {n:,} particles"
+    style.save(draw_domains(layers, title), out, "domains", drawn)
 
 
 _RANKS = Scale("ranks", "ranks", log=2)
@@ -371,14 +381,14 @@ _TIME = Scale("largest work of a rank in a step (ms)", log=10)
 _SERIES: dict[str, Any] = {"series": "division", "order": DRAWN}
 VIEWS = (
     Chart(
-        "strong_n{n}", "{density}, {ranks} ranks: the largest work of a rank is least by {best}, {value} ms",
+        "strong", "{density}, {ranks} ranks: the largest work of a rank is least by {best}, {value} ms",
         LINES, Points("time_ms"), _RANKS, _TIME, panels="density", heading="{density}",
         bounds=(Points("ideal_ms", statistic=MIDDLE, label="one rank / ranks"),), varying=("ranks",),
-        note="ranks in turn on one core, without network; {n} particles", prepare=_with_ideal,
+        note="ranks in turn on one core, without network; {n} particles", prepare=_strong,
         files=("filling_fraction",), **_SERIES,
     ),
     Chart(
-        "weak_{density}", "{per_rank} particles a rank, {ranks} ranks: {best} takes {value} ms",
+        "weak", "{per_rank} particles a rank, {ranks} ranks: {best} takes {value} ms",
         LINES, Points("time_ms"), _RANKS, _TIME, panels="per_rank", heading="{per_rank} particles a rank",
         note="{density}; ranks in turn on one core, without network", prepare=_weak, varying=("ranks",),
         files=("filling_fraction",), **_SERIES,
@@ -399,7 +409,7 @@ VIEWS = (
     Summary(
         (*_WHERE, "ranks"), "division", (HILBERT, SLABS),
         more=dict.fromkeys(("halo_share", "predicted_halo_share", "imbalance", "imbalance_of_particles",
-                            "peers_mean", "bytes", "builds", "cut_ms"), "mean"),
+                            "peers_mean", "bytes", "builds", "cut_ms"), "mean"), prepare=_largest,
     ),
 )  # fmt: skip
 

@@ -11,35 +11,43 @@ from matplotlib.colors import ListedColormap
 
 # Okabe and Ito's palette, Color Universal Design (2008), black left out.
 COLOURS = ("#56B4E9", "#E69F00", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7")
-MOST_ACROSS = 4
+
+Layer = tuple[
+    Sequence[Sequence[int]], str
+]  # rank that owns each cell, row after row, the lowest first; words
 
 
-def draw_domains(layers: Mapping[str, Sequence[Sequence[int]]], title: str) -> plt.Figure:
+def draw_domains(layers: Mapping[str, Mapping[str, Layer]], title: str) -> plt.Figure:
     """Draw a panel for each layer of cells, with lines between domains.
 
     Args:
-        layers: title of a panel -> rank that owns each cell, row after row, the lowest first.
+        layers: name of a line of panels -> name of a column of panels -> the layer.
         title: of the figure.
     """
-    across = min(MOST_ACROSS, len(layers))
-    lines = -(-len(layers) // across)
-    figure, grid = plt.subplots(
-        lines, across, figsize=(1.75 * across + 0.2, 2.0 * lines + 0.5), squeeze=False
-    )
-    for panel in grid.flat[len(layers) :]:
-        panel.remove()
-    for panel, (name, layer) in zip(grid.flat, layers.items(), strict=False):
-        owner = np.array(layer)
-        colours = colours_of(owner)
-        panel.imshow(
-            colours[owner], origin="lower", cmap=ListedColormap(COLOURS), vmin=-0.5, vmax=len(COLOURS) - 0.5,
-            extent=(0, owner.shape[1], 0, owner.shape[0]), interpolation="nearest",
-        )  # fmt: skip
-        panel.add_collection(LineCollection(borders(owner), colors="black", linewidths=0.8))
-        panel.set(xticks=[], yticks=[])
-        panel.set_title(name, fontsize=7)
+    names = list(dict.fromkeys(name for line in layers.values() for name in line))
+    size = (1.2 * len(names) + 0.6, 1.4 * len(layers) + 0.5)
+    figure, grid = plt.subplots(len(layers), len(names), figsize=size, squeeze=False)
+    for number, (panels, (line, of_line)) in enumerate(zip(grid, layers.items(), strict=True)):
+        panels[0].set_ylabel(line)
+        for panel, name in zip(panels, names, strict=True):
+            panel.set(xticks=[], yticks=[])
+            if number == 0:
+                panel.set_title(name)
+            if name in of_line:
+                _draw_layer(panel, *of_line[name])
     figure.suptitle(title)
     return figure
+
+
+def _draw_layer(panel: plt.Axes, owners: Sequence[Sequence[int]], words: str) -> None:
+    """Draw one layer, with words below it."""
+    owner = np.array(owners)
+    panel.imshow(
+        colours_of(owner)[owner], origin="lower", cmap=ListedColormap(COLOURS), vmin=-0.5,
+        vmax=len(COLOURS) - 0.5, extent=(0, owner.shape[1], 0, owner.shape[0]), interpolation="nearest",
+    )  # fmt: skip
+    panel.add_collection(LineCollection(borders(owner), colors="black", linewidths=0.7))
+    panel.set_xlabel(words, fontsize=7)
 
 
 def borders(owner: np.ndarray) -> list[list[tuple[int, int]]]:

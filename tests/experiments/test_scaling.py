@@ -37,7 +37,7 @@ def test_every_division_is_measured_once_a_round_and_the_first_twice(tmp_path):
     np.testing.assert_allclose(phases, several["work_mean_ms"])
     assert set(table.loc[table["layer"] != "", "ranks"]) == {4}
     files = {path.name for path in folder.iterdir()}
-    assert {"strong_n900.png", "halo.png", "phases.png", "domains_uniform.png", "summary.csv"} <= files
+    assert {"strong.png", "halo.png", "phases.png", "domains.png", "summary.csv"} <= files
 
 
 def test_predictions_are_those_of_the_measure_of_an_order():

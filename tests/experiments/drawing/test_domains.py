@@ -2,9 +2,8 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pytest
 
-from experiments.drawing.domains import COLOURS, MOST_ACROSS, borders, colours_of, draw_domains
+from experiments.drawing.domains import COLOURS, borders, colours_of, draw_domains
 
 
 def test_borders_are_the_edges_between_ranks():
@@ -27,9 +26,14 @@ def test_more_neighbours_than_colours_share_some():
     assert set(colours_of(owner)) <= set(range(len(COLOURS)))
 
 
-@pytest.mark.parametrize("count", [1, MOST_ACROSS + 1])
-def test_each_layer_has_a_panel(count):
-    layers = {f"division {k}": [[0, 1], [2, k]] for k in range(count)}
+def test_each_layer_has_a_panel_in_its_line_and_column():
+    layers = {
+        "uniform": {"row": ([[0, 1], [2, 3]], "halo 1"), "bricks": ([[0, 0]], "halo 2")},
+        "gravity": {"bricks": ([[1]], "halo 3")},
+    }
     figure = draw_domains(layers, "domains")
-    assert [panel.get_title() for panel in figure.axes] == list(layers)
+    found = [(panel.get_title(), panel.get_ylabel(), panel.get_xlabel()) for panel in figure.axes]
+    assert found == [
+        ("row", "uniform", "halo 1"), ("bricks", "", "halo 2"), ("", "gravity", ""), ("", "", "halo 3")
+    ]  # fmt: skip
     plt.close(figure)
