@@ -415,37 +415,32 @@ VIEWS = (
 
 
 def _beats(rows: pd.DataFrame) -> str:
-    """Return from how many ranks on Hilbert's chunks are faster than slabs, in the words of a sentence."""
+    """Return on how many ranks Hilbert's chunks are faster than slabs, as a sentence; empty without both."""
     found = gains.gains(rows, ["ranks"], "division", SLABS)
-    found = found[found["division"] == HILBERT].sort_values("ranks")
-    if found.empty:
-        return ""
-    every = found.to_dict("records")
-    said = [f"{row['ranks']}: {gain_in_words(row)}" for row in every]
+    every = found[found["division"] == HILBERT].sort_values("ranks").to_dict("records")
     verdicts = ((row["ranks"], row.get("difference", gains.FASTER), bounds(row, "gain")[1]) for row in every)
     better = [count for count, verdict, low in verdicts if verdict == gains.FASTER and low > 1]
-    where = f"on {listed(better)} ranks" if better else "on no number of ranks measured"
-    return f" {HILBERT} beats slabs {where} ({', '.join(said)})."
+    where = f"on {listed(better)} ranks" if better else "on no number of ranks"
+    of = f"of {listed(row['ranks'] for row in every)}" if every else ""
+    return f" {HILBERT} beats slabs {where} {of}." if every else ""
 
 
-def _law_in_words(table: pd.DataFrame) -> str:
-    """Return the laws and the forecast in words, with their errors."""
-    rows, found = _forecast(table), _laws(table)
-    if rows.empty or found is None:
+def _forecast_in_words(table: pd.DataFrame) -> str:
+    """Return the best division of the forecast on the most ranks, with the errors of the laws."""
+    rows = _forecast(table)
+    if rows.empty:
         return ""
-    per_particle, per_ghost, per_peer, per_step = 1e6 * found[0].work_ms
     most = rows[rows["ranks"] == rows["ranks"].max()].sort_values("time_ms").iloc[0]
-    halo = max(law.error for law in found[0].halo.values())
     return (
-        f" Work of a rank: {rounded(per_particle)} ns a particle, {rounded(per_ghost)} a ghost, "
-        f"{rounded(per_peer / 1e3)} us a peer, {rounded(per_step / 1e3)} a step (error "
-        f"{percent(found[0].work_error)}; of the halo up to {percent(halo)}). Forecast, not measured: "
-        f"{most['n']:,} on {most['ranks']:,} ranks take {rounded(most['time_ms'])} ms by {most['division']}."
+        f"Forecast, not measured: {most['n']:,} particles on {most['ranks']:,} ranks take "
+        f"{rounded(most['time_ms'])} ms a step by {most['division']}. Cases left out of the fit differ from "
+        f"the law of work by {percent(most['work_law_error'])}, from that of its halo by "
+        f"{percent(most['halo_law_error'])}."
     )
 
 
 def answer(table: pd.DataFrame) -> Answer:
-    """Name the division with the least work of the largest rank, its gains, and the laws."""
+    """Name the division with the least work of the largest rank, its gains, and the forecast."""
     several = table[table["ranks"] > 1]
     if several.empty:
         return Answer(pd.DataFrame(), "Only one rank was measured; give --ranks.")
@@ -454,23 +449,28 @@ def answer(table: pd.DataFrame) -> Answer:
     first, times = at.iloc[0], ranked(at, "division")
     best = next(iter(times))
     said = f"{best} takes {estimate(times[best], 'time_ms')} ms, the largest work of a rank"
-    for baseline in (HILBERT, SLABS):
+    for baseline, words in ((HILBERT, HILBERT), (SLABS, "slabs")):
         found = gains.gains(at, [], "division", baseline)
         for row in found[found["division"] == best].to_dict("records"):
-            said += f", {gain_in_words(row)} times as fast as {'slabs' if baseline == SLABS else baseline}"
+            said += f", {gain_in_words(row)} times as fast as {words}"
     where = f"{first['density']}, {first['n']:,} particles on {first['ranks']} ranks in turn, without network"
-    cells = _cells(headline(several, "filling_fraction", "n"))
-    return Answer(cells, f"{where}: {said}.{_beats(rows)}{_law_in_words(table)}{one_run(at)}")
+    cells = _cells(headline(several, "filling_fraction", "n", "ranks"), times)
+    ahead = _forecast_in_words(table)
+    return Answer(cells, f"{where}: {said}.{_beats(rows)}{one_run(at)}", (ahead,) if ahead else ())
 
 
-def _cells(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the gains of the divisions over Hilbert's chunks on the most ranks, for each density."""
-    at = headline(rows, "ranks")
+def _cells(at: pd.DataFrame, times: dict[str, dict]) -> pd.DataFrame:
+    """Return the gains of the divisions over Hilbert's chunks, the best first, for each density.
+
+    Args:
+        at: rows on the most ranks.
+        times: division -> time at the first density, the least first.
+    """
     found = gains.gains(at, ["density"], "division", HILBERT)
     if found.empty:
-        names = ranked(at, "division")
-        return pd.DataFrame({"ms": [estimate(row, "time_ms") for row in names.values()]}, index=[*names])
-    return grid(found, "division", "density", gain_in_words, f"gain over {HILBERT}")
+        return pd.DataFrame({"ms": [estimate(row, "time_ms") for row in times.values()]}, index=[*times])
+    cells = grid(found, "division", "density", gain_in_words, f"gain over {HILBERT}")
+    return cells.loc[[name for name in times if name in cells.index]]
 
 
 if __name__ == "__main__":

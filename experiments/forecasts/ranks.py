@@ -17,6 +17,7 @@ from scipy.optimize import nnls
 
 FEWEST = 4  # ranks from which on a division has faces on all sides
 TERMS = ("owned_mean", "ghosts_mean", "peers_mean")  # and a constant
+COEFFICIENTS = ("ns_per_particle", "ns_per_ghost", "ns_per_peer", "ns_per_step")
 CASE = ["n", "ranks", "division"]
 LAWS = ("owned_mean", "ghosts_mean", "peers_mean", "messages", "bytes", "work_mean_ms", "time_ms", "cell_d",
         "number_density")  # fmt: skip
@@ -158,7 +159,7 @@ def forecast(laws: Laws, n: int, ranks: Sequence[int], latency_us: float, gb_per
 
     Returns:
         A row for each division and number of ranks: `owned`, `ghosts`, `peers`, `work_ms` of the largest
-        rank, `network_ms`, and their sum `time_ms`.
+        rank, `network_ms`, and their sum `time_ms`; the numbers of the laws, and their errors.
     """
     rows = []
     for division, halo in laws.halo.items():
@@ -177,6 +178,8 @@ def forecast(laws: Laws, n: int, ranks: Sequence[int], latency_us: float, gb_per
             rows.append({
                 "kind": "forecast", "division": division, "n": n, "ranks": count, "owned": owned,
                 "ghosts": ghosts, "peers": like["peers"], "work_ms": work, "network_ms": network,
-                "time_ms": work + network, "halo_law_error": halo.error, "work_law_error": laws.work_error,
+                "time_ms": work + network, "halo_factor": halo.factor, "halo_power": halo.power,
+                "halo_law_error": halo.error, "work_law_error": laws.work_error,
+                **dict(zip(COEFFICIENTS, 1e6 * laws.work_ms, strict=True)),
             })  # fmt: skip
     return pd.DataFrame(rows)

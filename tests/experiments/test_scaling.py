@@ -114,9 +114,16 @@ def test_the_answer_names_the_best_division_and_where_curves_beat_slabs(monkeypa
     assert found.sentence == (
         "uniform, 4,096 particles on 8 ranks in turn, without network: bricks takes 0.81 (0.79 to 0.83) ms, "
         "the largest work of a rank, 1.25 times as fast as hilbert, 1.88 times as fast as slabs. hilbert "
-        "beats slabs on 8 ranks (2: 0.77 (slower), 8: 1.50)."
+        "beats slabs on 8 ranks of 2 and 8."
     )
-    assert found.table["uniform"].to_dict() == {"row": "0.67 (slower)", "bricks": "1.25"}
+    assert list(found.table["uniform"].items()) == [("bricks", "1.25"), ("row", "0.67 (slower)")]
+
+
+def test_slabs_may_be_better_on_any_number_of_ranks(monkeypatch):
+    monkeypatch.setattr(scaling, "_laws", lambda table: None)
+    found = scaling.answer(made()[lambda rows: rows["ranks"] == 2])
+    assert "row takes 1.01 (0.99 to 1.04) ms" in found.sentence
+    assert found.sentence.endswith("hilbert beats slabs on no number of ranks of 2.")
 
 
 def test_one_rank_is_no_answer():
@@ -133,10 +140,11 @@ def test_the_forecast_is_in_the_answer_and_called_one():
     rows = scaling._forecast(table)
     assert list(rows["ranks"].unique()) == list(scaling.FORECAST_RANKS)
     best = rows[rows["ranks"] == 4096].sort_values("time_ms").iloc[0]
-    says = scaling.answer(table).sentence
-    assert "Work of a rank: 30.0 ns a particle, 20.0 a ghost, 10.0 us a peer, 300 a step" in says
-    assert "Forecast, not measured: 1,048,576 on 4,096 ranks take" in says
-    assert f"by {best['division']}." in says
+    (says,) = scaling.answer(table).lines
+    assert "Forecast, not measured: 1,048,576 particles on 4,096 ranks take" in says
+    assert f"by {best['division']}. Cases left out of the fit differ from the law of work by" in says
+    numbers = best[["ns_per_particle", "ns_per_ghost", "ns_per_peer", "ns_per_step"]].tolist()
+    assert numbers == pytest.approx([30, 20, 1e4, 3e5])
 
 
 def test_the_forecast_is_drawn_only_where_laws_can_be_fitted(tmp_path, capsys):
