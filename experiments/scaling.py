@@ -45,6 +45,7 @@ from experiments.prediction.divided.divisions import (
     cut_faces,
     has_metis,
     known,
+    on_many_ranks,
     owners_of,
 )
 from experiments.results import gains
@@ -95,7 +96,7 @@ class Config(TimedSettings):
 
     backend: str = "cpu"
     """Device; a divided gas runs on the CPU."""
-    n: Axis[int] = (2**14, 2**16, 2**18)
+    n: Axis[int] = (2**16, 2**18)
     """Number of particles of all ranks."""
     ranks: Axis[int] = (1, 2, 4, 8, 16)
     """Numbers of ranks, in turn, which wait longer the more they are. One rank has no division."""
@@ -247,13 +248,14 @@ def _predicted(case: Config, name: str, cells: CellGrid) -> dict[str, Any]:
         faces = sfc.locality.partition_cut(sfc.covering(name, shape), case.ranks).cut
     shares = np.bincount(owner, weights, case.ranks)
     layer = owner.reshape(shape[::-1])[shape[2] // 2]
-    is_drawn = case.ranks == case.drawn_ranks
+    is_drawn, many = case.ranks == case.drawn_ranks, on_many_ranks(name)
     return {
         "cells": cells.size, "cell_d": float(np.prod(cells.box.lengths) / cells.size) ** (1 / 3),
         "number_density": 6 * case.filling_fraction / np.pi, "cut_ms": elapsed[0],
         "cut_faces": cut_faces(owner, shape), "predicted_cut_faces": faces,
         "predicted_halo_share": 2 * faces / cells.size,
         "imbalance_of_particles": shares.max() / shares.mean(),
+        "peers_of_many": many.peers, "ghosts_of_many": many.ghosts,
         "layer": "/".join("".join(LETTERS[one] for one in row) for row in layer) if is_drawn else "",
         "forecast_n": case.forecast_n, "latency_us": case.latency_us,
         "bandwidth_gb_per_s": case.bandwidth_gb_per_s,
@@ -332,7 +334,7 @@ def _draw_forecast(table: pd.DataFrame, out: Path) -> None:
     """Draw the forecast as dashed lines, over the network's share."""
     rows = _forecast(table)
     if rows.empty:
-        print("no forecast: it needs a uniform gas with three cases of 4 ranks or more", file=sys.stderr)
+        print("no forecast: it needs a uniform gas with two cases of 8 ranks or more", file=sys.stderr)
         return
     one = table.iloc[0]
     figure, panel = plt.subplots(figsize=(6.4, 3.9))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module, util
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from md.domain.partition import Owners, chunks
 BRICKS, BISECTION, METIS = "bricks", "bisection", "metis"
 OTHERS = (BRICKS, BISECTION, METIS)  # divisions that are no chunks of an order
 FINEST = 1000  # integer weight of an average cell in a graph
+MANY_RANKS, MANY_CELLS = 512, 32  # a side
 METIS_TRIES = 1  # of which METIS takes the best cut
 
 
@@ -227,6 +229,36 @@ def cut_faces(owner: np.ndarray, shape: tuple[int, ...]) -> int:
     """
     of_cell = np.asarray(owner).reshape(shape[::-1])
     return sum(int(np.count_nonzero(np.diff(of_cell, axis=axis))) for axis in range(of_cell.ndim))
+
+
+class ManyRanks(NamedTuple):
+    """Counts of a division on many ranks, as means over ranks.
+
+    Attributes:
+        peers: ranks with adjacent cells.
+        ghosts: cells of other ranks that are adjacent to own ones, over those.
+    """
+
+    peers: float
+    ghosts: float
+
+
+@cache
+def on_many_ranks(name: str) -> ManyRanks:
+    """Count peers and ghost cells of `MANY_RANKS` ranks in a periodic cube of equal cells.
+
+    Args:
+        name: one of `known`.
+    """
+    shape, box = (MANY_CELLS,) * 3, md.Box((2.0 * MANY_CELLS,) * 3)
+    owner = owners_of(name)(shape, box, np.ones(MANY_CELLS**3), MANY_RANKS)
+    first, neighbours = neighbours_of(shape, box.periodic)
+    own = np.repeat(owner, np.diff(first)).astype(np.int64)
+    others = own != owner[neighbours]
+    own, ghosts = own[others], neighbours[others]
+    cells = np.unique(own * len(owner) + ghosts)
+    peers = np.unique(own * MANY_RANKS + owner[ghosts])
+    return ManyRanks(len(peers) / MANY_RANKS, len(cells) / len(owner))
 
 
 @dataclass(frozen=True)

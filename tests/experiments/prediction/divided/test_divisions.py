@@ -20,6 +20,7 @@ from experiments.prediction.divided.divisions import (
     has_metis,
     known,
     neighbours_of,
+    on_many_ranks,
     owners_of,
 )
 from md.domain.partition import around, checked_owners
@@ -116,3 +117,14 @@ def test_a_division_can_be_compared_and_pickled():
         assert owners_of(name) == owners_of(name) == pickle.loads(pickle.dumps(owners_of(name)))
     assert owners_of("hilbert") != owners_of("row")
     assert {"hilbert", BRICKS, BISECTION, METIS} <= {*known()}
+
+
+def test_peers_and_ghosts_of_bricks_on_many_ranks_are_those_of_cubes():
+    peers, ghosts = on_many_ranks(BRICKS)
+    assert peers == 26
+    assert ghosts == ((4 + 2) ** 3 - 4**3) / 4**3
+
+
+def test_slabs_of_many_ranks_have_more_ghosts_than_chunks_of_a_curve():
+    assert on_many_ranks("row").ghosts > 1.5 * on_many_ranks("hilbert").ghosts
+    assert on_many_ranks("row").peers < on_many_ranks("hilbert").peers
