@@ -117,7 +117,7 @@ class Config(TimedSettings):
     """Number of steps of a sample before those that are measured."""
     steps: int = 50
     """Number of steps that are measured. The defaults have one migration in them."""
-    rounds: int = 1
+    rounds: int = 2
     """Number of rounds of a run. In each, every compared case is sampled once, in random order."""
     drawn_ranks: int = 16
     """Number of ranks at which domains are drawn, up to 36."""

@@ -1,13 +1,14 @@
 """Laws of divided gases, fitted to measured ranks in turn, and forecasts to more ranks than were measured.
 
 Work of a rank in a step: a * owned + b * ghosts + c * peers + d, with one a, b, c, d for all divisions.
-Ghosts of a rank: those of a cube of as many particles, times k * ranks**g, with a k and g of each division.
-The network is not measured: it has a latency a message and a bandwidth.
+Ghosts of a rank: k times those of an ideal domain of as many cells, with a k of each division. The ideal
+domain is a cube, or for slabs whole layers of cells, or the rows of cells of a part of a layer. Many ranks
+have the peers that were counted on 512 ranks. The network is not measured: it has a latency a message and a
+bandwidth.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,26 +16,13 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
-FEWEST = 4  # ranks from which on a division has faces on all sides
+SLABS = "row"
+FEWEST = 8  # ranks from which on a domain has others on all sides
 TERMS = ("owned_mean", "ghosts_mean", "peers_mean")  # and a constant
 COEFFICIENTS = ("ns_per_particle", "ns_per_ghost", "ns_per_peer", "ns_per_step")
 CASE = ["n", "ranks", "division"]
 LAWS = ("owned_mean", "ghosts_mean", "peers_mean", "messages", "bytes", "work_mean_ms", "time_ms", "cell_d",
-        "number_density")  # fmt: skip
-
-
-class Halo(NamedTuple):
-    """Law of the ghosts of a division.
-
-    Attributes:
-        factor: ghosts over those of a cube, of one rank.
-        power: of the ranks, by which the factor grows.
-        error: mean relative error of a case that is left out of the fit.
-    """
-
-    factor: float
-    power: float
-    error: float
+        "number_density", "peers_of_many")  # fmt: skip
 
 
 class Laws(NamedTuple):
@@ -43,31 +31,38 @@ class Laws(NamedTuple):
     Attributes:
         work_ms: (4,) ms of an owned particle, a ghost, a peer and a step.
         work_error: mean relative error of a case that is left out of the fit.
-        halo: by division.
-        like: by division, measured at the most ranks of the largest gas: peers, messages a peer, bytes a
-            ghost, and the largest work over the mean.
+        like: division -> `halo`, ghosts over those of an ideal domain, and `halo_error`, that of a case that
+            is left out; `peers` of many ranks; at the most ranks of the largest gas: `messages` a peer,
+            `bytes` a ghost, and `imbalance`, the largest work over the mean.
         cell_d: width of a cell, in d.
         number_density: particles in d^3.
     """
 
     work_ms: np.ndarray
     work_error: float
-    halo: dict[str, Halo]
     like: dict[str, dict[str, float]]
     cell_d: float
     number_density: float
 
 
-def cube_ghosts(owned: Any, cell_d: float, number_density: float) -> Any:
-    """Return the number of ghosts around a cube of particles, within a cell.
+def ideal_ghosts(division: str, n: Any, ranks: Any, cell_d: Any, number_density: float) -> Any:
+    """Return the number of ghosts of a rank whose domain is ideal: those within a cell around it.
 
     Args:
-        owned: number of particles in the cube; a number or an array.
+        division: of slabs, or another one, which has cubes.
+        n: number of particles of all ranks; a number or an array, as are the others.
+        ranks: number of ranks.
         cell_d: width of a cell, in d.
         number_density: particles in d^3.
     """
-    side = np.cbrt(owned / number_density)
-    return number_density * ((side + 2 * cell_d) ** 3 - side**3)
+    side = np.cbrt(n / number_density) / cell_d  # of the box, in cells
+    if division == SLABS:
+        rows = side**2 / ranks  # of cells, of which a layer has as many as it has cells a side
+        cells = np.where(rows >= side, 2 * side**2, ((rows + 2) * 3 - rows) * side)
+    else:
+        own = side / np.cbrt(ranks)
+        cells = (own + 2) ** 3 - own**3
+    return np.minimum(cells * cell_d**3 * number_density, n - n / ranks)
 
 
 def fit_laws(table: pd.DataFrame) -> Laws | None:
@@ -77,39 +72,40 @@ def fit_laws(table: pd.DataFrame) -> Laws | None:
         table: rows of `experiments.scaling` with the columns `CASE` and `LAWS`.
 
     Returns:
-        The laws; None if fewer cases were measured than laws have numbers.
+        The laws; None if fewer than two divisions have two cases of `FEWEST` ranks or more.
     """
-    rows = table[(table["ranks"] >= FEWEST) & ~table["division"].str.endswith(" again")]
+    rows = table[(table["ranks"] > 1) & ~table["division"].str.endswith(" again")]
     cases = rows.groupby(CASE, sort=False)[[*LAWS]].median().reset_index()
-    several = cases.groupby("division").size()
-    if len(cases) < len(TERMS) + 2 or cases["division"].nunique() < 2 or several.min() < 3:
+    many = cases[cases["ranks"] >= FEWEST]
+    many = many[many.groupby("division")["n"].transform("size") > 1]
+    if many["division"].nunique() < 2 or len(cases) < len(TERMS) + 2:
         return None
-    cell, density = float(cases["cell_d"].median()), float(cases["number_density"].iloc[0])
-
-    def halo_of(own: pd.DataFrame) -> np.ndarray:
-        cubes = cube_ghosts(own["owned_mean"], cell, density)
-        return np.polyfit(np.log(own["ranks"]), np.log(own["ghosts_mean"] / cubes), 1)
-
-    def ghosts(law: np.ndarray, own: pd.DataFrame) -> np.ndarray:
-        cubes = cube_ghosts(own["owned_mean"], cell, density)
-        return np.asarray(cubes * np.exp(law[1]) * own["ranks"] ** law[0])
-
-    halo = {}
-    for division, own in cases.groupby("division", sort=False):
-        power, factor = halo_of(own)
-        error = left_out(own, "ghosts_mean", halo_of, ghosts)
-        halo[str(division)] = Halo(math.exp(factor), float(power), error)
+    like = {}
+    for division, own in many.groupby("division", sort=False):
+        name = str(division)
+        last = own.sort_values(["n", "ranks"]).iloc[-1]
+        (factor,) = _halo(name, own)
+        like[name] = {
+            "halo": float(factor),
+            "halo_error": left_out(own, "ghosts_mean", lambda seen, k=name: _halo(k, seen),
+                                   lambda law, out, k=name: law[0] * _ideal(k, out)),
+            "peers": max(last["peers_mean"], last["peers_of_many"]),
+            "messages": last["messages"] / last["peers_mean"], "bytes": last["bytes"] / last["ghosts_mean"],
+            "imbalance": last["time_ms"] / last["work_mean_ms"],
+        }  # fmt: skip
     error = left_out(cases, "work_mean_ms", _work_law, _work)
-    most = cases[cases["ranks"] == cases["ranks"].max()]
-    most = most[most["n"] == most["n"].max()].set_index("division")
-    like = {
-        str(division): {
-            "peers": row["peers_mean"], "messages": row["messages"] / row["peers_mean"],
-            "bytes": row["bytes"] / row["ghosts_mean"], "imbalance": row["time_ms"] / row["work_mean_ms"],
-        }
-        for division, row in most.iterrows()
-    }  # fmt: skip
-    return Laws(_work_law(cases), error, halo, like, cell, density)
+    largest = cases[cases["n"] == cases["n"].max()].iloc[0]
+    return Laws(_work_law(cases), error, like, float(largest["cell_d"]), float(largest["number_density"]))
+
+
+def _ideal(division: str, cases: pd.DataFrame) -> np.ndarray:
+    numbers = (cases[name].to_numpy(float) for name in ("n", "ranks", "cell_d"))
+    return np.asarray(ideal_ghosts(division, *numbers, float(cases["number_density"].iloc[0])))
+
+
+def _halo(division: str, cases: pd.DataFrame) -> np.ndarray:
+    """Fit the factor of the ghosts, (1,), as the geometric mean of the cases."""
+    return np.exp([np.log(cases["ghosts_mean"].to_numpy(float) / _ideal(division, cases)).mean()])
 
 
 def _terms(cases: pd.DataFrame) -> np.ndarray:
@@ -162,24 +158,19 @@ def forecast(laws: Laws, n: int, ranks: Sequence[int], latency_us: float, gb_per
         rank, `network_ms`, and their sum `time_ms`; the numbers of the laws, and their errors.
     """
     rows = []
-    for division, halo in laws.halo.items():
-        if division not in laws.like:
-            continue
-        like = laws.like[division]
+    for division, like in laws.like.items():
         for count in ranks:
             owned = n / count
-            ghosts = cube_ghosts(owned, laws.cell_d, laws.number_density) * halo.factor * count**halo.power
-            ghosts = min(ghosts, n - owned)
+            ideal = float(ideal_ghosts(division, n, count, laws.cell_d, laws.number_density))
+            ghosts = min(like["halo"] * ideal, n - owned)
             work = float(laws.work_ms @ [owned, ghosts, like["peers"], 1.0]) * like["imbalance"]
-            network = (
-                1e-3 * latency_us * like["peers"] * like["messages"]
-                + 1e-6 * like["bytes"] * ghosts / gb_per_s
-            )
+            sent = like["peers"] * like["messages"], like["bytes"] * ghosts
+            network = 1e-3 * latency_us * sent[0] + 1e-6 * sent[1] / gb_per_s
             rows.append({
                 "kind": "forecast", "division": division, "n": n, "ranks": count, "owned": owned,
                 "ghosts": ghosts, "peers": like["peers"], "work_ms": work, "network_ms": network,
-                "time_ms": work + network, "halo_factor": halo.factor, "halo_power": halo.power,
-                "halo_law_error": halo.error, "work_law_error": laws.work_error,
+                "time_ms": work + network, "halo_factor": like["halo"],
+                "halo_law_error": like["halo_error"], "work_law_error": laws.work_error,
                 **dict(zip(COEFFICIENTS, 1e6 * laws.work_ms, strict=True)),
             })  # fmt: skip
     return pd.DataFrame(rows)

@@ -22,7 +22,7 @@ from md.domain.partition import Owners, chunks
 BRICKS, BISECTION, METIS = "bricks", "bisection", "metis"
 OTHERS = (BRICKS, BISECTION, METIS)  # divisions that are no chunks of an order
 FINEST = 1000  # integer weight of an average cell in a graph
-MANY_RANKS, MANY_CELLS = 512, 32  # a side
+MANY_RANKS, MANY_CELLS = 512, 30  # a side; chunks of a curve are no cubes of these
 METIS_TRIES = 1  # of which METIS takes the best cut
 
 
