@@ -98,7 +98,7 @@ class Config(TimedSettings):
     """Device; a divided gas runs on the CPU."""
     n: Axis[int] = (2**16, 2**18)
     """Number of particles of all ranks."""
-    ranks: Axis[int] = (1, 2, 4, 8, 16)
+    ranks: Axis[int] = (1, 2, 4, 16)
     """Numbers of ranks, in turn, which wait longer the more they are. One rank has no division."""
     density: Axis[str] = DENSITIES
     """Densities: uniform, clusters (eight, in a box of eight times their volume), gravity (over a floor, less
@@ -117,7 +117,7 @@ class Config(TimedSettings):
     """Number of steps of a sample before those that are measured."""
     steps: int = 50
     """Number of steps that are measured. The defaults have one migration in them."""
-    rounds: int = 2
+    rounds: int = 1
     """Number of rounds of a run. In each, every compared case is sampled once, in random order."""
     drawn_ranks: int = 16
     """Number of ranks at which domains are drawn, up to 36."""
@@ -411,7 +411,7 @@ VIEWS = (
     Summary(
         (*_WHERE, "ranks"), "division", (HILBERT, SLABS),
         more=dict.fromkeys(("halo_share", "predicted_halo_share", "imbalance", "imbalance_of_particles",
-                            "peers_mean", "bytes", "builds", "cut_ms"), "mean"), prepare=_largest,
+                            "peers_mean", "bytes", "builds", "cut_ms"), "mean"), prepare=_most,
     ),
 )  # fmt: skip
 

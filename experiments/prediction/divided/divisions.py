@@ -23,6 +23,7 @@ BRICKS, BISECTION, METIS = "bricks", "bisection", "metis"
 OTHERS = (BRICKS, BISECTION, METIS)  # divisions that are no chunks of an order
 FINEST = 1000  # integer weight of an average cell in a graph
 MANY_RANKS, MANY_CELLS = 512, 30  # a side; chunks of a curve are no cubes of these
+EDGES_PER_CELL = 10  # weight of a cell over that of an edge between two such cells, times two
 METIS_TRIES = 1  # of which METIS takes the best cut
 
 
@@ -163,9 +164,9 @@ def bisection(shape: tuple[int, ...], box: md.Box, weights: np.ndarray, ranks: i
 
 
 def metis(shape: tuple[int, ...], box: md.Box, weights: np.ndarray, ranks: int) -> np.ndarray:
-    """Divide the graph of the cells, with edges to all neighbours, by METIS, recursively.
+    """Divide the graph of the cells, with edges to all neighbours weighed by the particles, by METIS.
 
-    So it leaves fewer ghosts, in more even parts, than in k ways at once, or with edges weighed by particles.
+    So it cuts where few particles are. Recursively it leaves more even parts than in k ways at once.
 
     Args:
         shape: cells along each axis.
@@ -183,9 +184,12 @@ def metis(shape: tuple[int, ...], box: md.Box, weights: np.ndarray, ranks: int) 
     """
     pymetis = import_module("pymetis")
     whole = np.rint(np.asarray(weights, float) * (FINEST / max(np.mean(weights), 1e-300))).astype(np.int64)
+    first, neighbours = neighbours_of(tuple(shape), tuple(box.periodic))
+    cells = np.repeat(np.arange(len(whole)), np.diff(first))
+    edges = 1 + (whole[cells] + whole[neighbours]) // EDGES_PER_CELL
     _, found = pymetis.part_graph(
-        ranks, pymetis.CSRAdjacency(*neighbours_of(tuple(shape), tuple(box.periodic))), vweights=whole,
-        recursive=True, options=pymetis.Options(seed=0, ncuts=METIS_TRIES),
+        ranks, pymetis.CSRAdjacency(first, neighbours), vweights=whole, eweights=edges, recursive=True,
+        options=pymetis.Options(seed=0, ncuts=METIS_TRIES),
     )  # fmt: skip
     owner = np.asarray(found, np.int32)
     for rank in np.flatnonzero(np.bincount(owner, minlength=ranks) == 0):

@@ -131,3 +131,12 @@ def test_peers_and_ghosts_of_bricks_on_many_ranks_are_those_of_boxes():
 def test_slabs_of_many_ranks_have_more_ghosts_than_chunks_of_a_curve():
     assert on_many_ranks("row").ghosts > 1.5 * on_many_ranks("hilbert").ghosts
     assert on_many_ranks("row").peers < on_many_ranks("hilbert").peers
+
+
+@pytest.mark.skipif(not has_metis(), reason="pymetis is not installed")
+def test_metis_cuts_where_no_particles_are():
+    weights = np.zeros((6, 6, 12))  # axis 0 is the last
+    weights[:, :, :5] = weights[:, :, 6:11] = 4.0
+    owner = owners_of(METIS)((12, 6, 6), box_of((12, 6, 6)), weights.reshape(-1), 2).reshape(6, 6, 12)
+    for half in (owner[:, :, :5], owner[:, :, 6:11]):
+        assert (half == half[0, 0, 0]).all()
