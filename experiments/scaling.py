@@ -26,6 +26,7 @@ from typing import Any, ClassVar
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import LogLocator, NullFormatter
 
 import md
 import sfc
@@ -349,6 +350,9 @@ def _draw_forecast(table: pd.DataFrame, out: Path) -> None:
     panel.set(xlabel="ranks", ylabel="forecast of a step (ms)")
     panel.set_xscale("log", base=2)
     panel.set_yscale("log")
+    panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panel.yaxis.set_major_formatter("{x:g}")
+    panel.yaxis.set_minor_formatter(NullFormatter())
     style.label_ends(panel)
     most = rows[rows["ranks"] == rows["ranks"].max()].sort_values("time_ms")
     best, last = most.iloc[0], most.iloc[-1]

@@ -10,6 +10,7 @@ bandwidth.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,7 +47,7 @@ class Laws(NamedTuple):
 
 
 def ideal_ghosts(division: str, n: Any, ranks: Any, cell_d: Any, number_density: float) -> Any:
-    """Return the number of ghosts of a rank whose domain is ideal: those within a cell around it.
+    """Return the number of ghosts around an ideal domain: those within a cell of it.
 
     Args:
         division: of slabs, or another one, which has cubes.
@@ -87,8 +88,7 @@ def fit_laws(table: pd.DataFrame) -> Laws | None:
         (factor,) = _halo(name, own)
         like[name] = {
             "halo": float(factor),
-            "halo_error": left_out(own, "ghosts_mean", lambda seen, k=name: _halo(k, seen),
-                                   lambda law, out, k=name: law[0] * _ideal(k, out)),
+            "halo_error": left_out(own, "ghosts_mean", partial(_halo, name), partial(_ghosts, name)),
             "peers": max(last["peers_mean"], last["peers_of_many"]),
             "messages": last["messages"] / last["peers_mean"], "bytes": last["bytes"] / last["ghosts_mean"],
             "imbalance": last["time_ms"] / last["work_mean_ms"],
@@ -99,13 +99,17 @@ def fit_laws(table: pd.DataFrame) -> Laws | None:
 
 
 def _ideal(division: str, cases: pd.DataFrame) -> np.ndarray:
-    numbers = (cases[name].to_numpy(float) for name in ("n", "ranks", "cell_d"))
-    return np.asarray(ideal_ghosts(division, *numbers, float(cases["number_density"].iloc[0])))
+    n, ranks, cell = (cases[name].to_numpy(float) for name in ("n", "ranks", "cell_d"))
+    return np.asarray(ideal_ghosts(division, n, ranks, cell, float(cases["number_density"].iloc[0])))
 
 
 def _halo(division: str, cases: pd.DataFrame) -> np.ndarray:
     """Fit the factor of the ghosts, (1,), as the geometric mean of the cases."""
     return np.exp([np.log(cases["ghosts_mean"].to_numpy(float) / _ideal(division, cases)).mean()])
+
+
+def _ghosts(division: str, law: np.ndarray, cases: pd.DataFrame) -> np.ndarray:
+    return law[0] * _ideal(division, cases)
 
 
 def _terms(cases: pd.DataFrame) -> np.ndarray:
