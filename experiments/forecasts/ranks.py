@@ -17,6 +17,8 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 
+from experiments.results.baselines import is_again
+
 SLABS = "row"
 FEWEST = 8  # ranks from which on a domain has others on all sides
 TERMS = ("owned_mean", "ghosts_mean", "peers_mean")  # and a constant
@@ -75,7 +77,7 @@ def fit_laws(table: pd.DataFrame) -> Laws | None:
     Returns:
         The laws; None if fewer than two divisions have two cases of `FEWEST` ranks or more.
     """
-    rows = table[(table["ranks"] > 1) & ~table["division"].str.endswith(" again")]
+    rows = table[(table["ranks"] > 1) & ~table["division"].map(is_again)]
     cases = rows.groupby(CASE, sort=False)[[*LAWS]].median().reset_index()
     many = cases[cases["ranks"] >= FEWEST]
     many = many[many.groupby("division")["n"].transform("size") > 1]
