@@ -12,7 +12,7 @@ from tests.experiments.results.claims.test_sentences import text_of
 PAGE, RUN = "results/details/scaling.md", "scaling/cpu"
 DIVISIONS = ("hilbert", "row", "morton", "gilbert", "bricks", "bisection", "metis")
 DENSITIES = ("uniform", "clusters", "gravity")
-RANKS = (2, 4, 8, 16)
+RANKS = (2, 4, 16)
 LARGEST = "n == 262144"
 
 
@@ -94,3 +94,14 @@ def test_the_laws_are_those_of_the_run():
 def test_the_noise_is_that_of_the_run():
     floors = gains.noise_floors(rows_of(RUN, LARGEST + " and ranks > 1"), ["density", "ranks"], "division")
     assert f"Hilbert's division measured twice differed by up to {max(floors.values()):.2f}" in text_of(PAGE)
+
+
+def test_no_gain_on_16_ranks_is_resolved_and_halos_rank_divisions():
+    for density in DENSITIES:
+        rows = gains.gains(of_case(density, 16), [], "division", "hilbert")
+        assert set(rows["difference"]) == {gains.NO_DIFFERENCE}
+    assert "no gain on 16 ranks is resolved" in text_of(PAGE)
+    halo = of_case("uniform", 16).groupby("division")["halo_share"].mean().drop("hilbert again")
+    assert set(halo.nsmallest(2).index) == {"bisection", "bricks"}
+    curves = halo[["hilbert", "morton", "gilbert"]]
+    assert (curves.idxmin(), halo.idxmax()) == ("gilbert", "row")
