@@ -161,7 +161,7 @@ QUICK = {
     "n": (2**11, 2**13), "ranks": (1, 2, 4), "density": (UNIFORM,), "runs": 1, "warmup": 2, "steps": 10,
     "drawn_ranks": 4, "division": (HILBERT, SLABS, "bricks"),
 }  # fmt: skip
-MINUTES = 13
+MINUTES = 28  # on a machine with other work, from two runs
 
 
 def measure(case: Config, begin: int = 0) -> Iterator[list[dict]]:
