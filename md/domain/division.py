@@ -24,7 +24,7 @@ from md import checks
 from md.domain.communicator import Communicator
 from md.domain.halo import Halo, Message
 from md.domain.migrate import cells_of, migrate
-from md.domain.partition import Partition
+from md.domain.partition import Owners, Partition
 from md.errors import HaloOutrun
 from md.particles.box import Box
 from md.particles.cell_grid import CellGrid
@@ -58,10 +58,15 @@ class Division:
         transport: how ghosts go from device to device: "peer", stored into the memory of the other one, or
             "host", through the communicator. None for "peer" where all ranks are on one host.
         shares_device: whether several ranks may be on one device, which is slower than one rank.
+        owners: function that divides the cells in place of the order, which is then that of a rank's cells in
+            memory; None for "hilbert". It is called as `owners(shape, box, weights, ranks)` with the cells
+            along each axis, the box, the (cells,) weights by row-major number and the number of ranks, and
+            returns the (cells,) integer owners, the same on all ranks; each rank has one cell at least. With
+            MPI it is a function of a module, which can be pickled.
 
     Raises:
-        TypeError: an order that is neither a name nor a curve, a distance that is no number, or a flag that
-            is no bool.
+        TypeError: an order that is neither a name nor a curve, a distance that is no number, a flag that
+            is no bool, or owners that are no function.
         ValueError: a distance that is not above 0, or other weights or transport.
     """
 
@@ -71,6 +76,7 @@ class Division:
     weights: str = "particles"
     transport: str | None = None
     shares_device: bool = False
+    owners: Owners | None = None
 
     def __post_init__(self):
         if self.order is not None:
@@ -84,6 +90,9 @@ class Division:
         checks.flag("shares_device of Division", self.shares_device)
         if self.transport is not None:
             checks.word("transport of Division", self.transport, TRANSPORTS, "None for the fastest")
+        if self.owners is not None:
+            allowed = "a function of shape, box, weights and ranks"
+            checks.function("owners of Division", self.owners, allowed, "or None for chunks of the order")
 
 
 class Exchanged(NamedTuple):
@@ -131,7 +140,8 @@ class Domain:
                 f"travel, {travel:g}, of md.Division"
             ) from error
         orders = USUAL if division.order is None else (division.order,)
-        found = (Partition(order, grid, communicator.size) for order in orders)
+        orders = orders if division.owners is None else orders[-1:]
+        found = (Partition(order, grid, communicator.size, division.owners) for order in orders)
         self.partition = min(found, key=lambda one: one.ghosts)
         width = min(length / cells for length, cells in zip(box.lengths, grid.shape, strict=True))
         self._rounding = 16 * float(np.finfo(system.precision).eps) * max(box.lengths)

@@ -1,14 +1,20 @@
-"""Partition of a box among ranks: chunks of cells along an ordering, cut by prefix sums of weights."""
+"""Partition of a box among ranks: chunks of cells along an ordering, cut by prefix sums of weights.
+
+Or any owners of the cells, by a function of their weights.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.sparse.csgraph import shortest_path
 
+from md.particles.box import Box
 from md.particles.cell_grid import CellGrid
 from sfc import Curve, covering
+
+Owners = Callable[[tuple[int, ...], Box, np.ndarray, int], np.ndarray]  # see `md.Division`
 
 
 class Partition:
@@ -21,6 +27,7 @@ class Partition:
         order: of the cells: a name of `sfc.orderings(dim)` or a curve.
         grid: the cells.
         ranks: number of ranks.
+        owners: function that divides the cells, as in `md.Division`; None for chunks of the order.
 
     Attributes:
         grid, ranks: as given.
@@ -28,36 +35,34 @@ class Partition:
         owner: (cells,) int32, rank that owns each cell; by `cut`.
 
     Raises:
-        ValueError: more ranks than cells, an unknown ordering, or one of another dimension.
+        TypeError: owners that are no integers.
+        ValueError: more ranks than cells, an unknown ordering, one of another dimension, or owners out of
+            range.
     """
 
-    def __init__(self, order: str | Curve, grid: CellGrid, ranks: int):
+    def __init__(self, order: str | Curve, grid: CellGrid, ranks: int, owners: Owners | None = None):
         if ranks > grid.size:
             raise ValueError(
                 f"{ranks} ranks for {grid.size} cells of side {grid.cutoff:g} in a box of "
                 f"{grid.box.lengths}; allowed: up to {grid.size} ranks; take fewer, or a larger box"
             )
-        self.grid, self.ranks = grid, ranks
+        self.grid, self.ranks, self._owners = grid, ranks, owners
         self._diameter: int | None = None
         self.place = covering(order, grid.shape).dense_ranks().astype(np.int64)
         self.cut(np.ones(grid.size))
 
     def cut(self, weights: np.ndarray) -> None:
-        """Give each rank a chunk of about the same weight, and one cell at least.
+        """Give each rank cells of about the same weight, and one at least.
 
         Args:
             weights: (cells,) of each cell by row-major number, 0 or more: of its particles, or their time.
         """
-        along = np.empty(self.grid.size)
-        along[self.place] = weights
-        middles = np.cumsum(along) - along / 2
-        wanted = along.sum() * np.arange(1, self.ranks) / self.ranks
-        cuts = np.searchsorted(middles, wanted)
-        first = np.arange(1, self.ranks)
-        cuts = np.maximum.accumulate(np.maximum(cuts, first) - first) + first  # one cell each
-        cuts = np.minimum(cuts, self.grid.size - self.ranks + first)
-        sizes, self._diameter = np.diff([0, *cuts, self.grid.size]), None
-        self.owner = np.repeat(np.arange(self.ranks, dtype=np.int32), sizes)[self.place]
+        self._diameter = None
+        if self._owners is None:
+            self.owner = chunks(self.place, weights, self.ranks)
+        else:
+            found = self._owners(self.grid.shape, self.grid.box, weights, self.ranks)
+            self.owner = checked_owners(found, self.grid.size, self.ranks)
 
     @property
     def diameter(self) -> int:
@@ -76,6 +81,57 @@ class Partition:
         shape, periodic = self.grid.shape, self.grid.box.periodic
         own = (self.owner == rank for rank in range(self.ranks))
         return max(int((around(one, shape, periodic) & ~one).sum()) for one in own)
+
+
+def chunks(place: np.ndarray, weights: np.ndarray, ranks: int) -> np.ndarray:
+    """Return the owners of chunks of about the same weight along an order, of one cell at least.
+
+    Args:
+        place: (cells,) integers, place of each cell along the order, by row-major number.
+        weights: (cells,) of each cell, 0 or more.
+        ranks: number of chunks, up to that of cells.
+
+    Returns:
+        (cells,) int32 rank of each cell, by row-major number.
+    """
+    along = np.empty(len(place))
+    along[place] = weights
+    middles = np.cumsum(along) - along / 2
+    wanted = along.sum() * np.arange(1, ranks) / ranks
+    cuts = np.searchsorted(middles, wanted)
+    first = np.arange(1, ranks)
+    cuts = np.maximum.accumulate(np.maximum(cuts, first) - first) + first  # one cell each
+    cuts = np.minimum(cuts, len(place) - ranks + first)
+    return np.repeat(np.arange(ranks, dtype=np.int32), np.diff([0, *cuts, len(place)]))[place]
+
+
+def checked_owners(found: np.ndarray, cells: int, ranks: int) -> np.ndarray:
+    """Return owners of cells as (cells,) int32, if each cell has one, and each rank a cell.
+
+    Args:
+        found: what a function of `md.Division(owners=)` has returned.
+        cells: number of cells.
+        ranks: number of ranks.
+
+    Raises:
+        TypeError: no integers.
+        ValueError: another shape, a rank that does not exist, or one without a cell.
+    """
+    owner, name = np.asarray(found), "owners of Division"
+    if owner.dtype.kind not in "iu":
+        allowed = f"({cells},) integers, the rank of each cell by row-major number"
+        raise TypeError(f"{name} returned {owner.dtype}; allowed: {allowed}")
+    if owner.shape != (cells,):
+        raise ValueError(f"{name} returned shape {owner.shape}; allowed: ({cells},), a rank for each cell")
+    if owner.min() < 0 or owner.max() >= ranks:
+        wrong = int(owner[(owner < 0) | (owner >= ranks)][0])
+        raise ValueError(f"{name} returned rank {wrong}; allowed: 0 to {ranks - 1}, of {ranks} ranks")
+    if (empty := np.flatnonzero(np.bincount(owner, minlength=ranks) == 0)).size:
+        raise ValueError(
+            f"{name} returned no cell of rank {empty[0]}; allowed: one cell or more of each of {ranks} "
+            "ranks; give it one that is empty"
+        )
+    return owner.astype(np.int32)
 
 
 def around(cells: np.ndarray, shape: Sequence[int], periodic: Sequence[bool]) -> np.ndarray:

@@ -43,6 +43,7 @@ SMALLER = {
     "pictures": "--steps 20",
     "reorder_cost": "--n 512 1024 --rounds 2 --place 'one thread'",
     "roofline": "--n 500 --filling-fraction 0.2 --precision float64 --rounds 2 --steps 5",
+    "scaling": "--n 800 --ranks 1 2 --density uniform --division hilbert row --steps 2",
     "searches": "--n 1024 --search linked verlet --rounds 2 --steps 5",
     "shaken": "--length 6 --amplitude 1.8 --shakes-before 0 --pictures 2 --search linked",
     "surface": "--n 1024 --path 0 0.05 --rounds 2 --steps 2 --precision float64",

@@ -146,6 +146,7 @@ TOO_MUCH = {
     "mixture": "--n " + 400 * "9",
     "reorder_cost": "--n 9999999999999",
     "roofline": "--n 9999999999999",
+    "scaling": "--n 9999999999999",
     "searches": "--n 9999999999999",
     "shaken": "--length 1e300",
     "surface": "--n 9999999999999",

@@ -35,11 +35,13 @@ ALLOWED = {  # file -> how many places, and why they are no gains of the engine
         4,
         "spreads of rounds and copies, and gains of forecasts, which have no rounds",
     ),
+    "forecasts/ranks.py": (1, "the largest work of ranks over their mean, in one sample"),
     "foreseen.py": (1, "the slowest order of a forecast, which has no rounds"),
     "prediction/order_in_flock.py": (1, "the part of a gain that is left, beside that of a model of misses"),
     "prediction/wear.py": (1, "the best interval of a model"),
     "results/baselines.py": (1, "the name of a second measurement"),
     "roofline.py": (2, "shares of a step, and of the floor of a model"),
+    "scaling.py": (2, "the largest work of ranks over their mean, and the parts of one rank's time"),
     "searches.py": (1, "the share of the floor of a model"),
     "writes.py": (1, "gains of forecasts, which have no rounds"),
 }

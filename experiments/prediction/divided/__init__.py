@@ -1,0 +1,1 @@
+"""Gases that are divided among ranks: densities, and divisions of their cells."""
