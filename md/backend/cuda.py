@@ -54,6 +54,7 @@ class Cuda(Backend):
 
     Raises:
         BackendUnavailableError: no cupy, or no device.
+        ValueError: a variable that is no number.
     """
 
     name = "cuda"
@@ -71,6 +72,10 @@ class Cuda(Backend):
         import cupy
 
         if OF_RANK in os.environ:
+            if not os.environ[OF_RANK].isdecimal():
+                raise ValueError(
+                    f"{OF_RANK} = {os.environ[OF_RANK]!r}; allowed: the number of a device, 0 or more"
+                )
             cupy.cuda.Device(int(os.environ[OF_RANK]) % cupy.cuda.runtime.getDeviceCount()).use()
         self._cupy, self._device = cupy, cupy.cuda.runtime.getDevice()
         if not _launches:

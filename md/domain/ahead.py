@@ -22,7 +22,7 @@ from md.domain.communicator import Communicator
 from md.domain.division import TRAVEL, Division, Domain
 from md.domain.halo import Halo
 from md.domain.migrate import cells_of
-from md.domain.peers import Peers
+from md.domain.peers import PATIENCE, Peers
 from md.domain.rank_arrays import RankArrays, Records
 from md.errors import RankFailedError
 from md.particles.box import Box
@@ -50,23 +50,32 @@ class Builds(Protocol):
     def must_build(self) -> bool:
         """Whether the next step begins with a build."""
 
+    def halve(self) -> None:
+        """Plan half as many steps for a build."""
+
 
 class DomainAhead(Domain):
     """Domain of a rank on a device; see `Domain`.
 
+    Args:
+        division, communicator, system: as for `Domain`.
+        packs: whether steps read packed rows, which alone other processes can open.
+
     Raises:
-        ValueError: weights "time", which a device does not measure; or see `Domain`.
+        ValueError: weights "time", which a device does not measure, several ranks on one device, or transport
+            "peer" beyond one host; or see `Domain`.
     """
 
     _particles: RankArrays
 
-    def __init__(self, division: Division, communicator: Communicator, system: System):
+    def __init__(self, division: Division, communicator: Communicator, system: System, packs: bool):
         if division.weights == "time":
             raise ValueError(
                 'weights = "time" of Division on a device; allowed: "particles"; or take backend="cpu"'
             )
-        self._division = division
+        self._division, self._packs = division, packs
         self._tiled = np.empty(0, np.int64)  # place of each cell in memory
+        self._returns = 0  # to the present copy
         self._copied_at: int | None = None  # step of the copy
         self._builds = 0  # of the lists before the last migration
         self._peers: Peers | None = None
@@ -77,7 +86,9 @@ class DomainAhead(Domain):
         return LONG_TRAVEL if cells >= MOST_CUT else TRAVEL
 
     def _take_over(self, system: System) -> None:
-        system.particles = self._particles = RankArrays(system.particles)
+        system.particles = self._particles = RankArrays(
+            system.particles, self.any(len(system.particles.radius) > 0)
+        )
         transport = self._division.transport
         if not self.communicator.is_one_process:
             devices = self.communicator.all_of((socket.gethostname(), system.backend.bus))
@@ -86,33 +97,56 @@ class DomainAhead(Domain):
                     f"{len(devices)} ranks on {len(set(devices))} devices, {devices}; allowed: a device for "
                     "each; start fewer ranks, or take md.Division(shares_device=True), which is slower"
                 )
+            hosts = sorted({host for host, _ in devices})
+            if transport == "peer" and len(hosts) > 1:
+                raise ValueError(
+                    f"transport 'peer' of Division on the hosts {', '.join(hosts)}; allowed: devices of one "
+                    "host; take 'host' or None"
+                )
+            if transport == "peer" and not self._packs:
+                raise ValueError(
+                    "transport 'peer' of Division with a law that takes velocities as `real*`; allowed: "
+                    "`velocity*` in its .cuh; or take 'host' or None"
+                )
             if transport is None:
-                transport = "peer" if len({host for host, _ in devices}) == 1 else "host"
+                transport = "peer" if len(hosts) == 1 and self._packs else "host"
         self._by_host = ByHost(self.communicator, self._particles)
         if transport in (None, "peer"):
             self._peers = Peers(self.communicator, self._particles)
+
+    @property
+    def allowed(self) -> float:
+        """Distance that particles may travel between two migrations, in d."""
+        return self._allowed
+
+    def require_travel(self, policy: Builds) -> None:
+        """Raise an error for lists that are used for longer than ghosts are.
+
+        Args:
+            policy: of the search.
+
+        Raises:
+            ValueError: particles may travel farther between two builds than the ghosts allow.
+        """
+        if self._allowed < policy.limit:
+            raise ValueError(
+                f"travel of md.Division: ghosts allow {self._allowed:g} d, lists {policy.limit:g} d between "
+                "two builds; allowed: at least as much; take a longer travel, or a smaller skin"
+            )
 
     def is_over(self, policy: Builds) -> bool:
         """Return whether particles migrate before the next step.
 
         Args:
             policy: of the search.
-
-        Raises:
-            ValueError: lists that allow particles to travel farther than the ghosts do.
         """
         if self._copied_at is None:
             return False
         most = int(self._allowed / policy.limit)
-        if most < 1:
-            raise ValueError(
-                f"travel of md.Division: ghosts allow {self._allowed:g} d, lists {policy.limit:g} d between "
-                "two builds; allowed: at least as much; take a longer travel, or a smaller skin"
-            )
         return policy.builds - self._builds >= most and policy.must_build
 
-    def begin(self, step: int, policy: Builds, packs: bool) -> None:
-        """Prepare for the first step after a migration; without effect before others.
+    def begin(self, step: int, policy: Builds, packs: bool) -> bool:
+        """Prepare for the first step after a migration; without effect before others, for which it is False.
 
         Args:
             step: number of the next step.
@@ -120,16 +154,19 @@ class DomainAhead(Domain):
             packs: whether steps read packed rows.
         """
         if self._copied_at is not None:
-            return
+            return False
         was_packed = self._particles.is_packed
         if packs:
             self._particles.pack()
         self._particles.keep_copy()
-        self._copied_at, self._builds = step, policy.builds
+        # Lists that are there already, as of a look at the pairs, are the first of the period.
+        self._copied_at, self._builds = step, policy.builds - (not policy.must_build)
+        self._returns = 0
         if self._peers is not None:
             if not was_packed:  # on all ranks
                 self._peers.open_all()
             self._peers.connect(self._borders, self._rows, self._sent, self._every, self._counts)
+        return True
 
     @property
     def is_prepared(self) -> bool:
@@ -140,7 +177,11 @@ class DomainAhead(Domain):
         """Return to the particles as they were at `begin`, and return the step."""
         assert self._copied_at is not None
         self._particles.restore_copy()
+        self._system.backend.fill(self._system.status.fault, -1)  # of steps that are taken again: no fault
         self._builds = policy.builds
+        self._returns += 1
+        if self._returns > 1:
+            policy.halve()
         return self._copied_at
 
     def any(self, is_so: bool) -> bool:
@@ -150,6 +191,8 @@ class DomainAhead(Domain):
     def migrate(self, cuts: bool = False) -> None:
         """Let particles migrate; cut the box where it is uneven."""
         self._copied_at = None
+        if self._particles.was_packed:  # and then read, just before
+            self._particles.pack()
         if self._peers is not None:
             self._peers.is_connected = False
         if cuts or not self.migrations or self._counts.max() > self._uneven * self._counts.mean():
@@ -172,7 +215,10 @@ class DomainAhead(Domain):
             RankFailedError: it did.
         """
         if self._peers is not None and self.any(self._peers.is_lost):
-            raise RankFailedError("a device waited too long for the ghosts of another rank")
+            raise RankFailedError(
+                f"a device waited {PATIENCE:g} s for ghosts of another rank, which has ended or is stuck; "
+                "start the ranks again, from the last checkpoint"
+            )
 
     def _was_cut(self) -> None:
         """Make the table of the sort: own cells by their place, behind them those of each rank."""

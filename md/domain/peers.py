@@ -55,7 +55,7 @@ class Memory(NamedTuple):
         boxes: two outboxes, used in turn.
     """
 
-    rows: list[list[tuple[bytes, int]]]
+    rows: list[list[tuple[bytes, int]]]  # of no set while rows are not packed
     flags: tuple[bytes, int]
     marks: tuple[bytes, int]
     boxes: list[tuple[bytes, int]]
@@ -109,13 +109,15 @@ class Peers:
     def open_all(self) -> None:
         """Open the memory of all ranks, and close what is no longer used; all ranks call it."""
         handle = self._handle
+        is_open = self._communicator.is_one_process or self._particles.is_packed
+        sets = self._particles.sets if is_open else []  # of the memory pool, which others cannot open
         own = Memory(
-            [[handle(array) for array in one] for one in self._particles.sets],
+            [[handle(array) for array in one] for one in sets],
             handle(self._flags), handle(self._marks), [handle(box) for box in self._boxes],
         )  # fmt: skip
         self._memory: list[Memory] = self._communicator.all_of(own)
-        every = [at for one in self._memory for at in (*one.rows[0], *one.rows[1], *one[1:3], *one.boxes)]
-        used = {handle for handle, _ in every}
+        used = {handle for one in self._memory for handle, _ in (*one[1:3], *one.boxes)}
+        used |= {handle for one in self._memory for pair in one.rows for handle, _ in pair}
         for closed in [known for known in self._opened if known not in used]:
             self._backend.close_handle(self._opened.pop(closed))
 
@@ -162,8 +164,16 @@ class Peers:
             sent: peer -> first and last of its rows in `rows`.
             every: (ranks, ranks) number of ghosts of each rank that each has: of row at column.
             owned: (ranks,) number of particles that each owns.
+
+        Raises:
+            ValueError: more peers than a block has threads.
         """
         backend, p, me = self._backend, self._particles, self._communicator.rank
+        if len(sent) > MOST_PEERS:
+            raise ValueError(
+                f"{len(sent)} peers of a rank; allowed: up to {MOST_PEERS}; take fewer ranks, or "
+                "md.Division(transport='host')"
+            )
         self._sets = p.sets
         backend.fill(self._marks, 1)
         peers, begins = list(sent), [begin for begin, _ in sent.values()]

@@ -66,12 +66,12 @@ extern "C" __global__ void take(int n, int before, const int* order, const real*
     if (j < before) {
         load_row(pos, vel, n, j, r, v);
         new_id[i] = id[j];
-        if (radius) new_radius[i] = radius[j];
+        if (new_radius) new_radius[i] = radius[j];
     } else {
-        int k = j - before, each = EACH + (radius != nullptr);
+        int k = j - before, each = EACH + (new_radius != nullptr);
         read_numbers(numbers, each, k, r, v);
         new_id[i] = ids[k];
-        if (radius) new_radius[i] = numbers[(size_t)each * k + EACH];
+        if (new_radius) new_radius[i] = numbers[(size_t)each * k + EACH];
     }
     store_row(new_pos, new_vel, n, i, r, v);
 }

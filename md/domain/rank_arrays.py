@@ -32,10 +32,12 @@ class RankArrays(ParticleArrays):
 
     Args:
         particles: of this rank; all are owned.
+        has_radii: whether particles have radii; a rank without any knows it from the others.
     """
 
-    def __init__(self, particles: ParticleArrays):
+    def __init__(self, particles: ParticleArrays, has_radii: bool):
         vars(self).update(vars(particles))
+        self.has_radii = has_radii
         self._blocks: list[Array] = []  # of the packed rows
         self._copied: tuple[Array, Array] | None = None  # of `keep_copy`
 
@@ -47,7 +49,25 @@ class RankArrays(ParticleArrays):
     @property
     def each(self) -> int:
         """Numbers of a particle in `Records`."""
-        return 2 * self.box.dim + (len(self.radius) > 0)
+        return 2 * self.box.dim + self.has_radii
+
+    @property
+    def was_packed(self) -> bool:
+        """Whether there is memory of packed rows, with the number of rows of now."""
+        return len(self._packed) == 2
+
+    def pack(self) -> None:
+        """Store positions and velocities as packed rows, where they were before they were unpacked.
+
+        So peers may store ghosts of the next step meanwhile, which are in other memory.
+        """
+        now = next((one for one in self._packed if one.pos is self.pos), None)
+        if self.is_packed or now is None:
+            super().pack()
+            return
+        now.store_velocities(self.velocities[: self.n])
+        other = self._packed[now is self._packed[0]]
+        self.velocities, self._spare = self.pos, 2 * [other.pos]
 
     def _packed_rows(self, rows: int) -> PackedRows:
         self._blocks.append(self._block(rows))
@@ -72,7 +92,7 @@ class RankArrays(ParticleArrays):
         """
         m, radius = len(rows), self.radius if has_ids else self.radius[:0]
         if into is None:
-            each = 2 * self.box.dim + (len(radius) > 0)
+            each = 2 * self.box.dim + (has_ids and self.has_radii)
             numbers = self.backend.empty(m * each, self.pos.dtype)
             into = Records(numbers, self.backend.empty(m if has_ids else 0, np.int32))
         kernels = self.backend.kernels(__name__, constants=self.constants)
@@ -82,7 +102,7 @@ class RankArrays(ParticleArrays):
     def copy_in(self, first: int, records: Records) -> None:
         """Store records in rows from `first` on, without ids and radii if there are no ids."""
         radius = self.radius if len(records.ids) else self.radius[:0]
-        each = 2 * self.box.dim + (len(radius) > 0)
+        each = 2 * self.box.dim + (len(records.ids) > 0 and self.has_radii)
         kernels = self.backend.kernels(__name__, constants=self.constants)
         kernels.copy_in(
             len(records.numbers) // each, first, *records, self.pos, self.velocities, self.id, radius
@@ -118,7 +138,7 @@ class RankArrays(ParticleArrays):
         if arrived is not None:
             numbers, m = arrived.numbers, len(arrived.ids)
         keys = backend.empty(self.n + m, np.int32)
-        given = numbers, int(len(self.radius) > 0), table, grid, keys
+        given = numbers, int(self.has_radii), table, grid, keys
         backend.kernels(__name__).keys_of(len(keys), self.n, self.pos, *given)
         return keys
 
@@ -143,7 +163,7 @@ class RankArrays(ParticleArrays):
         else:
             self._spare = []
             pos, vel = (backend.rows(rows, dim, precision) for _ in range(2))
-        id, radius = backend.empty(rows, np.int32), backend.empty(rows if len(self.radius) else 0, precision)
+        id, radius = backend.empty(rows, np.int32), backend.empty(rows if self.has_radii else 0, precision)
         kernels.take(owned, n, order, *before, *arrived, pos, vel, id, radius)
         self.n, self.pos, self.velocities, self.id, self.radius = owned, pos, vel, id, radius
         self._spare_id, self._spare_radius = id[:0], radius[:0]

@@ -107,8 +107,11 @@ class BenchmarkGas(State):
         """
         size = checks.integer("size", size, 1, unit="parts")
         rank = checks.integer("rank", rank, 0, size - 1)
-        slots = range(self._n * rank // size, self._n * (rank + 1) // size)
-        return BenchmarkGas(self._n, self.box, self._record, slots)
+        n = len(self)
+        some = slice(n * rank // size, n * (rank + 1) // size)
+        if not self._is_recipe:
+            return State(self.pos[some], self.vel[some], self.box, self.id[some])
+        return BenchmarkGas(self._n, self.box, self._record, self._slots[some])
 
     def store(self, backend: Backend, pos: Array, vel: Array, id: Array) -> None:
         """Make the particles in arrays of a backend; those that were read on the host are copied."""

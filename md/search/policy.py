@@ -84,6 +84,12 @@ class RebuildPolicy:
         """Whether the next step begins with a build."""
         return True
 
+    def begin_period(self) -> None:
+        """Count steps from 0 on again, on all ranks."""
+
+    def halve(self) -> None:
+        """Plan half as many steps for a build."""
+
     def begin_build(self) -> None:
         """Make the structure due before the next step, as during a build."""
 

@@ -355,7 +355,7 @@ def require_divisible(config: SimulationConfig, system: System) -> None:
         "a device and steps that are not fused; allowed: fused=True": ahead and not config.fused,
         f"a device and search {search.name!r}; allowed: 'verlet'": ahead and search.name != "verlet",
         f"a device and layout {config.backend.layout!r}; allowed: 'aos4'":
-            ahead and config.backend.layout == "soa",
+            ahead and config.backend.layout != "aos4" and config.backend.name == "cuda",
         f"search {search.name!r}; allowed: {divisible(SEARCHES)}": not search.capabilities.divisible,
         "a reorder; allowed: none, since ranks sort their particles when they migrate":
             config.reorder is not None,

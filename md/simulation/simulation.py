@@ -143,8 +143,11 @@ class Simulation:
             choices = config.with_step(system.dt, gravity).to_plain() | {"box": str(state.box)}
             communicator.require_equal("their choices", choices)
             communicator.require_equal("the division", division)
-            kind = DomainAhead if system.backend.runs_ahead else Domain
-            kind(division, communicator, system)
+            if not system.backend.runs_ahead:
+                Domain(division, communicator, system)
+            else:
+                packs = config.search.capabilities.packs and system.backend.packs_rows_for(law)
+                DomainAhead(division, communicator, system, packs)
         reordering = None if config.reorder is None else config.reorder.build(system)
         built = build_search(config.search, system, None if reordering is None else reordering.order)
         self.search: Search = built

@@ -72,6 +72,8 @@ class StepLoop:
         self._several: Stepping = steps
         parts = stepper, search, *boundaries
         self._ahead = system.domain if self._backend.runs_ahead else None
+        if self._ahead is not None:
+            self._ahead.require_travel(search.policy)
         self._packs = isinstance(steps, FusedSteps) and steps.packs
         if self._ahead is not None:
             if self._ahead.is_prepared:
@@ -165,7 +167,9 @@ class StepLoop:
             domain.require_peers()
             domain.migrate()
             self._search.rows_changed()
-        domain.begin(self.step, policy, self._packs)
+        if domain.begin(self.step, policy, self._packs):  # a rank without particles has counted no steps
+            policy.begin_period()
+            self._stepper.set_clock(self.step)
         while self.step < last and not domain.is_over(policy):
             with self._monitor.overflows(self.step):
                 self.advance(phases, last - self.step)

@@ -200,6 +200,14 @@ class DisplacementBound(RebuildPolicy):
         """Whether the next step begins with a build."""
         return self.must_wait or self._since >= self._windows()[0]
 
+    def begin_period(self) -> None:
+        """Count steps from 0 on again, on all ranks, and set the largest speed to 0."""
+        self._backend.fill(self._speeds, 0)
+
+    def halve(self) -> None:
+        """Plan half as many steps for a build and for a pruning."""
+        self._window, self._inner_window = max(1, self._window // 2), max(1, self._inner_window // 2)
+
     def begin_build(self) -> None:
         """Record that `Search.update` starts a build: the lists are incomplete until `built`."""
         self._is_whole = False
@@ -281,6 +289,8 @@ class DisplacementBound(RebuildPolicy):
         """Return the steps in which no particle moves farther than a limit, up to twice as many as before."""
         longest = min(2 * window, LONGEST)
         stride = self._stride + self._skin.step_rounding
+        if math.isnan(stride):
+            return 1
         if limit < longest * stride:
             longest = min(longest, 1 + int(max(0.0, MARGIN * limit / stride)))
         return max(1, min(longest, window - 1) if is_halted else longest)

@@ -141,6 +141,8 @@ class ListSearch(Search):
     def __init__(self, config: ListConfig, system: System):
         self._cutoff, self._lister = system.grid.cutoff, config.lister(system)
         self.skin = Skin(config.skin, system.grid, system.n_usual, config.inner_skin)
+        if system.domain is not None and system.backend.runs_ahead:
+            self.skin.limit_to(2 * system.domain.allowed)
         policy = DisplacementBound(system, self.skin, self._largest_displacement, self._grow)
         super().__init__(config, system, self._cells(system.grid), policy)
         self._needed, self._farthest = self.backend.zeros(1, np.int64), self.backend.zeros(1, np.float64)

@@ -133,6 +133,10 @@ class Skin:
         self.rounding = 8 * float(np.finfo(grid.precision).eps) * max(box.lengths)
         self.choose(0.0, prunes=False)
 
+    def limit_to(self, width: float) -> None:
+        """Choose no wider skin than this, in d, if none was given."""
+        self._widest = min(self._widest, width)
+
     def describe(self, density: float, cutoff: float) -> None:
         """Describe the particles to the model of the costs.
 

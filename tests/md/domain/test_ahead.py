@@ -8,8 +8,9 @@ from md.domain import ahead
 from md.domain.communicator import in_turn
 from md.domain.communicator.in_turn import InTurn
 from md.domain.peers import Peers
+from md.search.lists.list_search import ListSearch
 from tests.md.domain.test_divided import course, farthest, gas, simulation
-from tests.md.search.lists.device_of_lists import DeviceOfLists
+from tests.md.search.lists.device_of_lists import DeviceOfLists, PackedDevice
 
 N = 2500
 TRANSPORTS = "peer", "host"
@@ -17,7 +18,9 @@ DEVICES = ["emulated", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 
 def device(where: str) -> md.backend.Backend:
-    return DeviceOfLists() if where == "emulated" else md.backend.Cuda(fmad=False)
+    if where == "cuda":
+        return md.backend.Cuda(fmad=False)
+    return PackedDevice() if where == "emulated" else DeviceOfLists()
 
 
 def falling(n=N) -> md.State:
@@ -34,7 +37,7 @@ FALL = {
 }
 
 
-class Apart(DeviceOfLists):
+class Apart(PackedDevice):
     """A device of a process of its own, by what the others open its memory."""
 
     def handle_of(self, array):
@@ -68,7 +71,7 @@ def check(state, size, steps=200, tolerance=1e-9, where="emulated", division=Non
     return found
 
 
-@pytest.mark.parametrize("where", DEVICES)
+@pytest.mark.parametrize("where", ["unpacked", *DEVICES])
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize(("size", "order"), [(2, None), (4, "hilbert")])
 def test_a_gas_on_devices_has_the_contacts_and_positions_of_one_rank(where, transport, size, order):
@@ -82,7 +85,7 @@ def test_steps_of_processes_are_prepared_once_a_period(falls, monkeypatch):
     """Also where the box is cut again, so that peers are others."""
     monkeypatch.setattr(InTurn, "is_one_process", False)
     monkeypatch.setattr(Peers, "synchronise", waits_as_a_launch)
-    monkeypatch.setattr(DeviceOfLists, "bus", property(id))  # each a device of its own
+    monkeypatch.setattr(PackedDevice, "bus", property(id))  # each a device of its own
     state, options = (falling(), FALL) if falls else (gas(N), {})
     right = course(simulation(state, **options), 200, 40)
 
@@ -103,6 +106,11 @@ def test_particles_of_unequal_radii_keep_them(where):
     state = gas(N)
     radius = np.where(np.arange(N) % 3, 0.5, 0.35)
     check(md.State(state.pos, state.vel, state.box, state.id, radius), 3, where=where)
+
+
+def test_reads_at_any_step_change_nothing():
+    """Also at the end of a period, after which particles migrate."""
+    check(gas(N), 2, steps=120, every=1)
 
 
 @pytest.mark.parametrize("where", DEVICES)
@@ -131,22 +139,84 @@ def test_ranks_return_to_their_copies_together_where_one_is_faster_than_planned(
 
 
 def test_a_list_without_room_on_one_rank_is_made_again_by_all(returns, monkeypatch):
-    from md.search.lists.list_search import ListSearch
+    """The pool of one rank is taken away after the first build, so that a later list has no room."""
+    right = course(simulation(gas(N)), 200, 40)
+    before = ListSearch._list_partners
 
-    usual = ListSearch._usual_rows
+    def cut(search):
+        is_first = search.policy.builds == 1 and search.system.domain.communicator.rank == 1
+        room, search._room = search._room, 0 if is_first else search._room
+        before(search)
+        if is_first:
+            assert int(search._needed[0]) > 0  # of a pool
+        search._room = room
 
-    def few(search, reach):
-        return 1 if search.system.domain.communicator.rank == 1 else usual(search, reach)
-
-    monkeypatch.setattr(ListSearch, "_usual_room", lambda search: 8)
-    right = course(simulation(gas(N)), 120, 40)
-    monkeypatch.setattr(ListSearch, "_usual_rows", few)
+    monkeypatch.setattr(ListSearch, "_list_partners", cut)
+    monkeypatch.setattr(ListSearch, "_usual_rows", lambda search, reach: 1)
 
     def work(ranks):
-        return course(simulation(gas(N), ranks, backend=DeviceOfLists()), 120, 40)
+        return course(simulation(gas(N), ranks, backend=PackedDevice()), 200, 40)
 
     for one in in_turn(2, work):
         assert farthest(gas(N), one, right) < 1e-9
+    assert sorted(set(returns)) == [0, 1]
+
+
+def test_a_look_at_the_pairs_before_the_first_step_begins_the_first_lists():
+    """Two particles at the ends of the ghosts, which meet in the middle while these lists are used."""
+    base = [[2, 2, 2], [6, 2, 7], [2, 6, 14], [2, 9, 20], [9, 2, 22], [12, 3, 9]]
+    options = {"search": md.search.Verlet(skin=0.79, inner_skin=0.79)}
+    division = md.Division("row", travel=0.4)
+
+    def made(pos, ranks=None, **more):
+        vel = np.zeros((8, 3))
+        vel[6:, 2] = 20, -20
+        return simulation(md.State(np.array(pos, float), vel, md.Box((24.0,) * 3)), ranks, **options, **more)
+
+    def partition(ranks):
+        sim = made([*base, [15, 15, 5], [15, 15, 19]], ranks, backend=PackedDevice(), division=division)
+        return sim.system.domain.partition
+
+    found = in_turn(2, partition)[0]
+    layers = found.owner.reshape(found.grid.shape[::-1])[:, 0, 0]
+    width = 24 / found.grid.shape[2]
+    edge = int(np.argmax(layers != layers[0])) * width
+    pos = [*base, [15, 15, edge - 0.02], [15, 15, edge + width + 0.02]]
+
+    def after(sim):
+        sim.pairs()
+        sim.run(60, phases=False)
+        state = sim.state
+        return state.vel[np.argsort(state.id)]
+
+    right = after(made(pos))
+    assert abs(right[6, 2]) < 19  # they have met
+    for one in in_turn(2, lambda ranks: after(made(pos, ranks, backend=PackedDevice(), division=division))):
+        np.testing.assert_allclose(one, right, atol=1e-9)
+
+
+@pytest.mark.parametrize("has_radii", [False, True])
+def test_ranks_without_particles_keep_time_and_speeds(has_radii):
+    """Few particles fall between shaken walls, and go from rank to rank."""
+    pos = np.array([[3, 3, 0.6], [5, 5, 2.0], [8, 8, 1.3], [12, 12, 0.9]])
+    radius = np.array([0.5, 0.4, 0.5, 0.4]) if has_radii else None
+    box = md.Box((30.0,) * 3, (True, True, False))
+    state = md.State(pos, np.tile([25.0, 20.0, -3.0], (4, 1)), box, None, radius)
+    walls = md.ShakenWalls(amplitude=0.3, frequency=8.0)
+    options = {"walls": walls, "gravity": (0, 0, -300.0), "allow_overlap": True}
+    check(state, 6, steps=1000, every=200, tolerance=1e-7, **options)
+
+
+def test_a_speed_that_is_not_finite_ends_all_ranks_soon(returns):
+    state = gas(500, speed=1e-3)
+    state.vel[123] = np.nan
+
+    def work(ranks):
+        with pytest.raises(md.NonFiniteState, match="particle 123"):
+            simulation(state, ranks, backend=PackedDevice()).run(400, phases=False)
+
+    in_turn(3, work)
+    assert returns.count(0) < 8
 
 
 @pytest.mark.parametrize("fault", ["stale", "thin", "unmarked"])
@@ -173,14 +243,14 @@ def test_a_run_on_devices_goes_on_from_its_file(tmp_path):
     state = gas(N)
 
     def work(ranks):
-        sim = simulation(state, ranks, backend=DeviceOfLists())
+        sim = simulation(state, ranks, backend=PackedDevice())
         sim.run(90, phases=False)
         sim.save(tmp_path / "run.npz")
         sim.run(60, phases=False)
         return sim.state
 
     def again(ranks):
-        sim = md.Simulation.load(tmp_path / "run.npz", backend=DeviceOfLists(), communicator=ranks)
+        sim = md.Simulation.load(tmp_path / "run.npz", backend=PackedDevice(), communicator=ranks)
         sim.run(60, phases=False)
         return sim.state
 
@@ -193,7 +263,7 @@ def test_what_a_device_cannot_divide_is_refused_by_name():
     def refused(match, **options):
         def work(ranks):
             with pytest.raises(ValueError, match=match):
-                simulation(gas(N), ranks, backend=DeviceOfLists(), **options)
+                simulation(gas(N), ranks, backend=PackedDevice(), **options)
 
         in_turn(2, work)
 
@@ -203,11 +273,11 @@ def test_what_a_device_cannot_divide_is_refused_by_name():
 
 
 def test_a_travel_shorter_than_lists_allow_is_an_error():
+    search, division = md.search.Verlet(skin=0.8), md.Division(travel=0.2)
+
     def work(ranks):
-        sim = simulation(gas(N), ranks, backend=DeviceOfLists(), search=md.search.Verlet(skin=0.8),
-            division=md.Division(travel=0.2))  # fmt: skip
         with pytest.raises(ValueError, match=r"ghosts allow 0\.\d+ d, lists 0\.4 d between two builds"):
-            sim.run(50)
+            simulation(gas(N), ranks, backend=PackedDevice(), search=search, division=division)
 
     in_turn(2, work)
 

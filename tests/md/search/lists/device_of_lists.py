@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from md.backend import Cpu
+from md.search.partners import CollectPartners
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
 
 STEMS = (
@@ -32,9 +33,10 @@ class DeviceOfLists(Cpu):
     runs_ahead = True
     check_interval = 50
     resident_blocks = 5
+    stems: tuple[str, ...] = STEMS
 
-    def __init__(self):
-        super().__init__("aos")
+    def __init__(self, layout: str = "aos"):
+        super().__init__(layout)
         self.workers = 1
         self._emulated, self._record, self._launchers = EmulatedCuda(), None, {}
         self._called: set[tuple[Kernels, str]] = set()
@@ -101,11 +103,35 @@ class DeviceOfLists(Cpu):
         return self._launchers[key]
 
 
+class PackedDevice(DeviceOfLists):
+    """A device of lists on which rows are packed."""
+
+    stems = (*STEMS, "md.particles.arrays", "md.simulation.energy_monitor")
+
+    def __init__(self):
+        super().__init__("aos4")
+
+    def upload_rows(self, array: np.ndarray) -> np.ndarray:
+        rows = self.rows(*array.shape, array.dtype)
+        rows[...] = array
+        return rows
+
+    def packs_rows_for(self, law: Any) -> bool:
+        return not isinstance(law, CollectPartners)
+
+    def alone(self, size: int, dtype: Any) -> np.ndarray:
+        """Allocate memory that begins at a multiple of 64 bytes, as on a device."""
+        length = size * np.dtype(dtype).itemsize
+        memory = np.empty(length + 64, np.uint8)
+        begin = -memory.ctypes.data % 64
+        return memory[begin : begin + length].view(dtype)
+
+
 class Kernels:
     """The kernels of a stem."""
 
     def __init__(self, device: DeviceOfLists, stem: str, law: Any, constants: Mapping[str, int] | None):
-        self._device, self._stem, self._of_lists = device, stem, stem in STEMS
+        self._device, self._stem, self._of_lists = device, stem, stem in device.stems
         self._kernels = sys.modules[stem]
         if self._of_lists:
             self._kernels = device._emulated.kernels(stem, law, constants)
