@@ -86,9 +86,7 @@ class DomainAhead(Domain):
         return LONG_TRAVEL if cells >= MOST_CUT else TRAVEL
 
     def _take_over(self, system: System) -> None:
-        system.particles = self._particles = RankArrays(
-            system.particles, self.any(len(system.particles.radius) > 0)
-        )
+        system.particles = self._particles = RankArrays(system.particles)
         transport = self._division.transport
         if not self.communicator.is_one_process:
             devices = self.communicator.all_of((socket.gethostname(), system.backend.bus))

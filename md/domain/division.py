@@ -157,6 +157,7 @@ class Domain:
         self._has_lists, self._fastest = False, 0.0  # largest stride of all ranks at the last migration
         particles, down = system.particles, system.backend.download
         communicator.require_equal("the largest diameter", particles.widest)
+        particles.has_radii = any(communicator.all_of(particles.has_radii))
         if division.is_part:
             total, different = _count_ids(communicator, down(particles.id))
             if different != total:

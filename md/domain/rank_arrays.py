@@ -32,12 +32,10 @@ class RankArrays(ParticleArrays):
 
     Args:
         particles: of this rank; all are owned.
-        has_radii: whether particles have radii; a rank without any knows it from the others.
     """
 
-    def __init__(self, particles: ParticleArrays, has_radii: bool):
+    def __init__(self, particles: ParticleArrays):
         vars(self).update(vars(particles))
-        self.has_radii = has_radii
         self._blocks: list[Array] = []  # of the packed rows
         self._copied: tuple[Array, Array] | None = None  # of `keep_copy`
 

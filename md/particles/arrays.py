@@ -71,6 +71,7 @@ class ParticleArrays:
         id: (rows,) int32.
         radius: (rows,) of the precision, in d; (0,) if all are 0.5.
         total: number of particles of all ranks.
+        has_radii: whether particles have radii; a rank without any knows it from the others.
         narrowest, widest: the least and the largest diameter, in d; 1 without particles.
         work: (n,) int32 work order, the slots in the order in which a force kernel processes them; (0,) for
             memory order.
@@ -93,6 +94,7 @@ class ParticleArrays:
         state.store(backend, self.pos, self.vel, self.id)
         radius = np.empty(0, precision) if state.radius is None else state.radius.astype(precision)
         self.radius = backend.upload(radius)
+        self.has_radii = len(radius) > 0
         self.narrowest = float(2 * radius.min()) if len(radius) else 1.0
         self.widest = float(2 * radius.max()) if len(radius) else 1.0
         self.work = backend.empty(0, np.int32)
@@ -121,7 +123,7 @@ class ParticleArrays:
         """
         dim, real = self.box.dim, self.pos.dtype
         fields = [("pos", real, (dim,)), ("vel", real, (dim,)), ("id", np.int32)]
-        found = np.empty(len(rows), [*fields, ("radius", real)] if len(self.radius) else fields)
+        found = np.empty(len(rows), [*fields, ("radius", real)] if self.has_radii else fields)
         is_here = rows < self.n
         for name in found.dtype.names or ():
             found[name][is_here] = getattr(self, name)[rows[is_here]]
@@ -145,7 +147,7 @@ class ParticleArrays:
         names = ("pos", "vel", "id", "radius")
         for name, other in zip(names, (*self.spare, self._spare_id, self._spare_radius), strict=True):
             array = getattr(self, name)
-            if name == "radius" and not len(array):
+            if name == "radius" and not self.has_radii:
                 now, new, spare = [*now, array], [*new, other], [*spare, array]
                 continue
             held = with_room(array, last, kept=self.n)  # ghosts are overwritten
