@@ -9,12 +9,22 @@ from md.domain.communicator import in_turn
 from md.domain.communicator.in_turn import InTurn
 from md.domain.peers import Peers
 from md.search.lists.list_search import ListSearch
+from tests import tiers
 from tests.md.domain.test_divided import course, farthest, gas, simulation
 from tests.md.search.lists.device_of_lists import DeviceOfLists, PackedDevice
 
 N = 2500
 TRANSPORTS = "peer", "host"
 DEVICES = ["emulated", pytest.param("cuda", marks=pytest.mark.gpu)]
+WAYS = [
+    ("emulated", "peer", 2, None),
+    ("unpacked", "host", 4, "hilbert"),
+    *(tiers.full(where, transport, size, order) for where, transport, size, order in (
+        ("emulated", "host", 2, None), ("emulated", "peer", 4, "hilbert"), ("unpacked", "peer", 2, None),
+    )),
+    *(pytest.param("cuda", transport, size, order, marks=pytest.mark.gpu)
+      for transport in TRANSPORTS for size, order in ((2, None), (4, "hilbert"))),
+]  # fmt: skip
 
 
 def device(where: str) -> md.backend.Backend:
@@ -71,16 +81,14 @@ def check(state, size, steps=200, tolerance=1e-9, where="emulated", division=Non
     return found
 
 
-@pytest.mark.parametrize("where", ["unpacked", *DEVICES])
-@pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize(("size", "order"), [(2, None), (4, "hilbert")])
+@pytest.mark.parametrize(("where", "transport", "size", "order"), WAYS)
 def test_a_gas_on_devices_has_the_contacts_and_positions_of_one_rank(where, transport, size, order):
     division = md.Division(order, transport=transport)
     domains = check(gas(N), size, where=where, division=division)
     assert all(domain.migrations > 2 for domain in domains)
 
 
-@pytest.mark.parametrize("falls", [False, True])
+@pytest.mark.parametrize("falls", [False, tiers.full(True)])
 def test_steps_of_processes_are_prepared_once_a_period(falls, monkeypatch):
     """Also where the box is cut again, so that peers are others."""
     monkeypatch.setattr(InTurn, "is_one_process", False)
@@ -108,6 +116,7 @@ def test_particles_of_unequal_radii_keep_them(where):
     check(md.State(state.pos, state.vel, state.box, state.id, radius), 3, where=where)
 
 
+@pytest.mark.full
 def test_reads_at_any_step_change_nothing():
     """Also at the end of a period, after which particles migrate."""
     check(gas(N), 2, steps=120, every=1)
@@ -138,6 +147,7 @@ def test_ranks_return_to_their_copies_together_where_one_is_faster_than_planned(
     assert all(returns.count(rank) == returns.count(0) for rank in range(3))
 
 
+@pytest.mark.full
 def test_a_list_without_room_on_one_rank_is_made_again_by_all(returns, monkeypatch):
     """The pool of one rank is taken away after the first build, so that a later list has no room."""
     right = course(simulation(gas(N)), 200, 40)
@@ -195,7 +205,7 @@ def test_a_look_at_the_pairs_before_the_first_step_begins_the_first_lists():
         np.testing.assert_allclose(one, right, atol=1e-9)
 
 
-@pytest.mark.parametrize("has_radii", [False, True])
+@pytest.mark.parametrize("has_radii", [tiers.full(False), True])
 def test_ranks_without_particles_keep_time_and_speeds(has_radii):
     """Few particles fall between shaken walls, and go from rank to rank."""
     pos = np.array([[3, 3, 0.6], [5, 5, 2.0], [8, 8, 1.3], [12, 12, 0.9]])
@@ -219,7 +229,7 @@ def test_a_speed_that_is_not_finite_ends_all_ranks_soon(returns):
     assert returns.count(0) < 8
 
 
-@pytest.mark.parametrize("fault", ["stale", "thin", "unmarked"])
+@pytest.mark.parametrize("fault", ["stale", tiers.full("thin"), "unmarked"])
 def test_a_planted_fault_is_caught(fault, monkeypatch):
     division = None
     if fault == "stale":  # ghosts of a step before: they go to the arrays that are read now
