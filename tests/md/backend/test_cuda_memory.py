@@ -3,6 +3,7 @@
 import gc
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from md.backend import Cuda, DeviceMemoryError
@@ -14,18 +15,39 @@ class OutOfMemoryError(MemoryError):
     pass
 
 
+class CUDARuntimeError(RuntimeError):
+    status = 2
+
+
 class Device:
     """A device of 10 GiB with arrays that are held by reference cycles."""
 
     def __init__(self):
         self.used, self.pooled = 0, 0
         self.cuda = SimpleNamespace(
-            runtime=SimpleNamespace(memGetInfo=lambda: (10 * GIB - self.used - self.pooled, 10 * GIB)),
+            runtime=SimpleNamespace(
+                memGetInfo=lambda: (10 * GIB - self.used - self.pooled, 10 * GIB),
+                CUDARuntimeError=CUDARuntimeError,
+            ),
+            Memory=self.alone,
+            MemoryPointer=lambda memory, begin: memory,
             memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
         )
 
     def get_default_memory_pool(self):
-        return SimpleNamespace(free_bytes=lambda: self.pooled)
+        return SimpleNamespace(free_bytes=lambda: self.pooled, free_all_blocks=self.free)
+
+    def free(self):
+        self.pooled = 0
+
+    def alone(self, size):
+        """Allocate outside the pool, which may hold free memory."""
+        if size > 10 * GIB - self.used - self.pooled:
+            raise CUDARuntimeError
+        return Held(self, size)
+
+    def ndarray(self, size, dtype, memory):
+        return memory
 
     def empty(self, shape, dtype):
         if shape > 10 * GIB - self.used:
@@ -73,3 +95,12 @@ def test_an_array_gets_the_memory_of_what_is_no_longer_used(cuda):
     with pytest.raises(DeviceMemoryError, match=r"no room on the device for an array .* GiB are free"):
         cuda.empty(6 * GIB, "u1")
     assert held.size == 6 * GIB
+
+
+def test_an_array_alone_gets_the_memory_that_the_pool_holds(cuda):
+    first = cuda.empty(6 * GIB, np.uint8)
+    del first
+    held = cuda.alone(8 * GIB, np.uint8)
+    assert held.size == 8 * GIB
+    with pytest.raises(DeviceMemoryError, match="numbers of uint8 in one allocation"):
+        cuda.alone(8 * GIB, np.uint8)

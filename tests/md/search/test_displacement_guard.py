@@ -386,6 +386,7 @@ def guarded(travelled, speeds, counters=(7, 8), limit=0.15) -> DisplacementBound
         dt=0.01,
         status=SimpleNamespace(guard=words),
         particles=SimpleNamespace(box=CUBE, n=10),
+        n_usual=10,
     )
     policy = DisplacementBound(system, skin, farthest=lambda: 1 / 0, grow=lambda: False)
     policy.expect_fused()

@@ -96,7 +96,7 @@ class Lists:
         )
         lists = ListArrays(None, None, self.partners, None, rows, room, self.needed, self.travelled)
         builder = ListBuilder(self.grid, dtype.type(1.3), lambda reach: column, is_exact, device)
-        builder.build(self.rows[0], sorted_, self.reference, lists)
+        builder.build(n, self.rows[0], sorted_, self.reference, lists)
 
     def apart(self) -> np.ndarray:
         """(n, n, dim) differences of positions between nearest images, float64."""

@@ -160,7 +160,8 @@ def test_the_kernel_lists_pairs_at_the_worst_places(precision):
     )  # fmt: skip
     partners = device.zeros(n, np.uint64)
     builder = ListBuilder(grid, real.type(reach), lambda reach: 8, False, device)
-    builder.build(HostArray(padded[:, :3]), on_device, device.empty((0, 3), real), lists_of(device, partners))
+    none = device.empty((0, 3), real)
+    builder.build(n, HostArray(padded[:, :3]), on_device, none, lists_of(device, partners))
     assert all(listed(partners.host, n, 1, i) == [i ^ 1] for i in range(n))
 
 
@@ -178,6 +179,6 @@ def test_lists_are_built_by_the_number_of_the_cell():
         device.upload(np.full(1, 2**64 - 1, np.uint64)),
     )
     builder = ListBuilder(grid, np.float32(1.3), lambda reach: 8, True, device)
-    builder.build(pos, sort, device.empty((0, 3), np.float32), lists_of(device, partners))
+    builder.build(n, pos, sort, device.empty((0, 3), np.float32), lists_of(device, partners))
     assert asked == [True]
     assert listed(partners.host, n, 1, 0) == []

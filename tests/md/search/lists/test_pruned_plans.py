@@ -21,7 +21,7 @@ class TestPlansWithPrunedLists:
         )  # fmt: skip
         particles = SimpleNamespace(box=CUBE, n=n)
         system = SimpleNamespace(
-            backend=Words(), dt=0.01, status=SimpleNamespace(guard=words), particles=particles
+            backend=Words(), dt=0.01, status=SimpleNamespace(guard=words), particles=particles, n_usual=n
         )
         policy = DisplacementBound(system, skin, farthest=lambda: 1 / 0, grow=lambda: False)
         policy.expect_fused()
