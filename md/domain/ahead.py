@@ -237,7 +237,10 @@ class DomainAhead(Domain):
         self._last_places = backend.upload((ends - 1).astype(np.int32))
 
     def _sort(self, arrived: Records | None = None) -> None:
-        """Sort the owned particles, and those that have come, by the place of their cell or their owner."""
+        """Sort the owned particles, and those that have come, by the place of their cell.
+
+        Cells of other ranks follow those of this one, rank by rank.
+        """
         backend, p, grid = self._system.backend, self._particles, self.partition.grid
         keys, bins = p.keys_of(arrived, self._table, grid.record), len(self._start) - 1
         self._order = backend.empty(len(keys), np.int32)

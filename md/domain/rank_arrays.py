@@ -173,7 +173,6 @@ class RankArrays(ParticleArrays):
         """Return packed rows in block k, which is replaced if it is too small."""
         dim = self.box.dim
         if len(self._blocks[k]) < 2 * dim * rows:
-            self._blocks[k] = self.backend.empty(0, self.pos.dtype)  # freed before
             self._blocks[k] = self._block(rows)
         return PackedRows(self._blocks[k], dim, rows)
 

@@ -33,7 +33,7 @@ class Communicator(ABC):
     rank: int
     size: int
     blocks: Blocks
-    is_one_process = False  # whether all ranks are in this process, so that arrays of a device can be sent
+    is_one_process = False  # whether all ranks are in this process, so that they share addresses
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, rank {self.rank} of {self.size}>"

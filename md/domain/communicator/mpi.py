@@ -20,7 +20,7 @@ from md.domain.communicator.blocks import FOR_GOOD, TORN, Blocks
 
 OF_OPEN_MPI = "OMPI_COMM_WORLD_SIZE"
 SIZES = ("PMI_SIZE", OF_OPEN_MPI)  # variables of launchers with the number of processes
-DEVICE = "SPATIAL_LOCALITY_DEVICE"  # variable by which each rank of a host takes a device of its own
+DEVICE = "SPATIAL_LOCALITY_DEVICE"  # variable that `md.backend.cuda` reads: a device for each rank of a host
 NOTICE = 1  # tag of what a rank says that leaves
 SMALL = 2048  # bytes that ranks exchange at once, so that most objects take one collective
 LISTEN = 64  # tests of requests between two looks for notices
