@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import math
@@ -46,7 +47,16 @@ def points(values: Any) -> np.ndarray:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON holds it: numpy's numbers as Python's, NaN and infinities as words."""
+    """Return a value as JSON holds it: numpy's numbers as Python's, NaN and infinities as words.
+
+    A dataclass is the dict of its fields. The text of an object would have all digits of its numbers, of
+    which the last differ from machine to machine.
+
+    Raises:
+        TypeError: an object of another class.
+    """
+    if dataclasses.is_dataclass(value):
+        return plain(vars(value))
     if isinstance(value, dict):
         return {str(name): plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
@@ -57,7 +67,9 @@ def plain(value: Any) -> Any:
         return int(value)
     if isinstance(value, float | np.floating):
         return float(value) + 0.0 if math.isfinite(value) else str(float(value))
-    return value if value is None else str(value)
+    if value is None or isinstance(value, str):
+        return value
+    raise TypeError(f"no rule for {type(value).__name__}: {value!r}")
 
 
 def digest(record: Any) -> str:

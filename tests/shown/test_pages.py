@@ -2,9 +2,12 @@
 
 import json
 
+import numpy as np
 import pytest
 
+from experiments.results.estimate import Spread
 from tests.shown import entries, pages
+from tests.shown.arrays import digest, plain
 from tests.shown.comparing import coarse, differences
 
 CHART = {
@@ -100,6 +103,14 @@ def test_a_page_in_markdown_is_kept_by_its_headings():
 def test_a_program_that_fails_says_why():
     with pytest.raises(entries.ProgramFailedError, match=r"status 2: error: unknown claim 'X9'"):
         entries.output_of("experiments.verdicts", "X9")
+
+
+def test_a_last_bit_in_a_spread_leaves_the_digest_of_an_answer():
+    spread, moved, other = (Spread(sd, 2) for sd in (0.1, np.nextafter(0.1, 1), 0.1001))
+    before, after, changed = (digest(plain({"spreads": (of,)})) for of in (spread, moved, other))
+    assert before == after != changed
+    with pytest.raises(TypeError, match="no rule for object"):
+        plain({"spreads": object()})
 
 
 def test_the_verdicts_have_every_claim_and_every_number_in_full_precision():
