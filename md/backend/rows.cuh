@@ -52,6 +52,12 @@ __device__ __forceinline__ bool is_reversed(const Any& out) {
     return false;
 }
 
+// Whether a row has no particle, of a fused output whose rows may have none; true for the rows from n on.
+template <class Any>
+__device__ __forceinline__ bool is_absent(const Any& out, int n, int i) {
+    return i >= n;
+}
+
 // Returns the number of the block of work items that this block of threads processes.
 template <class Any>
 __device__ __forceinline__ int block_of(const Any& out) {

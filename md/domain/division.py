@@ -299,6 +299,10 @@ class Domain:
     def _was_cut(self) -> None:
         """Prepare for another partition."""
 
+    def settle(self) -> bool:
+        """Make the owned particles the first rows; they always are on the CPU, for which it is False."""
+        return False
+
     def _move(self) -> None:
         """Let particles go to the ranks that own their cells, and list the ghosts."""
         particles = self._system.particles

@@ -46,7 +46,8 @@ class Halo:
     Attributes:
         peers: ranks that have ghosts of this one, and it of them; ascending.
         table: (cells,) int32 key by which owned particles are sorted: the place of their cell among the owned
-            ones, those of border cells first; the number of cells for those of other ranks.
+            ones, those of border cells first, together if they are ghosts of the same peers; the number of
+            cells for those of other ranks.
         borders: number of border cells.
         rows: peer -> (m,) rows of the particles that it has as ghosts.
         ghosts: peer -> rows of its particles that are ghosts here.
@@ -65,7 +66,10 @@ class Halo:
         self.borders = int(is_border.sum())
         cells = np.flatnonzero(own)
         place = partition.place if place is None else place
-        along = np.lexsort((place[cells], ~is_border[cells]))
+        # Border cells of the same peers are together, so that what a peer gets is in few pieces of memory.
+        of_peers = np.packbits(np.array([self._borders[rank][cells] for rank in self.peers], bool), axis=0)
+        group = np.unique(of_peers, axis=1, return_inverse=True)[1] if len(self.peers) else place[cells]
+        along = np.lexsort((place[cells], group, ~is_border[cells]))
         self.table = np.full(grid.size, grid.size, np.int32)
         self.table[cells[along]] = np.arange(len(cells))
         self.rows: dict[int, np.ndarray] = {}

@@ -68,6 +68,10 @@ __device__ __forceinline__ Vec limited(real max_speed, const Vec& v) {
 #include "md/boundaries/external_field.cuh"
 #endif
 
+#if defined(HAS_PEERS)
+#include "md/domain/on_device/flags.cuh"
+#endif
+
 #if defined(FUSED)
 #define MOVES_PARTICLES  // `finish` stores the moved particles in out.pos
 
@@ -91,9 +95,35 @@ __device__ __forceinline__ void touch_guard(const Out& out) {
     touch(halting_of(out));
 }
 
+#if defined(HAS_PEERS)
+// Before a step: lets the peers know that all stores of the steps before are done, by the first block; and waits for theirs, in
+// blocks of border particles, which alone read ghosts and store them. So it takes no time: these are in the middle of the grid.
+__device__ __forceinline__ void exchange_flags(const Peers& peers, int turn, int block) {
+    if (!peers.count) return;
+    unsigned now = peers.count[turn] + 1;
+    if (blockIdx.x == 0) {
+        for (int p = threadIdx.x; p < (int)peers.peers; p += blockDim.x) raise_flag(peers.flags_of[p], now);
+        if (threadIdx.x == 0) peers.count[1 - turn] = now;
+    }
+    if (block * (int)blockDim.x >= (int)peers.borders) return;
+    for (int p = threadIdx.x; p < (int)peers.peers; p += blockDim.x) {
+        wait_for_flag(peers.flags + peers.ranks[p], now, peers.lost, peers.patience);
+    }
+    __syncthreads();
+}
+#endif
+
 __device__ __forceinline__ int block_of(const Out& out) {
     touch_guard(out);
-    return is_reversed(out) ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+    int block = blockIdx.x;
+#if defined(HAS_PEERS)
+    block = (block + gridDim.x / 2) % gridDim.x;
+#endif
+    if (is_reversed(out)) block = gridDim.x - 1 - block;
+#if defined(HAS_PEERS)
+    exchange_flags(out.peers, out.turn, block);
+#endif
+    return block;
 }
 
 __device__ __forceinline__ float rounded_up(float x) { return x; }
@@ -162,7 +192,8 @@ __device__ __forceinline__ real speed2_of(const Out& out, const Grid& grid, cons
 }
 
 #if defined(HAS_PEERS)
-// Stores the row of a border particle as a ghost of the ranks that need it; see md/domain/peers.py.
+// Stores the row of a border particle as a ghost of the ranks that need it; see
+// md/domain/on_device/peers.py.
 __device__ __forceinline__ void store_at_peers(const Peers& peers, int n, int i, const Vec& r, const Vec& v) {
     for (int p = 0; p < (int)peers.peers; ++p) {
         int k = peers.place[p * (int)peers.borders + i];
@@ -171,6 +202,12 @@ __device__ __forceinline__ void store_at_peers(const Peers& peers, int n, int i,
     }
 }
 #endif
+
+// Called by the thread of the first particle.
+__device__ __forceinline__ void keep_time(const Out& out, unsigned fastest, bool halted) {
+    out.clock[1 - out.turn] = out.clock[out.turn] + !halted;
+    if (out.fastest) note(out, __uint_as_float(fastest), halted);
+}
 
 __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, int i, const Vec& ri, const Vec& vi,
                                        const Vec& acc) {
@@ -198,8 +235,21 @@ __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, 
     if (i < (int)out.peers.borders) store_at_peers(out.peers, n, i, r, v);
 #endif
     if (out.fastest) raise(out, __uint_as_float(fastest), i, speed2_of(out, grid, r, v));
-    if (i != 0) return;
-    out.clock[1 - out.turn] = out.clock[out.turn] + !halted;
-    if (out.fastest) note(out, __uint_as_float(fastest), halted);
+    if (i == 0) keep_time(out, fastest, halted);
 }
+
+#if defined(HAS_PEERS)
+// Whether a row has no particle. It stays as it is, and the thread of the first row keeps the time all the same.
+__device__ __forceinline__ bool is_absent(const Out& out, int n, int i) {
+    if (i >= n) return true;
+    if (i < *out.peers.live) return false;
+    store_row(out.pos, (velocity*)out.vel, n, i, zero(), zero());
+    if (i == 0) {
+        unsigned fastest = out.fastest ? ((const unsigned*)out.fastest)[2 * (int)out.turn] : 0;
+        if (out.fastest) raise(out, __uint_as_float(fastest), i, 0);
+        keep_time(out, fastest, out.fastest && fastest >= *halting_of(out));
+    }
+    return true;
+}
+#endif
 #endif

@@ -36,7 +36,8 @@ class KickDrift(NamedTuple):
         radius: of the particles, (0,) if all are 0.5; None without an external field.
         flight: (1,) record with the largest speed, `max_speed`, and `dt`, by which the external field is
             multiplied, if the law gives increments of velocity (`md.integrate.flight`); None for a force.
-        peers: `md.domain.peers.PeerRows`, by which a rank on a device stores ghosts of others; None without.
+        peers: `md.domain.on_device.peers.PeerRows`, by which a rank on a device stores ghosts of others; None
+            without.
     """
 
     pos: Array

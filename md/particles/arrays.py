@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numba
 import numpy as np
@@ -82,6 +83,7 @@ class ParticleArrays:
     """
 
     velocities: Array  # (n, dim) velocities, or `pos` if the rows are packed
+    row_keys: Any = None  # `md.particles.cell_sort.Keys` of rows of which some have no particle
 
     def __init__(self, state: State, precision: np.dtype, backend: Backend):
         self.backend, self.box, self.n = backend, state.box, len(state)

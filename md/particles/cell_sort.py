@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -17,6 +18,25 @@ from sfc.orderings.scans import TILE
 
 RANKING = 24  # bytes on the host to compute the rank of a cell
 SORTING = 8  # bytes on the backend for rank and start of a cell, without the counts of the sort
+
+
+class Keys(Protocol):
+    """Sort keys of rows of which some have no particle, and keys behind those of the cells."""
+
+    @property
+    def more(self) -> int:
+        """Number of these keys."""
+
+    def find(self, pos: Array, table: Array, grid: np.ndarray, cells: int, keys: Array) -> None:
+        """Find the sort key of each row.
+
+        Args:
+            pos: (n, dim) positions.
+            table: (cells,) int32 rank of each cell; or (0,) if it is its number.
+            grid: record of the cells.
+            cells: number of cells.
+            keys: (n,) int32, filled.
+        """
 
 
 class CellSort:
@@ -53,18 +73,25 @@ class CellSort:
             ranks = covering(order, grid.shape).dense_ranks().astype(np.int32)
             if (ranks != np.arange(grid.size)).any():
                 self.table = backend.upload(ranks)
-        self.start = backend.empty(grid.size + 1, np.int32)
+        self._starts = backend.empty(0, np.int32)
         self.make_room(n)
 
-    def make_room(self, n: int) -> None:
-        """Allocate what depends on the number of particles, n, or keep it where it has room for them."""
-        backend, kept = self._backend, getattr(self, "_kept", ())
-        if not kept or len(kept[0]) < n:
+    def make_room(self, n: int, keys: Keys | None = None) -> None:
+        """Allocate what depends on the number of particles, n, or keep it where it has room for them.
+
+        Args:
+            n: number of rows.
+            keys: finds the sort keys; None for those of the cells.
+        """
+        backend, kept, bins = self._backend, getattr(self, "_kept", ()), self._grid.size
+        self._finder, bins = keys, bins if keys is None else bins + keys.more
+        if not kept or len(kept[0]) < n or len(self._starts) <= bins:
             room = n + n // ROOM if kept else n
             self._kept = kept = backend.empty(room, np.int32), backend.empty(-(-room // 4) * 4, np.int32)
-            self._scratch = backend.sort_scratch(room, self._grid.size)
+            self._starts = backend.empty(bins + 1, np.int32)
+            self._scratch = backend.sort_scratch(room, bins)
         self.order, self.scratch = kept[0][:n], kept[1][: -(-n // 4) * 4]
-        self._keys = self.scratch[:n]
+        self.start, self._keys = self._starts[: bins + 1], self.scratch[:n]
 
     @cached_property
     def rank(self) -> Array:
@@ -92,6 +119,10 @@ class CellSort:
         """
         backend, keys, scratch = self._backend, self._keys, self._scratch
         table = self._unranked if by_number else self.table
+        if self._finder is not None:
+            self._finder.find(pos, table, self._grid.record, self._grid.size, keys)
+            backend.sort(keys, self.start, self.order, scratch)
+            return
         if backend.runs_ahead:
             backend.count_cells(pos, table, self._grid.record, keys, scratch)
         else:

@@ -171,6 +171,11 @@ class System:
         self.domain = domain
         self.particles.total = int(domain.communicator.reduce(np.array([self.particles.n]), "sum")[0])
 
+    def settle(self) -> None:
+        """Make the owned particles of a rank the first rows, so that they can be read."""
+        if self.domain is not None:
+            self.domain.settle()
+
     def rows_changed(self) -> None:
         """Discard scratch arrays, since there are other rows."""
         self._scratch.clear()

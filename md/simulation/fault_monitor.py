@@ -183,6 +183,7 @@ class FaultMonitor:
 
     def keep(self, fault: SimulationFault, step: int) -> SimulationFault:
         """Add a copy of the particle arrays to a fault, save it if there is a folder; return the fault."""
+        self._system.settle()
         p, down = self._system.particles, self._system.backend.download
         pos, vel, id = (down(array)[: p.n] for array in (p.pos, p.vel, p.id))
         radii, domain = p.radii(), self._system.domain

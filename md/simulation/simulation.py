@@ -19,9 +19,9 @@ from md.backend import get as get_backend
 from md.boundaries.base import ActiveBoundaries, ActiveBoundary, Boundary
 from md.boundaries.external_field import ExternalField
 from md.boundaries.walls import Walls
-from md.domain.ahead import DomainAhead
 from md.domain.communicator import Communicator
 from md.domain.division import Division, Domain
+from md.domain.on_device.ahead import DomainAhead
 from md.domain.together import of_all_ranks
 from md.errors import NotYetReordered
 from md.integrate import Integrator
@@ -268,7 +268,7 @@ class Simulation:
                     self._reports.make(reporters, self)
             finally:
                 released(reporters)
-                if taken:
+                if taken > 0:  # ranks on devices may end at an earlier step, to which they have returned
                     self.timings.total.append((taken, ms))
 
     @of_all_ranks

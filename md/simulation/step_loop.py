@@ -66,7 +66,7 @@ class StepLoop:
         search.prepare(fused)
         steps: LaunchedSteps = SeparateSteps(system, search, stepper, boundaries, forces)
         if fused:
-            steps = FusedSteps(system, search, stepper, forces.law)
+            steps = self._fused_steps = FusedSteps(system, search, stepper, forces.law)
         self.captured = CapturedSteps(system, search, steps.launch, fused)
         self._one_by_one: Stepping = steps
         self._several: Stepping = steps
@@ -125,7 +125,7 @@ class StepLoop:
                         self._take_interval(last, phases)
                         samples.append(self._monitor.sample(self.step))
                         while samples and (len(samples) > self._runs_ahead or self.step == last):
-                            if self._undo_halted_steps(self._monitor.process(samples.popleft(), self.step)):
+                            if self._undo_halted_steps(samples.popleft()):
                                 samples.clear()
                         if bar is not None:
                             bar.update(self.step - shown)
@@ -149,7 +149,7 @@ class StepLoop:
     def _take_interval(self, last: int, phases: bool) -> None:
         """Take the steps up to the next look at the state, at most up to `last`."""
         if self._ahead is not None:
-            self._take_period(last, phases)
+            self._take_periods(last, phases)
             return
         if self._system.domain is not None:
             self._system.domain.resume()
@@ -160,25 +160,33 @@ class StepLoop:
             with self._monitor.overflows(self.step):
                 self.advance(phases, end - self.step)
 
-    def _take_period(self, last: int, phases: bool) -> None:
-        """Take the steps of a device up to the next migration, or to `last`; migrate if it is time."""
-        domain, policy = self._system.domain, self._search.policy
-        if domain.is_over(policy):
-            domain.require_peers()
-            domain.migrate()
-            self._search.rows_changed()
-        if domain.begin(self.step, policy, self._packs):  # a rank without particles has counted no steps
-            policy.begin_period()
-            self._stepper.set_clock(self.step)
-        while self.step < last and not domain.is_over(policy):
-            with self._monitor.overflows(self.step):
-                self.advance(phases, last - self.step)
+    def _take_periods(self, last: int, phases: bool) -> None:
+        """Take the steps of a device up to a migration after which it is time to look, or to `last`."""
+        domain, policy, search = self._system.domain, self._search.policy, self._search
+        for k in range(domain.periods):
+            if domain.is_over(policy):
+                if domain.migrates_ahead():
+                    self._fused_steps.migrate(self.step, keeps=k == 0)
+                    domain.migrated(policy, self.step if k == 0 else None)
+                else:
+                    domain.migrate()
+                    search.rows_changed()
+            if domain.begin(self.step, policy, self._packs):
+                search.rows_changed()
+                policy.begin_period()
+                self._stepper.set_clock(self.step)
+            while self.step < last and not domain.is_over(policy):
+                with self._monitor.overflows(self.step):
+                    self.advance(phases, last - self.step)
+            if self.step == last:
+                return
 
     def synchronise(self) -> None:
         """Synchronise with the device and raise any pending fault; halted steps are not counted."""
-        self._undo_halted_steps(self._monitor.process(self._monitor.sample(self.step, now=True), self.step))
-        if self._ahead is not None:
-            self._ahead.require_peers()
+        self._undo_halted_steps(self._monitor.sample(self.step, now=True))
+        if self._ahead is not None and self._ahead.settle():
+            self._ahead.migrate()
+            self._search.rows_changed()
 
     def reorder(self) -> None:
         """Reorder before the next step without calling the trigger; timed as a reorder of that step."""
@@ -239,11 +247,19 @@ class StepLoop:
         with self._monitor.overflows(self.step):
             return self._fused and not next_plan(self._search).build
 
-    def _undo_halted_steps(self, halted: int) -> int:
-        """Subtract halted steps, so that they are taken again; return their number."""
-        if halted:
-            if self._ahead is not None:
-                halted = self.step - self._ahead.return_to_copy(self._search.policy)
-            self.step -= halted
-            self._stepper.set_clock(self.step)
-        return halted
+    def _undo_halted_steps(self, sample: FaultSample) -> bool:
+        """Process a poll, and subtract steps that are to be taken again; return whether there are any.
+
+        Args:
+            sample: of the poll.
+        """
+        domain, had_room = self._ahead, self._ahead is None or self._ahead.had_room()
+        halted = self._monitor.process(sample, self.step) if had_room else 0
+        if had_room and not halted:
+            return False
+        if domain is not None:
+            halted = self.step - domain.return_to_copy(self._search.policy)
+            self._search.rows_changed()
+        self.step -= halted
+        self._stepper.set_clock(self.step)
+        return True

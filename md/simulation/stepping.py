@@ -204,6 +204,21 @@ class FusedSteps(LaunchedSteps):
                 step += many
             plan = plan._replace(build=False, prune=False)
 
+    def migrate(self, step: int, keeps: bool) -> None:
+        """Let particles migrate ahead of the host, between ranks on devices.
+
+        Args:
+            step: number of the next step.
+            keeps: whether they are copied before.
+        """
+        domain = self._system.domain
+        parts = {"copy": domain.keep_copy} if keeps else {}
+        for part, work in (parts | {"migration": domain.migrate_ahead}).items():
+            if domain.is_prepared:
+                self._parts.take(part, step, work)
+            else:
+                work()
+
     def _build(self, plan: StepPlan) -> None:
         if plan.build:
             self._search.rebuild(plan.moves)

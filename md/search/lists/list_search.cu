@@ -13,11 +13,11 @@ extern "C" __global__ void farthest(int n, const real* pos, const real* referenc
     raise_to_largest((unsigned long long*)most, as_word(found));
 }
 
-// Sets named[j - owned] to 1 for each ghost j in the lists of the first n particles.
-extern "C" __global__ void mark_ghosts(int n, int owned, const real* pos, const list_row* partners, Grid grid,
+// Sets named[j - owned] to 1 for each ghost j in the lists of the first n rows; rows from *live on have no particle.
+extern "C" __global__ void mark_ghosts(int n, int owned, const int* live, const real* pos, const list_row* partners, Grid grid,
                                        unsigned char* named) {
     int i = work_item();
-    if (i >= n) return;
+    if (i >= min(n, *live)) return;
     Vec ri = load(pos, owned, i);
     for_each_listed<true>(owned, i, pos, partners, partners[i], grid, ri, [&](int j, real r2, const Vec& dr) {
         if (j >= owned) named[j - owned] = 1;
@@ -28,7 +28,7 @@ extern "C" __global__ void BLOCKS(12) force(int n, const real* pos, const veloci
                                       Grid grid, Law law, Out out) {
     int i = block_of(out) * blockDim.x + threadIdx.x;
     fetch_ahead(out, n, i, pos, vel, partners);
-    if (i >= n) return;
+    if (is_absent(out, n, i)) return;
     Vec ri, vi;
     load_row(pos, vel, n, i, ri, vi);
     auto acc = initial(law, ri);

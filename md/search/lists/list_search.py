@@ -303,9 +303,12 @@ class ListSearch(Search):
         if not self.skin.tunes:
             self._choose_skin(stride)
         if before != (self.skin.width, self.skin.inner):
+            has_room = True
             try:
                 self._allocate(lists=False)
             except (ValueError, MemoryError):
+                has_room = False
+            if self.system.largest(not has_room):  # on all ranks, whose skins are equal
                 self.skin.width, self.skin.inner = before
                 self.policy.set_limit()
                 self._allocate(lists=False)
@@ -379,7 +382,8 @@ class ListSearch(Search):
         p, named = self.particles, peers.named
         self.backend.fill(named, 0)
         kernels = self.backend.kernels(__name__)
-        kernels.mark_ghosts(peers.borders, p.n, p.pos, self._partners, self.grid.record, named)
+        borders = peers.borders, p.n, peers.live
+        kernels.mark_ghosts(*borders, p.pos, self._partners, self.grid.record, named)
         peers.store_marks()
 
     def _grow(self) -> bool:

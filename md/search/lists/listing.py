@@ -93,7 +93,7 @@ class CellLister(Lister):
 
     def rows_changed(self) -> None:
         """Make room for the sort of other rows."""
-        self._sort.make_room(self._particles.rows)
+        self._sort.make_room(self._particles.rows, self._particles.row_keys)
 
     def sort(self, keep_roles: bool) -> None:
         """Sort the particles in memory by the rank of their cell, unless they are to stay where they are."""

@@ -10,7 +10,7 @@ extern "C" __global__ void BLOCKS(6) force_and_prune(int n, const real* pos, con
     __shared__ int kept[COLUMN][BLOCK_THREADS];
     int i = block_of(out) * blockDim.x + threadIdx.x;
     fetch_ahead(out, n, i, pos, vel, partners);
-    if (i >= n) return;
+    if (is_absent(out, n, i)) return;
     Vec ri, vi;
     load_row(pos, vel, n, i, ri, vi);
     ListColumn list(kept);
@@ -30,7 +30,7 @@ extern "C" __global__ void BLOCKS(12) force(int n, const real* pos, const veloci
                                             const list_row* pruned, Grid grid, Law law, Out out) {
     int i = block_of(out) * blockDim.x + threadIdx.x;
     fetch_ahead(out, n, i, pos, vel, pruned);
-    if (i < n) take_step(n, i, pos, vel, partners, pruned, pruned[i], grid, law, out);
+    if (!is_absent(out, n, i)) take_step(n, i, pos, vel, partners, pruned, pruned[i], grid, law, out);
 }
 
 // Several fused steps with the same pruned lists, of few particles: each has a thread that stays.

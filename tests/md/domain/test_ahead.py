@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import md
-from md.domain import ahead
 from md.domain.communicator import in_turn
 from md.domain.communicator.in_turn import InTurn
-from md.domain.peers import Peers
+from md.domain.on_device import ahead, layout
+from md.domain.on_device.peers import Peers
 from md.search.lists.list_search import ListSearch
 from tests import tiers
 from tests.md.domain.test_divided import course, farthest, gas, simulation
@@ -84,8 +84,9 @@ def check(state, size, steps=200, tolerance=1e-9, where="emulated", division=Non
 @pytest.mark.parametrize(("where", "transport", "size", "order"), WAYS)
 def test_a_gas_on_devices_has_the_contacts_and_positions_of_one_rank(where, transport, size, order):
     division = md.Division(order, transport=transport)
-    domains = check(gas(N), size, where=where, division=division)
+    domains = check(gas(N), size, where=where, division=division, every=200)
     assert all(domain.migrations > 2 for domain in domains)
+    assert all((domain.launched > 2) == (transport == "peer") for domain in domains)
 
 
 @pytest.mark.parametrize("falls", [False, tiers.full(True)])
@@ -93,14 +94,16 @@ def test_steps_of_processes_are_prepared_once_a_period(falls, monkeypatch):
     """Also where the box is cut again, so that peers are others."""
     monkeypatch.setattr(InTurn, "is_one_process", False)
     monkeypatch.setattr(Peers, "synchronise", waits_as_a_launch)
+    monkeypatch.setattr(Peers, "waits_in_steps", False)
     monkeypatch.setattr(PackedDevice, "bus", property(id))  # each a device of its own
     state, options = (falling(), FALL) if falls else (gas(N), {})
-    right = course(simulation(state, **options), 200, 40)
+    right = course(simulation(state, **options), 400, 200)
 
     def work(ranks):
         sim = simulation(state, ranks, backend=Apart(), **options)
         assert sim.system.domain.is_prepared
-        found = course(sim, 200, 40)
+        found = course(sim, 400, 200)
+        assert sim.system.domain.launched > 2
         assert falls or sim.backend.noted < 100
         return found
 
@@ -113,7 +116,8 @@ def test_steps_of_processes_are_prepared_once_a_period(falls, monkeypatch):
 def test_particles_of_unequal_radii_keep_them(where):
     state = gas(N)
     radius = np.where(np.arange(N) % 3, 0.5, 0.35)
-    check(md.State(state.pos, state.vel, state.box, state.id, radius), 3, where=where)
+    state = md.State(state.pos, state.vel, state.box, state.id, radius)
+    assert check(state, 3, where=where, every=200)[0].launched > 1
 
 
 @pytest.mark.full
@@ -124,7 +128,7 @@ def test_reads_at_any_step_change_nothing():
 
 @pytest.mark.parametrize("where", DEVICES)
 def test_particles_that_all_drift_go_from_rank_to_rank(where):
-    check(gas(N, drift=(3.0, 2.0, 1.0)), 3, where=where)
+    assert check(gas(N, drift=(3.0, 2.0, 1.0)), 3, where=where, every=200)[0].launched > 1
 
 
 @pytest.fixture
@@ -145,6 +149,21 @@ def test_ranks_return_to_their_copies_together_where_one_is_faster_than_planned(
     check(falling(), 3, where=where, **FALL)
     assert returns
     assert all(returns.count(rank) == returns.count(0) for rank in range(3))
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_ranks_return_where_particles_that_come_have_too_little_room(is_seen, returns, monkeypatch):
+    """Those that all drift come to a rank faster than others leave it; unseen, some would be lost."""
+    monkeypatch.setattr(layout, "LEAST", 1)
+    monkeypatch.setattr(ahead, "MORE", 0.01 if is_seen else 1e-9)
+    state = gas(N, drift=(3.0, 2.0, 1.0))
+    if is_seen:
+        check(state, 3, every=200)
+        assert sorted(returns) == sorted([*range(3)] * returns.count(0)) != []
+        return
+    monkeypatch.setattr(ahead.DomainAhead, "had_room", lambda domain: True)
+    with pytest.raises((AssertionError, md.SimulationFault)):
+        check(state, 3, every=200)
 
 
 @pytest.mark.full
@@ -246,7 +265,7 @@ def test_a_planted_fault_is_caught(fault, monkeypatch):
     else:
         monkeypatch.setattr(Peers, "store_marks", lambda peers: peers.synchronise() or peers._marks.fill(0))
     with pytest.raises((AssertionError, md.SimulationFault)):
-        check(gas(N), 2, steps=400, division=division)
+        check(gas(N), 2, steps=400, division=division, every=400)
 
 
 def test_a_run_on_devices_goes_on_from_its_file(tmp_path):

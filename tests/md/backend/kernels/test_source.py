@@ -26,6 +26,7 @@ from md.backend.kernels.source import (
     struct_of_dtype,
 )
 from md.boundaries.external_field import record_dtype as outside_dtype
+from md.domain.on_device.peers import PeerRows
 from md.integrate.fused import KickDrift
 from md.laws import Boids, FrictionalSpringDashpot, SpringDashpot
 from md.laws.pair import PairLaw, kernel_law
@@ -57,7 +58,8 @@ SORTS = (
 )  # several kernels on a device, one on the CPU
 TENSOR = "md.search.grid.tensor"  # on a device only, for laws with windows in float32
 PRUNED, LISTING, CELLS = "md.search.lists.pruned_lists", "md.search.lists.listing", "md.particles.cell_sort"
-TREE_LISTING, RANKS = "md.search.tree_listing", "md.domain.rank_arrays"
+TREE_LISTING, RANKS = "md.search.tree_listing", "md.domain.on_device.rank_arrays"
+MIGRATION = "md.domain.on_device.migration"
 ON_DEVICE = {  # on a device only
     ("md.search.lists.list_search", "force"),
     (PRUNED, "force"),
@@ -69,8 +71,12 @@ ON_DEVICE = {  # on a device only
     ("md.search.bvh.wide_boxes", "gather_and_fit"),
     (CELLS, "tiled_ranks"),
     (CELLS, "store_starts"),
-    *((RANKS, name) for name in ("copy_out", "copy_in", "keys_of", "take", "list_cells")),
-    *(("md.domain.peers", name) for name in ("store_ghosts", "place_rows", "store_marks", "exchange_flags")),
+    *((RANKS, name) for name in ("copy_out", "copy_in", "keys_of", "take")),
+    *(("md.domain.on_device.peers", name) for name in ("store_ghosts", "store_marks", "exchange_flags")),
+    *(
+        (MIGRATION, name)
+        for name in ("leave_keys", "send_records", "arrive_keys", "take_rows", "list_border", "keys_of_rows")
+    ),
     ("md.search.lists.list_search", "mark_ghosts"),
 }
 ON_CPU = {(LISTING, "build_lists"), (TREE_LISTING, "build_lists")}
@@ -86,6 +92,7 @@ OF_NUMBERS = {"spring_dashpot": SPRING, "friction": FRICTION, "boids": Boids()}
 FUNCTORS = {
     "store": STORE,
     "fused": file_of("md.integrate.fused", ".cuh"),
+    "of_rank": file_of("md.integrate.fused", ".cuh"),
     "driven": file_of("md.integrate.fused", ".cuh"),
     "flight": file_of("md.integrate.fused", ".cuh"),
     "driven_flight": file_of("md.integrate.fused", ".cuh"),
@@ -150,6 +157,7 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     }
     outside = ("Outside", "outside", 0), ("double*", "now", 0), (f"{c}*", "radius", 0)
     fields["driven"] = (*fields["fused"], *outside)
+    fields["of_rank"] = (*fields["fused"], ("Peers", "peers", 0))
     fields["flight"] = (*fields["fused"], ("Flight", "flight", 0))
     fields["driven_flight"] = (*fields["driven"], ("Flight", "flight", 0))
     required = {p.type for p in parameters(file_of(stem, ".cu").read_text())[kernel] if p.is_struct}
@@ -160,6 +168,19 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
         pair = file_of(type(wrapped).__module__, ".cuh")
     if "Grid" in required:
         structs["Grid"] = struct_of_dtype(record_dtype(dim, np.dtype(real)))
+    if out == "of_rank":
+        pointers = {"place": "int", "marks": "unsigned char", "shift": "int"}
+        pointers |= dict.fromkeys(("pos", "vel"), "unsigned long long")
+        pointers |= {
+            "count": "unsigned",
+            "flags": "unsigned",
+            "flags_of": "unsigned long long",
+            "ranks": "int",
+        }
+        pointers |= {"live": "int", "lost": "unsigned"}
+        kinds = dict.fromkeys(("peers", "borders", "patience"), "long long")
+        kinds |= {name: f"{kind}*" for name, kind in pointers.items()}
+        structs["Peers"] = Struct(tuple((kinds[name], name, 0) for name in PeerRows._fields))
     if "Outside" in required or (out.startswith("driven") and "Out" in required):
         structs["Outside"] = struct_of_dtype(outside_dtype(dim, real))
     if "Flight" in required or (out.endswith("flight") and "Out" in required):
@@ -455,7 +476,12 @@ def test_the_layout_is_a_definition_of_the_source(layout):
             ("md.search.grid.tiles", "force", "fused"),
             ("md.particles.arrays", "gather", "store"),
             *((RANKS, name, "store") for name in ("copy_out", "copy_in", "take")),
-            ("md.domain.peers", "store_ghosts", "store"),
+            *(
+                (MIGRATION, name, "store")
+                for name in ("leave_keys", "send_records", "take_rows", "list_border")
+            ),
+            *((PRUNED, name, "of_rank") for name in ("force", "force_and_prune")),
+            ("md.domain.on_device.peers", "store_ghosts", "store"),
             ("md.simulation.energy_monitor", "motion", "store"),
         ],
         [(3, np.float32), (2, np.float64)],

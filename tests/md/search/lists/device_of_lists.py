@@ -12,8 +12,9 @@ from md.search.partners import CollectPartners
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda, HostArray
 
 STEMS = (
-    "md.domain.rank_arrays",
-    "md.domain.peers",
+    "md.domain.on_device.migration",
+    "md.domain.on_device.peers",
+    "md.domain.on_device.rank_arrays",
     "md.particles.cell_sort",
     "md.search.lists.list_search",
     "md.search.lists.listing",

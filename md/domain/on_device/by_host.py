@@ -8,7 +8,7 @@ import numpy as np
 
 from md.backend.base import Array
 from md.domain.communicator import Communicator
-from md.domain.rank_arrays import RankArrays, Records
+from md.domain.on_device.rank_arrays import RankArrays, Records
 
 
 class ByHost:

@@ -2,10 +2,10 @@
 
 Between two builds of the lists no particle travels farther than their skin allows, since the guard of fused
 steps halts them before (`md.search.displacement_guard`). So after as many builds as the travel of `Division`
-allows, particles migrate. How many steps a build lasts follows from the largest speed of all ranks. A rank
-that halts earlier, or that has too little room for its lists, does not stop the others at once: at the next
-poll all ranks hear of it, return to the copy that they made when particles migrated, and take these steps
-again with a build that lasts shorter.
+allows, particles migrate, by launches too where devices reach each other. How many steps a build lasts
+follows from the largest speed of all ranks. A rank that halts earlier, or that has too little room for lists
+or for particles that come, does not stop the others at once: at the next poll all ranks hear of it, return to
+the copy that they made after the last one, and take these steps again with a build that lasts shorter.
 """
 
 from __future__ import annotations
@@ -17,19 +17,23 @@ from typing import Protocol
 import numpy as np
 
 from md.backend.base import Array
-from md.domain.by_host import ByHost
 from md.domain.communicator import Communicator
 from md.domain.division import TRAVEL, Division, Domain
 from md.domain.halo import Halo
 from md.domain.migrate import cells_of
-from md.domain.peers import PATIENCE, Peers
-from md.domain.rank_arrays import RankArrays, Records
+from md.domain.on_device.by_host import ByHost
+from md.domain.on_device.layout import Layout
+from md.domain.on_device.migration import Migration, Places, RowKeys
+from md.domain.on_device.peers import PATIENCE, Peers
+from md.domain.on_device.rank_arrays import RankArrays, Records
 from md.errors import RankFailedError
 from md.particles.box import Box
 from md.particles.system import System
 from sfc import covering
 
 LONG_TRAVEL = 1.6  # in d, if none is given
+MORE = 0.04  # share of the rows for which there is more room, so that particles migrate without the host
+PERIODS = 4  # between two looks at the state
 MOST_CUT = 16  # cells along each axis from which on it is taken
 
 
@@ -61,6 +65,9 @@ class DomainAhead(Domain):
         division, communicator, system: as for `Domain`.
         packs: whether steps read packed rows, which alone other processes can open.
 
+    Attributes:
+        launched: how often particles have migrated without the host.
+
     Raises:
         ValueError: weights "time", which a device does not measure, several ranks on one device, or transport
             "peer" beyond one host; or see `Domain`.
@@ -76,9 +83,12 @@ class DomainAhead(Domain):
         self._division, self._packs = division, packs
         self._tiled = np.empty(0, np.int64)  # place of each cell in memory
         self._returns = 0  # to the present copy
-        self._copied_at: int | None = None  # step of the copy
+        self._copied_at = 0  # step of the copy
         self._builds = 0  # of the lists before the last migration
+        self._more = MORE
         self._peers: Peers | None = None
+        self._migration: Migration | None = None
+        self.launched = 0
         super().__init__(division, communicator, system)
 
     def _usual_travel(self, cutoff: float, box: Box) -> float:
@@ -86,7 +96,7 @@ class DomainAhead(Domain):
         return LONG_TRAVEL if cells >= MOST_CUT else TRAVEL
 
     def _take_over(self, system: System) -> None:
-        system.particles = self._particles = RankArrays(system.particles)
+        system.particles = self._particles = RankArrays(system.particles, self.communicator.size)
         transport = self._division.transport
         if not self.communicator.is_one_process:
             devices = self.communicator.all_of((socket.gethostname(), system.backend.bus))
@@ -117,6 +127,11 @@ class DomainAhead(Domain):
         """Distance that particles may travel between two migrations, in d."""
         return self._allowed
 
+    @property
+    def periods(self) -> int:
+        """Number of periods, each after a migration, between two looks at the state."""
+        return PERIODS if self._peers is not None else 1
+
     def require_travel(self, policy: Builds) -> None:
         """Raise an error for lists that are used for longer than ghosts are.
 
@@ -132,68 +147,132 @@ class DomainAhead(Domain):
                 "two builds; allowed: at least as much; take a longer travel, or a smaller skin"
             )
 
+    @property
+    def is_laid_out(self) -> bool:
+        """Whether rows are where steps read them."""
+        return self._particles.layout is not None
+
     def is_over(self, policy: Builds) -> bool:
         """Return whether particles migrate before the next step.
 
         Args:
             policy: of the search.
         """
-        if self._copied_at is None:
-            return False
         most = int(self._allowed / policy.limit)
-        return policy.builds - self._builds >= most and policy.must_build
+        return self.is_laid_out and policy.builds - self._builds >= most and policy.must_build
 
     def begin(self, step: int, policy: Builds, packs: bool) -> bool:
-        """Prepare for the first step after a migration; without effect before others, for which it is False.
+        """Lay out the rows for steps, and copy them; without effect if they are, for which it is False.
 
         Args:
             step: number of the next step.
             policy: of the search.
             packs: whether steps read packed rows.
         """
-        if self._copied_at is not None:
+        if self.is_laid_out:
             return False
-        was_packed = self._particles.is_packed
-        if packs:
-            self._particles.pack()
-        self._particles.keep_copy()
-        # Lists that are there already, as of a look at the pairs, are the first of the period.
-        self._copied_at, self._builds = step, policy.builds - (not policy.must_build)
-        self._returns = 0
-        if self._peers is not None:
-            if not was_packed:  # on all ranks
-                self._peers.open_all()
-            self._peers.connect(self._borders, self._rows, self._sent, self._every, self._counts)
+        p, me, peers = self._particles, self.communicator.rank, self._peers
+        sent = {rank: last - first for rank, (first, last) in self._sent.items()}
+        more = 0.0 if peers is None else self._more
+        layout = Layout.of(self.communicator, p.n, self._borders, sent, more)
+        p.lay_out(layout, me, self._every[:, me], packs)
+        if peers is not None:
+            places = Places(self.partition, self.halo, me, self.communicator.size, nearby=True)
+            given = places, layout, self.partition.grid.record, self._start
+            self._migration = Migration(self.communicator, p, peers, *given)
+            p.row_keys = RowKeys(p, peers, self.communicator.size)
+            peers.synchronise()  # their numbers of ghosts are here
+        self.keep_copy()
+        self._copied_at, self._builds = step, policy.builds
         return True
+
+    def migrates_ahead(self) -> bool:
+        """Return whether the next migration needs no host: the particles of the ranks are even enough."""
+        return self._migration is not None and self._is_even
+
+    def migrate_ahead(self) -> None:
+        """Let particles migrate by launches alone; without a host that waits, if `is_prepared`."""
+        assert self._migration is not None
+        self._migration.launch()
+
+    def keep_copy(self) -> None:
+        """Copy the owned particles by launches alone, for `return_to_copy`."""
+        self._particles.keep_copy()
+
+    def migrated(self, policy: Builds, copied_at: int | None = None) -> None:
+        """Note that particles have migrated ahead.
+
+        Args:
+            policy: of the search.
+            copied_at: step of a copy that was made before; None for no copy.
+        """
+        self._builds = policy.builds
+        self.migrations += 1
+        self.launched += 1
+        if copied_at is not None:
+            self._copied_at, self._returns = copied_at, 0
 
     @property
     def is_prepared(self) -> bool:
         """Whether ghosts are updated by launches alone, which can be made again."""
         return self._peers is not None and not self.communicator.is_one_process
 
+    def had_room(self) -> bool:
+        """Return whether all that has migrated ahead has had room on all ranks; waits for the device.
+
+        Raises:
+            RankFailedError: a device waited for another one in vain.
+        """
+        if self._peers is None or not self.is_laid_out:
+            return True
+        live, is_short = self._system.backend.download(self._particles.words[:2]).tolist()
+        own = np.array([live, is_short, self._peers.is_lost], np.int64)
+        self._counts, short, lost = self.communicator.gather(own).T
+        if lost.any():
+            raise RankFailedError(
+                f"a device waited {PATIENCE:g} s for ghosts of another rank, which has ended or is stuck; "
+                "start the ranks again, from the last checkpoint"
+            )
+        if short.any():
+            self._more *= 2
+        return not short.any()
+
     def return_to_copy(self, policy: Builds) -> int:
-        """Return to the particles as they were at `begin`, and return the step."""
-        assert self._copied_at is not None
-        self._particles.restore_copy()
+        """Return to the particles of the last copy, and return its step; all ranks do it."""
+        self._particles.settle(is_kept=True)
         self._system.backend.fill(self._system.status.fault, -1)  # of steps that are taken again: no fault
-        self._builds = policy.builds
         self._returns += 1
         if self._returns > 1:
             policy.halve()
+        self.migrate()
         return self._copied_at
+
+    def settle(self) -> bool:
+        """Make rows compact that are laid out; they have no ghosts then, until `migrate`.
+
+        Returns:
+            Whether they were laid out.
+        """
+        if not self.is_laid_out:
+            return False
+        self._particles.settle()
+        return True
 
     def any(self, is_so: bool) -> bool:
         """Return whether something is so on any rank."""
         return bool(self.communicator.reduce(np.array([is_so], np.int32), "max")[0])
 
     def migrate(self, cuts: bool = False) -> None:
-        """Let particles migrate; cut the box where it is uneven."""
-        self._copied_at = None
-        if self._particles.was_packed:  # and then read, just before
-            self._particles.pack()
+        """Let particles migrate, by counts that the host reads; cut the box where it is uneven.
+
+        Args:
+            cuts: cut the box in any case.
+        """
+        self.settle()
         if self._peers is not None:
             self._peers.is_connected = False
-        if cuts or not self.migrations or self._counts.max() > self._uneven * self._counts.mean():
+        self._migration = None  # its memory is free before more is allocated
+        if cuts or not self.migrations or not self._is_even:
             if not len(self._tiled):
                 self._tiled = covering("tiled", self.partition.grid.shape).dense_ranks()
             self.partition.cut(self.communicator.reduce(self._count_by_cell().astype(float), "sum"))
@@ -206,35 +285,20 @@ class DomainAhead(Domain):
         self._system.rows_changed()
         self.migrations += 1
 
-    def require_peers(self) -> None:
-        """Raise an error on all ranks if a device waited for another one in vain.
-
-        Raises:
-            RankFailedError: it did.
-        """
-        if self._peers is not None and self.any(self._peers.is_lost):
-            raise RankFailedError(
-                f"a device waited {PATIENCE:g} s for ghosts of another rank, which has ended or is stuck; "
-                "start the ranks again, from the last checkpoint"
-            )
+    @property
+    def _is_even(self) -> bool:
+        """Whether the ranks have equal numbers of particles, but for a share."""
+        return bool(self._counts.max() <= self._uneven * self._counts.mean())
 
     def _was_cut(self) -> None:
-        """Make the table of the sort: own cells by their place, behind them those of each rank."""
-        halo, backend, owner = self.halo, self._system.backend, self.partition.owner
-        others = np.flatnonzero(owner != self.communicator.rank)
-        others = others[np.argsort(owner[others], kind="stable")]
-        table, own, parts = halo.table.copy(), len(owner) - len(others), 2**self.partition.grid.box.dim
-        table[others] = own + np.arange(len(others), dtype=np.int32)
-        self._table, self._start = backend.upload(table), backend.empty(parts * len(owner) + 1, np.int32)
-        ends = own + np.searchsorted(owner[others], np.arange(self.communicator.size + 1))
-        self._ends_at = backend.upload((parts * ends).astype(np.int32))  # keys where those of each rank end
-        self._borders_at = backend.upload(np.array([parts * halo.borders, parts * own], np.int32))
-        # Border cells of which each peer has the particles, by their place.
-        places = [halo.places(rank) for rank in halo.peers]
-        every = parts * np.concatenate([*places, np.empty(0, np.int32)])
-        self._begins, self._stops = (backend.upload((every + k).astype(np.int32)) for k in (0, parts))
-        ends = np.cumsum([len(some) for some in places])
-        self._last_places = backend.upload((ends - 1).astype(np.int32))
+        """Upload the places of the cells, and where particles of each rank and of each run of cells are."""
+        ranks, backend, parts = self.communicator, self._system.backend, 2**self.partition.grid.box.dim
+        self._places = places = Places(self.partition, self.halo, ranks.rank, ranks.size)
+        self._start = backend.empty(parts * self.partition.grid.size + 1, np.int32)
+        runs = [one for run in places.runs.values() for one in run]
+        self._ends_at = backend.upload(places.first)
+        edges = np.concatenate([[places.border, places.own], *runs])
+        self._edges = backend.upload(edges.astype(np.int32))
 
     def _sort(self, arrived: Records | None = None) -> None:
         """Sort the owned particles, and those that have come, by the place of their cell.
@@ -242,7 +306,7 @@ class DomainAhead(Domain):
         Cells of other ranks follow those of this one, rank by rank.
         """
         backend, p, grid = self._system.backend, self._particles, self.partition.grid
-        keys, bins = p.keys_of(arrived, self._table, grid.record), len(self._start) - 1
+        keys, bins = p.keys_of(arrived, self._places.table, grid.record), len(self._start) - 1
         self._order = backend.empty(len(keys), np.int32)
         backend.sort(keys, self._start, self._order, backend.sort_scratch(len(keys), bins))
 
@@ -258,24 +322,33 @@ class DomainAhead(Domain):
         leaving = {rank: self._order[ends[rank] : ends[rank + 1]] for rank in np.flatnonzero(counts).tolist()}
         arrived = self._exchange(leaving, self._agree(counts)[0])
         self._sort(arrived)
-        lengths = self._start[self._stops] - self._start[self._begins]
-        last = lengths.cumsum(dtype=np.int32)
-        found = backend.look(last[self._last_places]) if len(last) else lambda: np.empty(0, np.int32)
-        self._borders, owned = backend.download(self._start[self._borders_at]).tolist()
-        ends = found().astype(np.int64)
-        self._rows = backend.empty(int(ends[-1]) if len(ends) else 0, np.int32)
-        if len(self._rows):
-            p.list_cells(self._begins, self._stops, last - lengths, self._start, self._rows)
-        self._sent = dict(zip(self.halo.peers, zip([0, *ends], ends, strict=False), strict=True))
+        self._borders, owned, *edges = backend.download(self._start[self._edges]).tolist()
+        rows, self._sent = self._border_rows(edges)
+        self._rows = backend.upload(rows)
         sent = np.zeros(self.communicator.size, np.int64)
-        sent[self.halo.peers] = np.diff(ends, prepend=0)
-        self._every, (self._counts, rooms) = self._agree(sent, owned, p.room)
-        ghosts = self._every.sum(axis=0)
-        p.take_records(arrived, self._order, owned, int(ghosts[me]))
-        if self._peers is not None and (self._counts + ghosts > rooms).any():
-            self._peers.open_all()
+        for rank, (first, last) in self._sent.items():
+            sent[rank] = last - first
+        self._every, (self._counts,) = self._agree(sent, owned)
+        p.take_records(arrived, self._order, owned, int(self._every[:, me].sum()))
         pick = {rank: self._rows[first:last] for rank, (first, last) in self._sent.items() if last > first}
         p.copy_in(owned, self._exchange(pick, self._every))
+
+    def _border_rows(self, edges: list[int]) -> tuple[np.ndarray, dict[int, tuple[int, int]]]:
+        """Return the rows that each peer has as ghosts, and where in this list those of each begin and end.
+
+        Args:
+            edges: first rows of the runs of border cells of a peer, and those behind the last ones; peer by
+                peer.
+        """
+        every, sent, end = [np.empty(0, np.int32)], {}, 0
+        for peer, run in self._places.runs.items():
+            count = run.shape[1]
+            firsts, lasts, edges = edges[:count], edges[count : 2 * count], edges[2 * count :]
+            some = [np.arange(*pair, dtype=np.int32) for pair in zip(firsts, lasts, strict=True)]
+            sent[peer] = end, end + sum(map(len, some))
+            end = sent[peer][1]
+            every += some
+        return np.concatenate(every), sent
 
     def _agree(self, counts: np.ndarray, *more: int) -> tuple[np.ndarray, np.ndarray]:
         """Return how many rows each rank sends to each, and open the memory that has changed since.
@@ -307,7 +380,7 @@ class DomainAhead(Domain):
     def update_ghosts(self) -> None:
         """Send positions and velocities of border rows after a step, and store those of the ghosts."""
         if self._peers is not None:
-            self._peers.synchronise()
+            self._peers.end_step()
             return
         ghosts = {rank: int(self._every[rank, self.communicator.rank]) for rank in self.halo.peers}
         self._by_host.update(self._rows, self._sent, ghosts)

@@ -1,0 +1,1 @@
+"""A rank on a device: its rows, its peers, and migration without the host."""
