@@ -52,7 +52,7 @@ __device__ __forceinline__ bool is_reversed(const Any& out) {
     return false;
 }
 
-// Whether a row has no particle, of a fused output whose rows may have none; true for the rows from n on.
+// Whether a row has no particle, for a fused output that allows it; true for the rows from n on.
 template <class Any>
 __device__ __forceinline__ bool is_absent(const Any& out, int n, int i) {
     return i >= n;

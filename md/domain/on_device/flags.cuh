@@ -1,4 +1,4 @@
-// Flags that ranks raise in the memory of each other: all that a rank has stored before its flag is there for who has seen it.
+// Flags that ranks raise in the memory of each other: all that a rank has stored before its flag is there once the flag is seen.
 
 // Raises a flag at an address of any device.
 __device__ __forceinline__ void raise_flag(unsigned long long address, unsigned value) {

@@ -184,7 +184,7 @@ class Peers:
         return found
 
     def connect(self, layout: Layout, peers: list[int], rows: Array, place: Array) -> Inbox:
-        """Prepare to store ghosts and records at the peers, whose rows are laid out; all ranks call it.
+        """Prepare to store ghosts and records at the peers; all ranks call it once rows are laid out.
 
         Args:
             layout: of the rows.

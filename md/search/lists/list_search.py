@@ -308,7 +308,7 @@ class ListSearch(Search):
                 self._allocate(lists=False)
             except (ValueError, MemoryError):
                 has_room = False
-            if self.system.largest(not has_room):  # on all ranks, whose skins are equal
+            if self.system.largest(not has_room):  # on all ranks: they have equal skins
                 self.skin.width, self.skin.inner = before
                 self.policy.set_limit()
                 self._allocate(lists=False)

@@ -116,6 +116,14 @@ def numbers_of(law: PairLaw, kind: str) -> tuple[tuple[str, str, int], ...]:
     return tuple((kind, name, 0) for name in kernel_law(law, np.float32)._fields)
 
 
+def peers_fields() -> tuple[tuple[str, str, int], ...]:
+    """Make the struct fields of the peers of a rank."""
+    kinds = dict.fromkeys(("peers", "borders", "patience"), "long long")
+    kinds |= {"marks": "unsigned char*"} | dict.fromkeys(("count", "flags", "lost"), "unsigned*")
+    kinds |= dict.fromkeys(("live", "place", "shift", "ranks"), "int*")
+    return tuple((kinds.get(name, "unsigned long long*"), name, 0) for name in PeerRows._fields)
+
+
 def fused_fields(c: str) -> tuple[tuple[str, str, int], ...]:
     """Make the struct fields of the output of a fused step; `c` is the C type of numbers."""
     kinds = {
@@ -140,13 +148,8 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
             ("int*", "partners", 0),
         ),
         "measure": (
-            ("Pair", "pair", 0),
-            (c, "reach2", 0),
-            (f"{c}*", "radius", 0),
-            ("double", "dt", 0),
-            ("double*", "energy", 0),
-            ("int*", "touching", 0),
-            ("int*", "started", 0),
+            *(("Pair", "pair", 0), (c, "reach2", 0), (f"{c}*", "radius", 0)),
+            *(("double", "dt", 0), ("double*", "energy", 0), ("int*", "touching", 0), ("int*", "started", 0)),
         ),
         "polydisperse": (("Pair", "pair", 0), (f"{c}*", "radius", 0), (c, "reach2", 0)),
         "store": ((f"{c}*", "data", 0),),
@@ -169,18 +172,7 @@ def source_of(stem: str, kernel: str, dim: int, real, layout: str, law: str, out
     if "Grid" in required:
         structs["Grid"] = struct_of_dtype(record_dtype(dim, np.dtype(real)))
     if out == "of_rank":
-        pointers = {"place": "int", "marks": "unsigned char", "shift": "int"}
-        pointers |= dict.fromkeys(("pos", "vel"), "unsigned long long")
-        pointers |= {
-            "count": "unsigned",
-            "flags": "unsigned",
-            "flags_of": "unsigned long long",
-            "ranks": "int",
-        }
-        pointers |= {"live": "int", "lost": "unsigned"}
-        kinds = dict.fromkeys(("peers", "borders", "patience"), "long long")
-        kinds |= {name: f"{kind}*" for name, kind in pointers.items()}
-        structs["Peers"] = Struct(tuple((kinds[name], name, 0) for name in PeerRows._fields))
+        structs["Peers"] = Struct(peers_fields())
     if "Outside" in required or (out.startswith("driven") and "Out" in required):
         structs["Outside"] = struct_of_dtype(outside_dtype(dim, real))
     if "Flight" in required or (out.endswith("flight") and "Out" in required):
@@ -460,37 +452,3 @@ def test_the_layout_is_a_definition_of_the_source(layout):
     assert f"#define LAYOUT_{layout.upper()}\n" in source_of(
         "md.search.grid.naive", "force", 2, np.float32, layout, "spring_dashpot", "store"
     )
-
-
-@pytest.mark.parametrize(
-    ("stem", "kernel", "out", "case"),
-    crossed(
-        [
-            ("md.search.lists.list_search", "force", "fused"),
-            ("md.search.lists.pruned_lists", "force_and_prune", "fused"),
-            ("md.search.lists.pruned_lists", "force", "fused"),
-            ("md.search.lists.pruned_lists", "many_steps", "fused"),
-            ("md.particles.arrays", "fastest", "store"),
-            ("md.search.grid.coherent", "force", "fused"),
-            ("md.search.grid.coherent", "force_rows", "fused"),
-            ("md.search.grid.tiles", "force", "fused"),
-            ("md.particles.arrays", "gather", "store"),
-            *((RANKS, name, "store") for name in ("copy_out", "copy_in", "take")),
-            *(
-                (MIGRATION, name, "store")
-                for name in ("leave_keys", "send_records", "take_rows", "list_border")
-            ),
-            *((PRUNED, name, "of_rank") for name in ("force", "force_and_prune")),
-            ("md.domain.on_device.peers", "store_ghosts", "store"),
-            ("md.simulation.energy_monitor", "motion", "store"),
-        ],
-        [(3, np.float32), (2, np.float64)],
-        2,
-        full,
-    ),
-)
-def test_kernels_of_packed_rows_compile(stem, kernel, out, case):
-    dim, real = case
-    source = source_of(stem, kernel, dim, real, "aos4", "spring_dashpot", out)
-    assert compile_cubin("#define PACKED 1\n" + source).startswith(b"\x7fELF")
-    assert compile_cubin("#define PACKED 1\n#define GHOSTS 1\n" + source).startswith(b"\x7fELF")
