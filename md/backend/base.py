@@ -153,6 +153,16 @@ class Backend(ABC):
         """Close an allocation of another process."""
         return
 
+    has_nccl: bool = False  # whether NCCL is installed
+
+    def channel(self, size: int, rank: int, of_first: Callable[[Any], Any]) -> Any:
+        """Return a channel between the devices of all ranks, for `exchange`; see `Cuda.channel`."""
+        raise NotImplementedError(f"backend {self.name!r} has no channel between devices")
+
+    def exchange(self, channel: Any, outgoing: Mapping[int, Array], incoming: Mapping[int, Array]) -> None:
+        """Send arrays to other ranks through a channel, and fill others; see `Cuda.exchange`."""
+        raise NotImplementedError(f"backend {self.name!r} has no channel between devices")
+
     def wait(self) -> None:
         """Wait for all work launched so far."""
         return

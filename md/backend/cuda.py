@@ -240,6 +240,56 @@ class Cuda(Backend):
         """Close an allocation of another process."""
         self._cupy.cuda.runtime.ipcCloseMemHandle(address)
 
+    @property
+    def has_nccl(self) -> bool:  # type: ignore[override]  # False for other backends
+        """Whether CuPy finds NCCL."""
+        from cupy.cuda import nccl
+
+        return bool(nccl.available)
+
+    def channel(self, size: int, rank: int, of_first: Callable[[Any], Any]) -> Any:
+        """Return an NCCL communicator of the devices of all ranks; all of them call it.
+
+        Args:
+            size: number of ranks.
+            rank: this one.
+            of_first: returns on all ranks the value that the first of them gives.
+
+        Raises:
+            BackendUnavailableError: no NCCL.
+        """
+        from cupy.cuda import nccl
+
+        if not nccl.available:
+            raise BackendUnavailableError(
+                "transport 'nccl' of Division: NCCL is not installed; allowed: with its library (in the "
+                "checkout: pip install -e '.[mpi-cuda]'), or another transport"
+            )
+        return nccl.NcclCommunicator(size, of_first(nccl.get_unique_id() if rank == 0 else None), rank)
+
+    def exchange(self, channel: Any, outgoing: Mapping[int, Array], incoming: Mapping[int, Array]) -> None:
+        """Send an array to each of some ranks, and fill one from each, by a launch.
+
+        Args:
+            channel: from `channel`.
+            outgoing: rank -> contiguous array.
+            incoming: rank -> contiguous array, filled.
+        """
+        from cupy.cuda import nccl
+
+        cuda = self._cupy.cuda
+
+        def work() -> None:
+            stream = cuda.get_current_stream().ptr
+            nccl.groupStart()
+            for rank, array in outgoing.items():
+                channel.send(array.data.ptr, array.nbytes, nccl.NCCL_CHAR, rank, stream)
+            for rank, array in incoming.items():
+                channel.recv(array.data.ptr, array.nbytes, nccl.NCCL_CHAR, rank, stream)
+            nccl.groupEnd()
+
+        _launches[0].make(work)
+
     def wait(self) -> None:
         """Wait for the current stream."""
         self._cupy.cuda.get_current_stream().synchronize()

@@ -37,7 +37,7 @@ USUAL = "row", "hilbert"
 LONGEST = 1000  # steps between two migrations, at most
 UNEVEN = {"particles": 1.01, "time": 1.05}  # most of a rank over the mean, from which on the box is cut again
 UNEVEN_RATES = 3.0
-TRANSPORTS = "peer", "host"
+TRANSPORTS = "peer", "nccl", "host"
 NEVER = 2**20  # steps, which float32 counts
 HURRY = 1.5  # times the last stride, until all ranks have heard of a deadline
 
@@ -55,8 +55,9 @@ class Division:
         is_part: whether the state of each rank has particles of its own, and not all particles.
         weights: what is divided evenly: "particles", or "time", which each rank measures between two
             migrations; sums of forces then differ in rounding from run to run.
-        transport: how ghosts go from device to device: "peer", stored into the memory of the other one, or
-            "host", through the communicator. None for "peer" where all ranks are on one host.
+        transport: how ghosts go from device to device: "peer", stored into the memory of the other one;
+            "nccl", sent by NCCL, also to other hosts; or "host", through the communicator. None for "peer"
+            where all ranks are on one host, and else for "nccl" where it is installed.
         shares_device: whether several ranks may be on one device, which is slower than one rank.
         owners: function that divides the cells in place of the order, which is then that of a rank's cells in
             memory; None for "hilbert". It is called as `owners(shape, box, weights, ranks)` with the cells

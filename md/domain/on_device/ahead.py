@@ -21,7 +21,7 @@ from md.domain.communicator import Communicator
 from md.domain.division import TRAVEL, Division, Domain
 from md.domain.halo import Halo
 from md.domain.migrate import cells_of
-from md.domain.on_device.by_host import ByHost
+from md.domain.on_device.by_host import ByHost, ByNccl
 from md.domain.on_device.layout import Layout
 from md.domain.on_device.migration import Migration, Places, RowKeys
 from md.domain.on_device.peers import PATIENCE, Peers
@@ -97,30 +97,49 @@ class DomainAhead(Domain):
 
     def _take_over(self, system: System) -> None:
         system.particles = self._particles = RankArrays(system.particles, self.communicator.size)
-        transport = self._division.transport
-        if not self.communicator.is_one_process:
-            devices = self.communicator.all_of((socket.gethostname(), system.backend.bus))
-            if len(set(devices)) < len(devices) and not self._division.shares_device:
-                raise ValueError(
-                    f"{len(devices)} ranks on {len(set(devices))} devices, {devices}; allowed: a device for "
-                    "each; start fewer ranks, or take md.Division(shares_device=True), which is slower"
-                )
-            hosts = sorted({host for host, _ in devices})
-            if transport == "peer" and len(hosts) > 1:
-                raise ValueError(
-                    f"transport 'peer' of Division on the hosts {', '.join(hosts)}; allowed: devices of one "
-                    "host; take 'host' or None"
-                )
-            if transport == "peer" and not self._packs:
-                raise ValueError(
-                    "transport 'peer' of Division with a law that takes velocities as `real*`; allowed: "
-                    "`velocity*` in its .cuh; or take 'host' or None"
-                )
-            if transport is None:
-                transport = "peer" if len(hosts) == 1 and self._packs else "host"
-        self._by_host = ByHost(self.communicator, self._particles)
-        if transport in (None, "peer"):
+        transport = self._transport(system)
+        if transport == "peer":
             self._peers = Peers(self.communicator, self._particles)
+        else:
+            self._by_host = (ByNccl if transport == "nccl" else ByHost)(self.communicator, self._particles)
+
+    def _transport(self, system: System) -> str:
+        """Return how ghosts go from device to device: the fastest way, if none was given.
+
+        Raises:
+            ValueError: one that these devices do not have, or several ranks on one device.
+        """
+        given, shares = self._division.transport, self._division.shares_device
+        if self.communicator.is_one_process:
+            if given == "nccl":
+                raise ValueError(
+                    "transport 'nccl' of Division for ranks of one process; allowed: 'peer', 'host' or None"
+                )
+            return given or "peer"
+        devices = self.communicator.all_of((socket.gethostname(), system.backend.bus))
+        different, hosts = len(set(devices)), sorted({host for host, _ in devices})
+        if different < len(devices) and (given == "nccl" or not shares):
+            remedy = "which is slower" if given != "nccl" else "with another transport"
+            raise ValueError(
+                f"{len(devices)} ranks on {different} devices, {devices}; allowed: a device for each; start "
+                f"fewer ranks, or take md.Division(shares_device=True), {remedy}"
+            )
+        if given == "peer" and len(hosts) > 1:
+            raise ValueError(
+                f"transport 'peer' of Division on the hosts {', '.join(hosts)}; allowed: devices of one "
+                "host; take 'nccl', 'host' or None"
+            )
+        if given == "peer" and not self._packs:
+            raise ValueError(
+                "transport 'peer' of Division with a law that takes velocities as `real*`; allowed: "
+                "`velocity*` in its .cuh; or take 'nccl', 'host' or None"
+            )
+        if given is not None:
+            return given
+        if len(hosts) == 1 and self._packs:
+            return "peer"
+        has_nccl = all(self.communicator.all_of(system.backend.has_nccl))
+        return "nccl" if has_nccl and different == len(devices) else "host"
 
     @property
     def allowed(self) -> float:
@@ -182,6 +201,9 @@ class DomainAhead(Domain):
             self._migration = Migration(self.communicator, p, peers, *given)
             p.row_keys = RowKeys(p, peers, self.communicator.size)
             peers.synchronise()  # their numbers of ghosts are here
+        else:
+            counts = {rank: int(self._every[rank, me]) for rank in self.halo.peers}
+            self._by_host.connect(self._rows, self._sent, counts)
         self.keep_copy()
         self._copied_at, self._builds = step, policy.builds
         return True
@@ -215,7 +237,9 @@ class DomainAhead(Domain):
     @property
     def is_prepared(self) -> bool:
         """Whether ghosts are updated by launches alone, which can be made again."""
-        return self._peers is not None and not self.communicator.is_one_process
+        if self._peers is None:
+            return self._by_host.is_launched
+        return not self.communicator.is_one_process
 
     def had_room(self) -> bool:
         """Return whether all that has migrated ahead has had room on all ranks; waits for the device.
@@ -381,6 +405,5 @@ class DomainAhead(Domain):
         """Send positions and velocities of border rows after a step, and store those of the ghosts."""
         if self._peers is not None:
             self._peers.end_step()
-            return
-        ghosts = {rank: int(self._every[rank, self.communicator.rank]) for rank in self.halo.peers}
-        self._by_host.update(self._rows, self._sent, ghosts)
+        else:
+            self._by_host.update()

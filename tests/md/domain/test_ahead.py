@@ -112,6 +112,62 @@ def test_steps_of_processes_are_prepared_once_a_period(falls, monkeypatch):
         assert farthest(state, one, right) < 1e-9
 
 
+class Channelled(PackedDevice):
+    """A device of a process of its own, whose ranks send by a channel."""
+
+    has_nccl = True
+
+    def __init__(self, ranks):
+        super().__init__()
+        self._ranks, self.exchanges = ranks, 0
+
+    def channel(self, size, rank, of_first):
+        assert (size, rank) == (self._ranks.size, self._ranks.rank)
+        return of_first("channel" if rank == 0 else None)
+
+    def exchange(self, channel, outgoing, incoming):
+        assert channel == "channel"
+        self.exchanges += 1
+        self.launch(lambda: self._ranks.exchange(outgoing, incoming))
+
+
+@pytest.mark.parametrize("size", [2, tiers.full(4)])
+def test_ghosts_that_nccl_sends_are_launches(size, monkeypatch):
+    monkeypatch.setattr(InTurn, "is_one_process", False)
+    monkeypatch.setattr(PackedDevice, "bus", property(id))
+    right = course(simulation(gas(N)), 200, 100)
+
+    def work(ranks):
+        backend = Channelled(ranks)
+        sim = simulation(gas(N), ranks, backend=backend, division=md.Division(transport="nccl"))
+        found = course(sim, 200, 100)
+        assert sim.system.domain.migrations > 2
+        assert 0 < backend.exchanges < 100  # the others were made again
+        return found
+
+    for one in in_turn(size, work):
+        assert all(np.array_equal(*pairs) for pairs in zip(one[0], right[0], strict=True))
+        assert farthest(gas(N), one, right) < 1e-9
+
+
+def test_devices_of_two_hosts_use_nccl_where_it_is_installed(monkeypatch):
+    monkeypatch.setattr(InTurn, "is_one_process", False)
+    monkeypatch.setattr(PackedDevice, "bus", property(id))
+    hosts = iter(["first", "second"] * 4)
+    monkeypatch.setattr(ahead.socket, "gethostname", lambda: next(hosts))
+
+    def used(ranks, **more):
+        backend = Channelled(ranks)
+        sim = simulation(gas(N), ranks, backend=backend, **more)
+        return sim.system.domain.is_prepared
+
+    assert in_turn(2, used) == [True, True]
+    monkeypatch.setattr(Channelled, "has_nccl", False)
+    assert in_turn(2, used) == [False, False]
+    with pytest.raises(ValueError, match="transport 'peer' of Division on the hosts first, second"):
+        in_turn(2, lambda ranks: used(ranks, division=md.Division(transport="peer")))
+
+
 @pytest.mark.parametrize("where", DEVICES)
 def test_particles_of_unequal_radii_keep_them(where):
     state = gas(N)
