@@ -23,6 +23,7 @@ SMALLER = {
     "advise": "{points} --cutoff 1 --displacement 0.1 --rounds 1",
     "advised": "--data zipf_probes --n 1100 --rounds 2 --seconds 0.01",
     "cache_hit": "--geometry cubes --size 8 --filling-fraction 0.2 --ordering hilbert row shuffled",
+    "cards": "--n 1000 --cards 2 --mode weak --rounds 1 --warmup 1 --steps 2 --samples 1 --precision float64",
     "cavity": "--n 9 --strategy numpy serial --layout arrays --order row hilbert --rounds 2 --updates 81",
     "cavity_flow": "--n 9 17 --drawn 17 --film-n 9 --film-time 0.1 --pictures 2 --settled 5e-2",
     "cooling": "--n 200 --decades 0.1 --observations 6 --softness 0.02 --steps-per-contact 10",

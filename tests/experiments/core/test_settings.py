@@ -130,6 +130,7 @@ def test_too_many_cases_are_refused_before_one_is_made():
 
 TOO_MUCH = {
     "cache_hit": "--size 9000000",
+    "cards": "--n 9999999999999",
     "cavity": "--n 9999999",
     "cavity_flow": "--n 99999999",
     "cooling": "--n 9999999999999",
