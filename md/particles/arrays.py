@@ -46,11 +46,6 @@ class PackedRows:
         of_row = self._first.shape[1]
         self.pos[...], self._first[...], self._rest[...] = pos, vel[:, :of_row], vel[:, of_row:]
 
-    def store_velocities(self, vel: Array) -> None:
-        """Store velocities, (n, dim), in the first n rows."""
-        n, of_row = len(vel), self._first.shape[1]
-        self._first[:n], self._rest[:n] = vel[:, :of_row], vel[:, of_row:]
-
     def copy_velocities(self, vel: Array) -> None:
         """Copy the velocities to an (n, dim) array."""
         of_row = self._first.shape[1]

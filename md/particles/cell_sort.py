@@ -21,7 +21,13 @@ SORTING = 8  # bytes on the backend for rank and start of a cell, without the co
 
 
 class Keys(Protocol):
-    """Sort keys of rows of which some have no particle, and keys behind those of the cells."""
+    """Sort keys of rows of which some have no particle, and keys behind those of the cells.
+
+    Attributes:
+        borders: rows that may have partners among the rows that are not owned: the first ones.
+    """
+
+    borders: int
 
     @property
     def more(self) -> int:

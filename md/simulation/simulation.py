@@ -251,7 +251,7 @@ class Simulation:
             made = [(type(reporter).__name__, reporter.interval) for reporter in reporters]
             self.system.domain.communicator.require_equal("the arguments of run", (steps, phases, made))
         if not self._monitor.was_polled(self.step):
-            self._loop.synchronise()
+            self._loop.poll()
         if steps and not self._energy.is_started:
             overlap = self._energy.check_start(self.step)
             if overlap is not None:
@@ -298,7 +298,7 @@ class Simulation:
     @of_all_ranks
     def time(self) -> float:
         """Time passed, in time units."""
-        self._loop.synchronise()
+        self._loop.poll()
         return self._stepper.time(self.step)
 
     @property

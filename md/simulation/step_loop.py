@@ -163,11 +163,16 @@ class StepLoop:
     def _take_periods(self, last: int, phases: bool) -> None:
         """Take the steps of a device up to a migration after which it is time to look, or to `last`."""
         domain, policy, search = self._system.domain, self._search.policy, self._search
+        last = min(last, self.step + MOST_INTERVALS * self._backend.check_interval)
+        if domain.renews_copy(self.step):
+            self._fused_steps.take_part("copy", self.step, domain.keep_copy)
         for k in range(domain.periods):
             if domain.is_over(policy):
-                if domain.migrates_ahead():
-                    self._fused_steps.migrate(self.step, keeps=k == 0)
-                    domain.migrated(policy, self.step if k == 0 else None)
+                if domain.migrates_ahead(self.step):
+                    self._fused_steps.take_part("migration", self.step, domain.migrate_ahead)
+                    domain.migrated(policy)
+                elif k:
+                    return  # to look at the state before it is copied
                 else:
                     domain.migrate()
                     search.rows_changed()
@@ -181,9 +186,13 @@ class StepLoop:
             if self.step == last:
                 return
 
-    def synchronise(self) -> None:
-        """Synchronise with the device and raise any pending fault; halted steps are not counted."""
+    def poll(self) -> None:
+        """Raise any pending fault; halted steps are not counted."""
         self._undo_halted_steps(self._monitor.sample(self.step, now=True))
+
+    def synchronise(self) -> None:
+        """Do as `poll`, and make the rows of a rank those of its particles and ghosts."""
+        self.poll()
         if self._ahead is not None and self._ahead.settle():
             self._ahead.migrate()
             self._search.rows_changed()
@@ -253,12 +262,16 @@ class StepLoop:
         Args:
             sample: of the poll.
         """
-        domain, had_room = self._ahead, self._ahead is None or self._ahead.had_room()
+        domain, had_room = self._ahead, self._ahead is None or self._ahead.had_room(self.step)
         halted = self._monitor.process(sample, self.step) if had_room else 0
         if had_room and not halted:
             return False
         if domain is not None:
-            halted = self.step - domain.return_to_copy(self._search.policy)
+            policy = self._search.policy
+            if not had_room:
+                with self._monitor.overflows(self.step):
+                    policy.retry()
+            halted = self.step - domain.return_to_copy(policy, is_halved=had_room)
             self._search.rows_changed()
         self.step -= halted
         self._stepper.set_clock(self.step)

@@ -204,20 +204,18 @@ class FusedSteps(LaunchedSteps):
                 step += many
             plan = plan._replace(build=False, prune=False)
 
-    def migrate(self, step: int, keeps: bool) -> None:
-        """Let particles migrate ahead of the host, between ranks on devices.
+    def take_part(self, part: str, step: int, work: Callable[[], None]) -> None:
+        """Do something between two steps of a rank on a device, by the launches of before if there are any.
 
         Args:
+            part: name of it.
             step: number of the next step.
-            keeps: whether they are copied before.
+            work: does it by launches alone, if those of the rank are prepared.
         """
-        domain = self._system.domain
-        parts = {"copy": domain.keep_copy} if keeps else {}
-        for part, work in (parts | {"migration": domain.migrate_ahead}).items():
-            if domain.is_prepared:
-                self._parts.take(part, step, work)
-            else:
-                work()
+        if self._system.domain.is_prepared:
+            self._parts.take(part, step, work)
+        else:
+            work()
 
     def _build(self, plan: StepPlan) -> None:
         if plan.build:

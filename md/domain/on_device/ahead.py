@@ -5,7 +5,7 @@ steps halts them before (`md.search.displacement_guard`). So after as many build
 allows, particles migrate, by launches too where devices reach each other. How many steps a build lasts
 follows from the largest speed of all ranks. A rank that halts earlier, or that has too little room for lists
 or for particles that come, does not stop the others at once: at the next poll all ranks hear of it, return to
-the copy that they made after the last one, and take these steps again with a build that lasts shorter.
+the copy that they made at the last one, and take these steps again with a build that lasts shorter.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from md.particles.system import System
 from sfc import covering
 
 LONG_TRAVEL = 1.6  # in d, if none is given
+MOST_MORE = 0.64
 MORE = 0.04  # share of the rows for which there is more room, so that particles migrate without the host
 PERIODS = 4  # between two looks at the state
 MOST_CUT = 16  # cells along each axis from which on it is taken
@@ -83,9 +84,9 @@ class DomainAhead(Domain):
         self._division, self._packs = division, packs
         self._tiled = np.empty(0, np.int64)  # place of each cell in memory
         self._returns = 0  # to the present copy
-        self._copied_at = 0  # step of the copy
+        self._copied_at = -1  # step of the copy
         self._builds = 0  # of the lists before the last migration
-        self._more = MORE
+        self._more, self._short_until = MORE, 0  # step before which particles migrate by the host
         self._peers: Peers | None = None
         self._migration: Migration | None = None
         self.launched = 0
@@ -205,12 +206,35 @@ class DomainAhead(Domain):
             counts = {rank: int(self._every[rank, me]) for rank in self.halo.peers}
             self._by_host.connect(self._rows, self._sent, counts)
         self.keep_copy()
-        self._copied_at, self._builds = step, policy.builds
+        self._copied(step)
+        self._builds = policy.builds
         return True
 
-    def migrates_ahead(self) -> bool:
-        """Return whether the next migration needs no host: the particles of the ranks are even enough."""
-        return self._migration is not None and self._is_even
+    def renews_copy(self, step: int) -> bool:
+        """Return whether particles are to be copied again before a step: those of before were looked at.
+
+        Args:
+            step: number of the next step.
+        """
+        if not self.is_laid_out or step == self._copied_at:
+            return False
+        self._copied(step)
+        return True
+
+    def _copied(self, step: int) -> None:
+        """Note the step of a copy."""
+        if step != self._copied_at:
+            self._copied_at, self._returns = step, 0
+
+    def migrates_ahead(self, step: int) -> bool:
+        """Return whether the next migration needs no host: the particles of the ranks are even enough.
+
+        It does up to the step by which there was too little room.
+
+        Args:
+            step: number of the next step.
+        """
+        return self._migration is not None and self._is_even and step >= self._short_until
 
     def migrate_ahead(self) -> None:
         """Let particles migrate by launches alone; without a host that waits, if `is_prepared`."""
@@ -221,18 +245,15 @@ class DomainAhead(Domain):
         """Copy the owned particles by launches alone, for `return_to_copy`."""
         self._particles.keep_copy()
 
-    def migrated(self, policy: Builds, copied_at: int | None = None) -> None:
+    def migrated(self, policy: Builds) -> None:
         """Note that particles have migrated ahead.
 
         Args:
             policy: of the search.
-            copied_at: step of a copy that was made before; None for no copy.
         """
         self._builds = policy.builds
         self.migrations += 1
         self.launched += 1
-        if copied_at is not None:
-            self._copied_at, self._returns = copied_at, 0
 
     @property
     def is_prepared(self) -> bool:
@@ -241,8 +262,11 @@ class DomainAhead(Domain):
             return self._by_host.is_launched
         return not self.communicator.is_one_process
 
-    def had_room(self) -> bool:
+    def had_room(self, step: int) -> bool:
         """Return whether all that has migrated ahead has had room on all ranks; waits for the device.
+
+        Args:
+            step: number of the next step.
 
         Raises:
             RankFailedError: a device waited for another one in vain.
@@ -258,15 +282,20 @@ class DomainAhead(Domain):
                 "start the ranks again, from the last checkpoint"
             )
         if short.any():
-            self._more *= 2
+            self._more, self._short_until = min(2 * self._more, MOST_MORE), step
         return not short.any()
 
-    def return_to_copy(self, policy: Builds) -> int:
-        """Return to the particles of the last copy, and return its step; all ranks do it."""
+    def return_to_copy(self, policy: Builds, is_halved: bool) -> int:
+        """Return to the particles of the last copy, and return its step; all ranks do it.
+
+        Args:
+            policy: of the search.
+            is_halved: whether a build lasts half as many steps, if this is not the first return.
+        """
         self._particles.settle(is_kept=True)
         self._system.backend.fill(self._system.status.fault, -1)  # of steps that are taken again: no fault
-        self._returns += 1
-        if self._returns > 1:
+        self._returns += is_halved
+        if is_halved and self._returns > 1:
             policy.halve()
         self.migrate()
         return self._copied_at
@@ -296,7 +325,8 @@ class DomainAhead(Domain):
         if self._peers is not None:
             self._peers.is_connected = False
         self._migration = None  # its memory is free before more is allocated
-        if cuts or not self.migrations or not self._is_even:
+        is_cut = cuts or not self.migrations or not self._is_even
+        if is_cut:
             if not len(self._tiled):
                 self._tiled = covering("tiled", self.partition.grid.shape).dense_ranks()
             self.partition.cut(self.communicator.reduce(self._count_by_cell().astype(float), "sum"))
@@ -306,13 +336,20 @@ class DomainAhead(Domain):
             self._was_cut()
         self._sort()
         self._move()
+        if is_cut:
+            self._evenness_of_cut = self._evenness
         self._system.rows_changed()
         self.migrations += 1
 
     @property
     def _is_even(self) -> bool:
-        """Whether the ranks have equal numbers of particles, but for a share."""
-        return bool(self._counts.max() <= self._uneven * self._counts.mean())
+        """Whether the ranks have particles as evenly as after the last cut of the box, but for a share."""
+        return self._evenness <= self._uneven * self._evenness_of_cut
+
+    @property
+    def _evenness(self) -> float:
+        """Most particles of a rank over the mean."""
+        return float(self._counts.max() / max(1.0, self._counts.mean()))
 
     def _was_cut(self) -> None:
         """Upload the places of the cells, and where particles of each rank and of each run of cells are."""

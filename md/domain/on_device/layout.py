@@ -8,7 +8,7 @@ import numpy as np
 
 from md.domain.communicator import Communicator
 
-LEAVE = 4  # of the ghosts of a rank at a peer, one in so many may leave for it in one migration
+LEAVE = 2  # of the ghosts of a rank at a peer, one in so many may leave for it in one migration
 LEAST = 64  # rows of each part, and to which they are rounded up
 
 

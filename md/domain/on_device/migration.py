@@ -21,7 +21,7 @@ from md.domain.on_device.rank_arrays import RankArrays
 from md.domain.partition import Partition, around
 
 MOST_KEYS = 2**31
-ABSENT = 32  # rows without a particle that have the same sort key; as in migration.cu
+ABSENT = 32  # rows without a particle that have the same sort key; as in records.cuh
 
 
 def bins_of_absent(rows: int) -> int:
@@ -169,10 +169,14 @@ class RowKeys:
         particles: of a rank.
         peers: of it.
         ranks: number of ranks.
+
+    Attributes:
+        borders: rows of border particles, which alone have ghosts nearby.
     """
 
     def __init__(self, particles: RankArrays, peers: Peers, ranks: int):
         self._particles, self._peers, self._ranks = particles, peers, ranks
+        self.borders = peers.borders
 
     @property
     def more(self) -> int:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from md.backend.base import Array
-from md.domain.on_device.layout import Layout
+from md.domain.on_device.layout import LEAST, Layout
 from md.particles.arrays import PackedRows, ParticleArrays
 
 NO_PARTICLE = -1  # id of a row
@@ -73,9 +73,9 @@ class RankArrays(ParticleArrays):
 
     @property
     def packing_bytes(self) -> int:
-        """Bytes that `lay_out` allocates, without the room for more rows; 0 after it."""
-        each = 2 * 2 * self.box.dim * self.pos.dtype.itemsize
-        return 0 if self.layout is not None else each * self.rows
+        """Bytes that `lay_out` allocates beside those that it has, without the room for more rows."""
+        needed = 2 * 2 * self.box.dim * self.pos.dtype.itemsize * self.rows
+        return 0 if self.layout is not None else max(0, needed - sum(one.nbytes for one in self._memory))
 
     def pack(self) -> None:
         """Do nothing: rows that are laid out are packed already.
@@ -143,8 +143,9 @@ class RankArrays(ParticleArrays):
                 array[...] = 0
             return sets
         if not self._memory or len(self._memory[0]) < 2 * dim * rows:
-            self._memory, self._packed, self.sets = [], [], []  # freed before more is allocated
-            self._memory = [backend.alone(2 * dim * rows, real) for _ in range(2)]
+            self._memory, self._packed, self.sets = [], [], []
+            room = -(-rows // LEAST) * LEAST  # so that rows of four begin at 16 bytes
+            self._memory = [backend.alone(2 * dim * room, real) for _ in range(2)]
         for block in self._memory:
             backend.fill(block, 0)
         self._packed = [PackedRows(block, dim, rows) for block in self._memory]

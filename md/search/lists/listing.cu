@@ -60,8 +60,8 @@ __device__ __forceinline__ void add_near(const Units& units, int own, const int*
     }
 }
 
-// Searches again for the partners of a particle that has too many for shared memory, and writes its list.
-__device__ __noinline__ bool write_crowded(int n, int i, const real* pos, const int* start, const int* order, Grid grid,
+// Searches again for the partners of a particle that has too many for shared memory, and writes its list; of rows below `near`.
+__device__ __noinline__ bool write_crowded(int n, int near, int i, const real* pos, const int* start, const int* order, Grid grid,
                                            real reach2, list_row* partners, int rows, long long room, long long* needed) {
     ListWriter writer(n, i, partners, rows, room, needed, RUN);
     Vec ri = load(pos, n, i);
@@ -69,7 +69,7 @@ __device__ __noinline__ bool write_crowded(int n, int i, const real* pos, const 
         for (int k = from; k < to; ++k) {
             int j = order[k];
             Vec dr = displacement(grid, ri, load(pos, n, j));
-            if (j != i && dot(dr, dr) < reach2) writer.add(j);
+            if (j != i && j < near && dot(dr, dr) < reach2) writer.add(j);
         }
     });
     return writer.end();
@@ -77,8 +77,9 @@ __device__ __noinline__ bool write_crowded(int n, int i, const real* pos, const 
 
 // Lists the partners within reach of each particle. Those that may be near by their bytes are kept in shared memory, and then
 // replaced by their slots; IS_EXACT: without those that are not near. Threads take the particles in the order of the cells, so
-// that a warp looks at few rows. Only the first `owned` ones have lists.
-extern "C" __global__ void BLOCKS(8) list_partners(int n, int owned, const real* pos, const int* start, const int* order,
+// that a warp looks at few rows. Only the first `owned` ones have lists, and only the first `borders` ones have ghosts in them. With
+// ABSENT some rows have no particle, and keys behind those of the cells.
+extern "C" __global__ void BLOCKS(8) list_partners(int n, int owned, int borders, const real* pos, const int* start, const int* order,
                                                    const int* bytes, Grid grid, Units units, real reach2,
                                                    real* reference_pos, list_row* partners, int rows, long long room,
                                                    long long* needed, float* travelled) {
@@ -87,6 +88,14 @@ extern "C" __global__ void BLOCKS(8) list_partners(int n, int owned, const real*
     if (self >= n) return;
     int i = order[self], own = bytes[self];
     if (i >= owned) return;
+#if defined(ABSENT)
+    if (self >= start[grid.cells[0] * grid.cells[1] * (DIM == 3 ? grid.cells[DIM - 1] : 1)]) return;
+    int near = i < borders ? n : owned;
+#define IS_PARTNER(j) (j != i && j < near)
+#else
+    int near = n;
+#define IS_PARTNER(j) (j != i)
+#endif
     Vec ri = load(pos, n, i);
     if (reference_pos) store(reference_pos, n, i, ri);
     ListColumn list(kept);
@@ -106,15 +115,15 @@ extern "C" __global__ void BLOCKS(8) list_partners(int n, int owned, const real*
             real r2[LOADED_AT_ONCE];
             separate<LOADED_AT_ONCE>(grid, n, pos, ri, j, dr, r2);
 #pragma unroll
-            for (int b = 0; b < LOADED_AT_ONCE; ++b) list.add(j[b], j[b] != i && r2[b] < reach2);
+            for (int b = 0; b < LOADED_AT_ONCE; ++b) list.add(j[b], IS_PARTNER(j[b]) && r2[b] < reach2);
 #else
 #pragma unroll
-            for (int b = 0; b < LOADED_AT_ONCE; ++b) list.add(j[b], j[b] != i);
+            for (int b = 0; b < LOADED_AT_ONCE; ++b) list.add(j[b], IS_PARTNER(j[b]));
 #endif
         }
         is_short = list.write(owned, i, partners, rows, room, needed);
     } else {
-        is_short = write_crowded(owned, i, pos, start, order, grid, reach2, partners, rows, room, needed);
+        is_short = write_crowded(owned, near, i, pos, start, order, grid, reach2, partners, rows, room, needed);
     }
     if (is_short) halt(travelled);
 }

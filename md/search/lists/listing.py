@@ -30,7 +30,7 @@ from md.backend.prelude import (
 )
 from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
-from md.particles.cell_sort import CellSort
+from md.particles.cell_sort import CellSort, Keys
 from md.particles.units import distance_error, units_of
 from md.search.lists.blocks import BLOCK
 from md.search.lists.lister import Lister, Lists
@@ -112,7 +112,8 @@ class CellLister(Lister):
         backend, pos, sort, grid = self._backend, self._particles.pos, self._sort, self._grid
         reach = grid.precision.type(grid.cutoff + rounding)
         if backend.runs_ahead:
-            builder = ListBuilder(grid, reach, column_of, is_exact, backend)
+            keys = self._particles.row_keys
+            builder = ListBuilder(grid, reach, column_of, is_exact, backend, keys)
             builder.build(self._particles.n, pos, sort, reference_pos, lists)
             return
         if not self._sorts:
@@ -128,7 +129,7 @@ class CellLister(Lister):
 
     def crowded_slot(self) -> int:
         """Return the slot of the first particle in the cell with most; waits for the device."""
-        start = self._backend.download(self._sort.start)
+        start = self._backend.download(self._sort.start)[: self._grid.size + 1]
         place = int(start[np.diff(start).argmax()])
         is_place = self._sorts and not self._backend.runs_ahead
         return place if is_place else int(self._backend.download(self._sort.order)[place])
@@ -145,6 +146,7 @@ class ListBuilder:
             lists of the partners within a distance in d.
         is_exact: list only the partners within reach.
         backend: a device.
+        keys: of rows of which some have no particle; None for others.
     """
 
     def __init__(
@@ -154,11 +156,14 @@ class ListBuilder:
         column_of: Callable[[float], int],
         is_exact: bool,
         backend: Backend,
+        keys: Keys | None = None,
     ):
+        self._borders = None if keys is None else keys.borders
         self._grid, self._reach2, self._units = grid.record, reach**2, units_of(grid, float(reach))
         is_exact = is_exact or farthest(grid, self._units) > EXCESS * float(reach)
         usual = math.sqrt(self._units["most"][0]) / self._units["per_unit"].min()  # most that pass are nearer
         constants = {"COLUMN": column_of(usual), "IS_EXACT": int(is_exact)}
+        constants |= {} if keys is None else {"ABSENT": 1}
         self._kernels = backend.kernels(__name__, constants=constants)
 
     def build(self, owned: int, pos: Array, sort: CellSort, reference_pos: Array, lists: Lists) -> None:
@@ -176,7 +181,10 @@ class ListBuilder:
         self._kernels.store_bytes(n, pos, sort.order, self._units, coordinates)
         cells = sort.start, sort.order, coordinates, self._grid
         into = lists.partners, lists.rows, lists.room, lists.needed, lists.travelled
-        self._kernels.list_partners(n, owned, pos, *cells, self._units, self._reach2, reference_pos, *into)
+        borders = owned if self._borders is None else self._borders
+        self._kernels.list_partners(
+            n, owned, borders, pos, *cells, self._units, self._reach2, reference_pos, *into
+        )
 
 
 def build_lists(

@@ -192,9 +192,9 @@ def returns(monkeypatch) -> list[int]:
     """Ranks that have returned to their copies."""
     found, before = [], ahead.DomainAhead.return_to_copy
 
-    def noted(domain, policy):
+    def noted(domain, *given, **named):
         found.append(domain.communicator.rank)
-        return before(domain, policy)
+        return before(domain, *given, **named)
 
     monkeypatch.setattr(ahead.DomainAhead, "return_to_copy", noted)
     return found
@@ -217,9 +217,45 @@ def test_ranks_return_where_particles_that_come_have_too_little_room(is_seen, re
         check(state, 3, every=200)
         assert sorted(returns) == sorted([*range(3)] * returns.count(0)) != []
         return
-    monkeypatch.setattr(ahead.DomainAhead, "had_room", lambda domain: True)
+    monkeypatch.setattr(ahead.DomainAhead, "had_room", lambda domain, step: True)
     with pytest.raises((AssertionError, md.SimulationFault)):
         check(state, 3, every=200)
+
+
+def of_unequal_layers(shape, box, weights, ranks):
+    layer = np.arange(len(weights)) // (shape[0] * shape[1])
+    return np.minimum((layer > shape[2] // 4).astype(int), ranks - 1)
+
+
+def test_ranks_that_no_cut_makes_even_return_to_a_state_that_was_looked_at(returns):
+    division = md.Division(owners=of_unequal_layers)
+    domains = check(falling(), 2, steps=400, every=400, tolerance=1e-7, division=division, **FALL)
+    assert returns.count(0) == returns.count(1) > 1
+    assert domains[0].launched > 0
+
+
+@pytest.mark.full
+def test_a_front_that_comes_to_an_empty_border_ends_no_run(returns):
+    """More ghosts than any share of those of the copy."""
+    division = md.Division("row")
+    domains = check(
+        gas(16000, drift=(0, 0, 40.0)), 3, steps=200, every=200, division=division, tolerance=1e-6
+    )
+    assert 0 < returns.count(0) < 6
+    assert domains[0].launched > 0
+
+
+@pytest.mark.parametrize("every", [50, tiers.full(10)])
+def test_short_runs_return_no_farther_than_to_their_begin(every):
+    def work(ranks):
+        sim = simulation(gas(N), ranks, backend=PackedDevice())
+        for _ in range(200 // every):
+            begin = sim.step
+            sim.run(every, phases=False)
+            assert sim.system.domain._copied_at >= begin
+        return sim.system.domain.launched
+
+    assert min(in_turn(2, work)) > 0
 
 
 @pytest.mark.full

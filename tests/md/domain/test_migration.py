@@ -116,6 +116,20 @@ def test_rows_without_a_particle_are_behind_all_cells(where):
     assert sum(in_turn(3, check)) == 600
 
 
+@pytest.mark.parametrize("transport", ["host", "peer"])
+def test_packed_rows_begin_where_a_device_loads_four_numbers_at_once(transport):
+    def check(ranks):
+        division = md.Division(transport=transport)
+        sim = simulation(gas(603), ranks, backend=device("emulated"), division=division, precision="float32")
+        sim.run(3, phases=False)
+        p = sim.system.particles
+        assert [sim.backend.address_of(pos) % 16 for pos, _ in p.sets] == [0, 0]
+        return p.rows
+
+    rows = in_turn(2, check)
+    assert transport == "peer" or any(count % 2 for count in rows)
+
+
 def test_runs_of_a_system_are_read_as_if_rows_had_never_been_laid_out():
     def check(ranks):
         sim = simulation(gas(600), ranks, backend=device("emulated"))
