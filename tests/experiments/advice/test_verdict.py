@@ -12,6 +12,7 @@ from experiments.advice.report import NOT_MEASURED, OWN_CODE, lines
 from experiments.advice.verdict import CANNOT_TELL, DO_NOT, LOOKS, REORDER, judge
 from experiments.core.terminal import answer_lines
 from experiments.results.answers import Answer
+from tests import tiers
 
 
 def table_of(times: dict[str, float], spread: float = 1.001, rounds: int = 8) -> pd.DataFrame:
@@ -72,7 +73,9 @@ def errors_of(spread: float, wide: tuple[str, ...], every: int = 6) -> list[bool
     return wrong
 
 
-@pytest.mark.parametrize("wide", [(), ("given", "given again"), ("row",), ("shuffled",)])
+@pytest.mark.parametrize(
+    "wide", [(), ("given", "given again"), tiers.full(("row",)), tiers.full(("shuffled",))]
+)
 def test_all_gains_of_an_answer_are_covered_at_all_looks(wide):
     assert np.mean(errors_of(0.05, wide)) < 0.05 / LOOKS + 0.02
     assert np.mean(errors_of(0.05, wide, every=3)) < 0.05 / LOOKS + 0.02

@@ -9,10 +9,12 @@ import md
 from md.domain import halo as halos
 from md.domain.communicator import in_turn
 from md.domain.division import Domain
+from tests import tiers
 
 LAW = md.scenes.BENCHMARK_LAW
 SEARCHES = "linked", "verlet", "coherent", md.search.Coherent("hilbert", division=2)
-WAYS = list(itertools.product(SEARCHES, (False, True)))
+WAYS = tiers.product(list(SEARCHES), [False, True], 2, tiers.full)
+EVERY_WAY = list(itertools.product(SEARCHES, (False, True)))
 N = 2000
 
 
@@ -63,8 +65,7 @@ def check(state, size, steps=200, tolerance=1e-9, every=40, **options):
     return found
 
 
-@pytest.mark.parametrize(("search", "fused"), WAYS)
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize(("search", "fused", "size"), tiers.product(EVERY_WAY, [2, 3], 2, tiers.full))
 def test_a_divided_gas_has_the_contacts_and_positions_of_one_rank(search, fused, size):
     domains = check(gas(), size, search=search, fused=fused)
     assert all(domain.migrations > 1 for domain in domains)
@@ -508,8 +509,7 @@ def test_shaken_walls_are_in_step():
     check(state, 3, walls=md.ShakenWalls(amplitude=0.2, frequency=8.0, axis=2))
 
 
-@pytest.mark.parametrize("size", [2, 3, 4])
-@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize(("size", "fused"), tiers.product([2, 3, 4], [False, True], 2, tiers.full))
 def test_sums_in_order_of_id_are_the_same_to_the_last_bit_on_any_number_of_ranks(size, fused):
     state = gas(filling=0.45)  # many pairs
     options = {"fused": fused, "deterministic": True}
