@@ -127,18 +127,17 @@ def _strong(table: pd.DataFrame) -> pd.DataFrame:
 
 
 _OVER: dict[str, Any] = {"over": (ONE,), "compared": "cards"}
-_FILES = ("filling_fraction", "precision", "order", "transport", "travel")
-_WHERE = ["filling_fraction", "precision", "order", "transport", "travel"]
+_WHERE = ("filling_fraction", "precision", "order", "transport", "travel")
 VIEWS = (
     Chart(
         "weak", "{n} particles a card: {best} are {value} times as fast as one", DOTS,
         Points("time_ms", **_OVER), Scale("", "cards"), Scale("time of one card over that of all", line=1),
-        "n", prepare=_weak, files=_FILES, note="{devices}",
+        "n", prepare=_weak, files=_WHERE, note="{devices}",
     ),
     Chart(
         "strong", "{n} particles in all: {best} are {value} times as fast as one", DOTS,
         Points("time_ms", **_OVER), Scale("", "cards"), Scale("gain over one card", log=2),
-        "n", prepare=_strong, files=_FILES, note="{devices}",
+        "n", prepare=_strong, files=_WHERE, note="{devices}",
     ),
     Summary(
         ("mode", "n", *_WHERE), "cards", (ONE,),

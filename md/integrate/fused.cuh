@@ -239,7 +239,7 @@ __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, 
 }
 
 #if defined(HAS_PEERS)
-// Whether a row has no particle. It stays as it is, and the thread of the first row keeps the time all the same.
+// Whether a row has no particle: it is 0 after the step too, and the thread of the first row keeps the time all the same.
 __device__ __forceinline__ bool is_absent(const Out& out, int n, int i) {
     if (i >= n) return true;
     if (i < *out.peers.live) return false;

@@ -283,6 +283,10 @@ class ParticleArrays:
         if keep_roles:
             kernels.gather(self.n, self.backend.empty(0, np.int32), *spare, *now)
             return
+        self.exchange_roles()
+
+    def exchange_roles(self) -> None:
+        """Exchange all arrays with the spare ones, which a kernel has filled."""
         self.swap()
         self.id, self._spare_id = self._spare_id, self.id
         self.radius, self._spare_radius = self._spare_radius, self.radius

@@ -25,15 +25,15 @@ from md.domain.on_device.by_host import ByHost, ByNccl
 from md.domain.on_device.layout import Layout
 from md.domain.on_device.migration import Migration, Places, RowKeys
 from md.domain.on_device.peers import PATIENCE, Peers
-from md.domain.on_device.rank_arrays import RankArrays, Records
+from md.domain.on_device.rank_arrays import COUNTS, RankArrays, Records
 from md.errors import RankFailedError
 from md.particles.box import Box
 from md.particles.system import System
 from sfc import covering
 
 LONG_TRAVEL = 1.6  # in d, if none is given
-MOST_MORE = 0.64
-MORE = 0.04  # share of the rows for which there is more room, so that particles migrate without the host
+# Share of the rows for which there is more room, for migrations without the host; at first, and at most.
+MORE, MOST_MORE = 0.04, 0.64
 PERIODS = 4  # between two looks at the state
 MOST_CUT = 16  # cells along each axis from which on it is taken
 
@@ -273,7 +273,7 @@ class DomainAhead(Domain):
         """
         if self._peers is None or not self.is_laid_out:
             return True
-        live, is_short = self._system.backend.download(self._particles.words[:2]).tolist()
+        live, is_short = self._system.backend.download(self._particles.words[:COUNTS]).tolist()
         own = np.array([live, is_short, self._peers.is_lost], np.int64)
         self._counts, short, lost = self.communicator.gather(own).T
         if lost.any():

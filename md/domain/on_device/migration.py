@@ -17,7 +17,7 @@ from md.domain.communicator import Communicator
 from md.domain.halo import Halo
 from md.domain.on_device.layout import Layout
 from md.domain.on_device.peers import Peers
-from md.domain.on_device.rank_arrays import RankArrays
+from md.domain.on_device.rank_arrays import COUNTS, RankArrays
 from md.domain.partition import Partition, around
 
 MOST_KEYS = 2**31
@@ -128,7 +128,7 @@ class Migration:
         kernels.leave_keys(rows, p.pos, p.words, places.table, self._grid, places.bins, self._keys)
         start = self._sort(0, rows)
         leaving = len(peers.ranks), inbox.sent_ends, *self._keys_of, places.own, start, self._order
-        there = 2 + self._me, inbox.numbers_of, inbox.ids_of, inbox.words_of
+        there = COUNTS + self._me, inbox.numbers_of, inbox.ids_of, inbox.words_of
         kernels.send_records(self._leaving, *leaving, *now, *there, p.words)
         peers.synchronise()
         came = inbox.ends, peers.ranks, p.pos, records.numbers, int(p.has_radii)
@@ -156,7 +156,7 @@ class Migration:
             return
         self._backend.fill(self._place, -1)
         ends, shift = peers.sent
-        there = shift, 2 + self._size + self._me, inbox.radii_of[p.radii_turn], inbox.words_of
+        there = shift, COUNTS + self._size + self._me, inbox.radii_of[p.radii_turn], inbox.words_of
         given = ends, *self._runs, start, self._borders, p.pos, p.radius, *there
         kernels = self._backend.kernels(__name__, constants=p.constants)
         kernels.list_border(len(self._rows), *given, self._rows, self._place, p.words)

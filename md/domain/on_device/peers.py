@@ -18,7 +18,7 @@ import numpy as np
 from md.backend.base import Array, Backend
 from md.domain.communicator import Communicator
 from md.domain.on_device.layout import Layout
-from md.domain.on_device.rank_arrays import RankArrays, Records
+from md.domain.on_device.rank_arrays import LIVE, NO_ROOM, RankArrays, Records
 
 PATIENCE = 20.0  # s that a device waits for another one
 MOST_PEERS = 256  # threads of the block that waits for them
@@ -233,7 +233,7 @@ class Peers:
         self._marks_of, radii_of, words_of, self._theirs = there[4], there[5:7], there[7], there[8]
         self._rows, self._peers = rows, len(peers)
         self._named = backend.empty(p.rows - p.n, np.uint8)
-        own = len(peers), int(layout.borders[me]), p.words[:1], place, self._marks, shift
+        own = len(peers), int(layout.borders[me]), p.words[LIVE:NO_ROOM], place, self._marks, shift
         patience = int(PATIENCE * 1e9)
         count, lost = self._words[: 2 * self.waits_in_steps], self._words[2:]
         self._targets = [

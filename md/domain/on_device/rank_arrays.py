@@ -12,6 +12,7 @@ from md.domain.on_device.layout import LEAST, Layout
 from md.particles.arrays import PackedRows, ParticleArrays
 
 NO_PARTICLE = -1  # id of a row
+LIVE, NO_ROOM, COUNTS = 0, 1, 2  # places in `RankArrays.words`, as in records.cuh
 
 
 class Records(NamedTuple):
@@ -55,7 +56,7 @@ class RankArrays(ParticleArrays):
     def __init__(self, particles: ParticleArrays, ranks: int):
         vars(self).update(vars(particles))
         self.layout: Layout | None = None
-        self.words = self.backend.alone(2 + 2 * ranks, np.int32)
+        self.words = self.backend.alone(COUNTS + 2 * ranks, np.int32)
         self._memory: list[Array] = []  # of packed rows
         self.sets: list[tuple[Array, Array]] = []
         self.radius_sets = [self.backend.alone(0, self.pos.dtype) for _ in range(2)]
@@ -107,12 +108,12 @@ class RankArrays(ParticleArrays):
         for array in (self.id, self._spare_id):
             backend.fill(array, NO_PARTICLE)
         backend.fill(self.words, 0)
-        backend.fill(self.words[:1], n)
+        backend.fill(self.words[LIVE:NO_ROOM], n)
         self.copy_in(0, every.part(0, n))
         last = n
         for owner, count in enumerate(ghosts.tolist()):
             self.copy_in(layout.first_ghost(owner, rank), every.part(last, last + count))
-            backend.fill(self.words[2 + len(ghosts) + owner :][:1], count)
+            backend.fill(self.words[COUNTS + len(ghosts) + owner :][:1], count)
             last += count
         self.layout, self.n = layout, room
         if self._kept is None or len(self._kept.ids) != room:
@@ -122,12 +123,6 @@ class RankArrays(ParticleArrays):
     def others(self) -> tuple[Array, Array, Array, Array]:
         """Positions, velocities, ids and radii that a migration fills, before `exchange_roles`."""
         return *self.spare, self._spare_id, self._spare_radius
-
-    def exchange_roles(self) -> None:
-        """Make the arrays that a migration has filled those of now."""
-        self.swap()
-        self.id, self._spare_id = self._spare_id, self.id
-        self.radius, self._spare_radius = self._spare_radius, self.radius
 
     @property
     def radii_turn(self) -> int:

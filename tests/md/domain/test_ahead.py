@@ -113,7 +113,7 @@ def test_steps_of_processes_are_prepared_once_a_period(falls, monkeypatch):
 
 
 class Channelled(PackedDevice):
-    """A device of a process of its own, whose ranks send by a channel."""
+    """A device of a process of its own, between which ranks send by a channel."""
 
     has_nccl = True
 
