@@ -215,7 +215,10 @@ class Backend(ABC):
         raise NotImplementedError(f"backend {self.name!r} computes keys and sorts them one after the other")
 
     @abstractmethod
-    def sort(self, keys: Array, start: Array, order: Array, scratch: Any, are_counted: bool = False) -> None:
+    def sort(
+        self, keys: Array, start: Array, order: Array, scratch: Any, are_counted: bool = False,
+        stable_bins: int | None = None,
+    ) -> None:  # fmt: skip
         """Sort keys with a stable counting sort; the keys themselves are not moved.
 
         Args:
@@ -224,6 +227,8 @@ class Backend(ABC):
             order: (n,) int32, filled: the index in `keys` of each sorted key.
             scratch: from `sort_scratch`, for as many keys and bins.
             are_counted: whether `count_cells` has made these keys.
+            stable_bins: number of the first bins, in which the order is stable; in the others it may be any. None
+                for all.
         """
 
     @abstractmethod

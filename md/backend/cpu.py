@@ -70,6 +70,7 @@ class Cpu(Backend):
         order: np.ndarray,
         scratch: np.ndarray,
         are_counted: bool = False,
+        stable_bins: int | None = None,
     ) -> None:
         """Sort keys with a stable counting sort, in one part for each thread, at most eight."""
         counting_sort(len(keys), keys, scratch, start, order)

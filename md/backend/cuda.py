@@ -342,8 +342,9 @@ class Cuda(Backend):
         kernels.count_cells(len(keys), pos, table, grid, keys, counts, rank)
 
     def sort(
-        self, keys: Array, start: Array, order: Array, scratch: tuple, are_counted: bool = False
-    ) -> None:
+        self, keys: Array, start: Array, order: Array, scratch: tuple, are_counted: bool = False,
+        stable_bins: int | None = None,
+    ) -> None:  # fmt: skip
         """Sort keys with a counting sort: count by atomics, scan, place, sort within each bin.
 
         The last step makes the sort stable.
@@ -356,7 +357,7 @@ class Cuda(Backend):
             kernels.count(n, keys, counts, rank)
         kernels.scan(THREADS * (len(status) - 1), bins, counts, start, status)
         kernels.place(n, keys, start, rank, order)
-        kernels.sort_bins(bins, start, order)
+        kernels.sort_bins(bins if stable_bins is None else stable_bins, start, order)
 
     def radix_scratch(self, keys: Array) -> tuple:
         """Allocate two more arrays of keys and of orders, counts of each tile, and the status of the scan."""

@@ -58,6 +58,12 @@ __device__ __forceinline__ bool is_absent(const Any& out, int n, int i) {
     return i >= n;
 }
 
+// Number of rows, from the first on, with all that have a particle.
+template <class Any>
+__device__ __forceinline__ int rows_of(const Any& out, int n) {
+    return n;
+}
+
 // Returns the number of the block of work items that this block of threads processes.
 template <class Any>
 __device__ __forceinline__ int block_of(const Any& out) {

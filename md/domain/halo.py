@@ -58,7 +58,7 @@ class Halo:
         shape, periodic = grid.shape, grid.box.periodic
         own = partition.owner == me
         near = around(own, shape, periodic) & ~own
-        self.peers = [int(rank) for rank in np.unique(partition.owner[near])]
+        self.peers = np.flatnonzero(np.bincount(partition.owner[near])).tolist()
         self._borders = {rank: around(partition.owner == rank, shape, periodic) & own for rank in self.peers}
         is_border = np.zeros(grid.size, bool)
         for border in self._borders.values():

@@ -54,7 +54,8 @@ def migrate(
     me, backend = communicator.rank, particles.backend
     leaving = np.flatnonzero(partition.owner[cells] != me)
     owner = partition.owner[cells[leaving]]
-    leavers = {int(rank): particles.records(leaving[owner == rank]) for rank in np.unique(owner)}
+    owners = np.flatnonzero(np.bincount(owner)).tolist()
+    leavers = {rank: particles.records(leaving[owner == rank]) for rank in owners}
     none = particles.records(leaving[:0])
     found = communicator.send_rows(leavers or {me: none})
     arrived = np.concatenate([none, *(found[rank] for rank in sorted(found))])

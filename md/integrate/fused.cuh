@@ -239,11 +239,14 @@ __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, 
 }
 
 #if defined(HAS_PEERS)
+// Number of rows, from the first on, with all that have a particle.
+__device__ __forceinline__ int rows_of(const Out& out, int n) { return *out.peers.live; }
+
 // Whether a row has no particle: it is 0 after the step too, and the thread of the first row keeps the time all the same.
 __device__ __forceinline__ bool is_absent(const Out& out, int n, int i) {
     if (i >= n) return true;
-    if (i < *out.peers.live) return false;
-    store_row(out.pos, (velocity*)out.vel, n, i, zero(), zero());
+    if (i < out.peers.live[0]) return false;
+    if (i < out.peers.live[1]) store_row(out.pos, (velocity*)out.vel, n, i, zero(), zero());
     if (i == 0) {
         unsigned fastest = out.fastest ? ((const unsigned*)out.fastest)[2 * (int)out.turn] : 0;
         if (out.fastest) raise(out, __uint_as_float(fastest), i, 0);

@@ -127,7 +127,7 @@ class CellSort:
         table = self._unranked if by_number else self.table
         if self._finder is not None:
             self._finder.find(pos, table, self._grid.record, self._grid.size, keys)
-            backend.sort(keys, self.start, self.order, scratch)
+            backend.sort(keys, self.start, self.order, scratch, stable_bins=self._grid.size)
             return
         if backend.runs_ahead:
             backend.count_cells(pos, table, self._grid.record, keys, scratch)

@@ -218,7 +218,12 @@ template <class Any>
 __device__ __forceinline__ void fetch_ahead(const Any& out, int n, int i, const real* pos, const velocity* vel,
                                             const list_row* lists) {
     int k = is_reversed(out) ? i - AHEAD : i + AHEAD;
-    if (k < 0 || k >= n) return;
+#if defined(HAS_PEERS)
+    int rows = gridDim.x * blockDim.x, middle = gridDim.x / 2 * blockDim.x;  // with which the grid begins: see block_of
+    if ((i < middle) != (k < middle)) return;
+    k = k < 0 ? k + rows : k < rows ? k : k - rows;
+#endif
+    if (k < 0 || k >= rows_of(out, n)) return;
     fetch_row(pos, vel, n, k);
     fetch(lists + k);
 }

@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from md.backend.base import Array
 from md.boundaries.base import ActiveBoundaries
+from md.domain.on_device.ahead import Look
 from md.integrate.base import Stepper
 from md.io.interrupt import defer_sigint
 from md.particles.system import System
@@ -22,7 +23,6 @@ from md.simulation.stepping import (
     FusedSteps,
     LaunchedSteps,
     ManyFusedSteps,
-    PlannedSteps,
     SeparateSteps,
     Stepping,
     StepsAhead,
@@ -77,12 +77,14 @@ class StepLoop:
         self._packs = isinstance(steps, FusedSteps) and steps.packs
         if self._ahead is not None:
             if self._ahead.is_prepared:
-                self._several = PlannedSteps(search, steps)
+                self._several = StepsAhead(system, search, steps, self.captured, None)
         elif self._backend.runs_ahead and (fused or all(part.capabilities.capturable for part in parts)):
             self._several = StepsAhead(system, search, steps, self.captured, reorder)
         elif fused and reorder is None and system.domain is None:
             self._several = ManyFusedSteps(system, search, stepper, forces.law, monitor)
-        self._runs_ahead = self._backend.runs_ahead and self._ahead is None  # polls are processed at the next
+        # Polls of a device are processed at the next.
+        self._looks_late = self._backend.runs_ahead and (self._ahead is None or self._ahead.looks_late)
+        self._samples: deque[tuple[FaultSample, Look | None]] = deque()
         self._choose()
 
     def _choose(self) -> None:
@@ -118,15 +120,14 @@ class StepLoop:
         shown = self.step
         self._choose()
         with self._backend.stopwatch() as elapsed:
-            samples: deque[FaultSample] = deque()  # a device is ahead of the host, which reads the first
+            samples = self._samples  # a device is ahead of the host, which reads the first
             while self.step < last:
                 with defer_sigint() as pressed:  # setting a handler takes as long as a small step
                     while self.step < last and not self.is_ended(pressed):
                         self._take_interval(last, phases)
-                        samples.append(self._monitor.sample(self.step))
-                        while samples and (len(samples) > self._runs_ahead or self.step == last):
-                            if self._undo_halted_steps(samples.popleft()):
-                                samples.clear()
+                        samples.append(self._sample())
+                        while samples and (len(samples) > self._looks_late or self._must_look(last)):
+                            self._undo_halted_steps(*samples.popleft())
                         if bar is not None:
                             bar.update(self.step - shown)
                         shown = self.step
@@ -165,7 +166,7 @@ class StepLoop:
         domain, policy, search = self._system.domain, self._search.policy, self._search
         last = min(last, self.step + MOST_INTERVALS * self._backend.check_interval)
         if domain.renews_copy(self.step):
-            self._fused_steps.take_part("copy", self.step, domain.keep_copy)
+            self._fused_steps.take_part(f"copy {domain.copy.turn}", self.step, domain.keep_copy)
         for k in range(domain.periods):
             if domain.is_over(policy):
                 if domain.migrates_ahead(self.step):
@@ -186,9 +187,21 @@ class StepLoop:
             if self.step == last:
                 return
 
+    def _sample(self, now: bool = False) -> tuple[FaultSample, Look | None]:
+        """Poll the run before the next step; with `now` sum the energy in any case."""
+        return self._monitor.sample(self.step, now), None if self._ahead is None else self._ahead.look()
+
+    def _must_look(self, last: int) -> bool:
+        """Return whether the last poll is processed before more steps, of which `last` is the end."""
+        if self.step == last or self._ahead is None:
+            return self.step == last
+        return self._ahead.is_over(self._search.policy) and not self._ahead.migrates_ahead(self.step)
+
     def poll(self) -> None:
         """Raise any pending fault; halted steps are not counted."""
-        self._undo_halted_steps(self._monitor.sample(self.step, now=True))
+        while self._samples:
+            self._undo_halted_steps(*self._samples.popleft())
+        self._undo_halted_steps(*self._sample(now=True))
 
     def synchronise(self) -> None:
         """Do as `poll`, and make the rows of a rank those of its particles and ghosts."""
@@ -256,23 +269,26 @@ class StepLoop:
         with self._monitor.overflows(self.step):
             return self._fused and not next_plan(self._search).build
 
-    def _undo_halted_steps(self, sample: FaultSample) -> bool:
-        """Process a poll, and subtract steps that are to be taken again; return whether there are any.
+    def _undo_halted_steps(self, sample: FaultSample, look: Look | None) -> None:
+        """Process a poll, and subtract steps that are to be taken again; later polls are dropped then.
 
         Args:
             sample: of the poll.
+            look: of a rank on a device.
         """
-        domain, had_room = self._ahead, self._ahead is None or self._ahead.had_room(self.step)
+        domain = self._ahead
+        had_room = domain is None or look is None or domain.had_room(look, self.step)
         halted = self._monitor.process(sample, self.step) if had_room else 0
         if had_room and not halted:
-            return False
-        if domain is not None:
+            return
+        self._samples.clear()
+        if domain is not None and look is not None:
             policy = self._search.policy
             if not had_room:
                 with self._monitor.overflows(self.step):
                     policy.retry()
-            halted = self.step - domain.return_to_copy(policy, is_halved=had_room)
-            self._search.rows_changed()
+            halted = self.step - domain.return_to_copy(look.copy, policy, had_room)
+            if not domain.is_laid_out:
+                self._search.rows_changed()
         self.step -= halted
         self._stepper.set_clock(self.step)
-        return True

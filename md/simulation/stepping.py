@@ -4,7 +4,6 @@
 |---|---|---|
 | steps of several kernels | `SeparateSteps` | `StepsAhead` |
 | fused steps | `FusedSteps` | `ManyFusedSteps` on the CPU, `StepsAhead` on a device |
-| of a rank on a device | `FusedSteps` | `PlannedSteps` |
 """
 
 from __future__ import annotations
@@ -278,26 +277,6 @@ class ManyFusedSteps(FusedSteps):
             particles.swap()
         self._search.policy.steps_taken(plan._replace(steps=taken))
         return taken
-
-
-class PlannedSteps(Stepping):
-    """Steps that a device gets ahead, as launches that were prepared before.
-
-    Args:
-        search: of the simulation.
-        steps: the steps.
-    """
-
-    def __init__(self, search: Search, steps: LaunchedSteps):
-        self._search, self._steps = search, steps
-
-    def take(self, step: int, most: int, timed: bool) -> int:
-        """Take the steps of the next plan, or the first of them."""
-        plan = self._steps.plan()
-        plan = plan._replace(steps=min(plan.steps, most))
-        self._steps.launch(plan, step)
-        self._search.policy.steps_taken(plan)
-        return plan.steps
 
 
 class StepsAhead(Stepping):

@@ -5,14 +5,15 @@ steps halts them before (`md.search.displacement_guard`). So after as many build
 allows, particles migrate, by launches too where devices reach each other. How many steps a build lasts
 follows from the largest speed of all ranks. A rank that halts earlier, or that has too little room for lists
 or for particles that come, does not stop the others at once: at the next poll all ranks hear of it, return to
-the copy that they made at the last one, and take these steps again with a build that lasts shorter.
+the copy that they made before, and take these steps again with a build that lasts shorter. Steps are launched
+before the state after those before them is known, so that no device waits for its host.
 """
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from md.domain.on_device.by_host import ByHost, ByNccl
 from md.domain.on_device.layout import Layout
 from md.domain.on_device.migration import Migration, Places, RowKeys
 from md.domain.on_device.peers import PATIENCE, Peers
-from md.domain.on_device.rank_arrays import COUNTS, RankArrays, Records
+from md.domain.on_device.rank_arrays import COUNTS, LIVE, LOST, NO_ROOM, RankArrays, Records
 from md.errors import RankFailedError
 from md.particles.box import Box
 from md.particles.system import System
@@ -36,6 +37,7 @@ LONG_TRAVEL = 1.6  # in d, if none is given
 MORE, MOST_MORE = 0.04, 0.64
 PERIODS = 4  # between two looks at the state
 MOST_CUT = 16  # cells along each axis from which on it is taken
+TILE = 5.3  # in d: cells are in tiles of this side in memory, with as many particles as a block has threads
 
 
 class Builds(Protocol):
@@ -55,8 +57,36 @@ class Builds(Protocol):
     def must_build(self) -> bool:
         """Whether the next step begins with a build."""
 
+    def begin_period(self) -> None:
+        """Count steps from 0 on again, on all ranks."""
+
     def halve(self) -> None:
         """Plan half as many steps for a build."""
+
+
+class Copy(NamedTuple):
+    """Copy of the particles, to which a rank returns if the steps behind it were wrong.
+
+    Attributes:
+        turn: 0 or 1: two are kept, as steps are taken before those of the copy before were looked at.
+        step: number of the next step.
+    """
+
+    turn: int
+    step: int
+
+
+class Look(NamedTuple):
+    """State of a rank after some steps.
+
+    Attributes:
+        words: waits for the first `RankArrays.words`, and returns them; None where the host lets particles
+            migrate.
+        copy: the last one before these steps.
+    """
+
+    words: Callable[[], np.ndarray] | None
+    copy: Copy
 
 
 class DomainAhead(Domain):
@@ -68,6 +98,7 @@ class DomainAhead(Domain):
 
     Attributes:
         launched: how often particles have migrated without the host.
+        copy: the last one.
 
     Raises:
         ValueError: weights "time", which a device does not measure, several ranks on one device, or transport
@@ -82,9 +113,10 @@ class DomainAhead(Domain):
                 'weights = "time" of Division on a device; allowed: "particles"; or take backend="cpu"'
             )
         self._division, self._packs = division, packs
-        self._tiled = np.empty(0, np.int64)  # place of each cell in memory
-        self._returns = 0  # to the present copy
-        self._copied_at = -1  # step of the copy
+        self._ranks_in_memory = np.empty(0, np.int64)  # place of each cell in memory
+        self.copy = Copy(0, -1)
+        self._returns, self._returned_to = 0, -1  # returns to a copy, and its step
+        self._nearby: Places | None = None  # of the cells, for migrations ahead
         self._builds = 0  # of the lists before the last migration
         self._more, self._short_until = MORE, 0  # step before which particles migrate by the host
         self._peers: Peers | None = None
@@ -193,38 +225,39 @@ class DomainAhead(Domain):
             return False
         p, me, peers = self._particles, self.communicator.rank, self._peers
         sent = {rank: last - first for rank, (first, last) in self._sent.items()}
-        more = 0.0 if peers is None else self._more
-        layout = Layout.of(self.communicator, p.n, self._borders, sent, more)
+        more, borders = 0.0 if peers is None else self._more, self._borders
+        if peers is not None:
+            if self._nearby is None:
+                places = Places(self.partition, self.halo, me, self.communicator.size, nearby=True)
+                self._nearby = places
+            usual, to_each = self._nearby.usual(p.n)
+            borders, sent = max(borders, usual), {rank: max(sent[rank], to_each[rank]) for rank in sent}
+        layout = Layout.of(self.communicator, p.n, borders, sent, more)
         p.lay_out(layout, me, self._every[:, me], packs)
         if peers is not None:
-            places = Places(self.partition, self.halo, me, self.communicator.size, nearby=True)
-            given = places, layout, self.partition.grid.record, self._start
+            assert self._nearby is not None
+            given = self._nearby, layout, self.partition.grid.record, self._start
             self._migration = Migration(self.communicator, p, peers, *given)
             p.row_keys = RowKeys(p, peers, self.communicator.size)
             peers.synchronise()  # their numbers of ghosts are here
         else:
             counts = {rank: int(self._every[rank, me]) for rank in self.halo.peers}
             self._by_host.connect(self._rows, self._sent, counts)
+        self.copy = self.copy._replace(step=step)
         self.keep_copy()
-        self._copied(step)
         self._builds = policy.builds
         return True
 
     def renews_copy(self, step: int) -> bool:
-        """Return whether particles are to be copied again before a step: those of before were looked at.
+        """Return whether particles are to be copied again before a step; note the copy if they are.
 
         Args:
             step: number of the next step.
         """
-        if not self.is_laid_out or step == self._copied_at:
+        if not self.is_laid_out or step == self.copy.step:
             return False
-        self._copied(step)
+        self.copy = Copy(1 - self.copy.turn, step)
         return True
-
-    def _copied(self, step: int) -> None:
-        """Note the step of a copy."""
-        if step != self._copied_at:
-            self._copied_at, self._returns = step, 0
 
     def migrates_ahead(self, step: int) -> bool:
         """Return whether the next migration needs no host: the particles of the ranks are even enough.
@@ -242,8 +275,8 @@ class DomainAhead(Domain):
         self._migration.launch()
 
     def keep_copy(self) -> None:
-        """Copy the owned particles by launches alone, for `return_to_copy`."""
-        self._particles.keep_copy()
+        """Make the copy that was noted, by launches alone."""
+        self._particles.keep_copy(self.copy.turn)
 
     def migrated(self, policy: Builds) -> None:
         """Note that particles have migrated ahead.
@@ -262,20 +295,33 @@ class DomainAhead(Domain):
             return self._by_host.is_launched
         return not self.communicator.is_one_process
 
-    def had_room(self, step: int) -> bool:
+    def look(self) -> Look:
+        """Look at the state after all steps launched so far, without waiting for them."""
+        words = None
+        if self._peers is not None and self.is_laid_out:
+            words = self._system.backend.look(self._particles.words[:COUNTS])
+        return Look(words, self.copy)
+
+    @property
+    def looks_late(self) -> bool:
+        """Whether steps are launched before the state after those before them is known."""
+        return self._peers is not None
+
+    def had_room(self, look: Look, step: int) -> bool:
         """Return whether all that has migrated ahead has had room on all ranks; waits for the device.
 
         Args:
+            look: at the state after these steps.
             step: number of the next step.
 
         Raises:
             RankFailedError: a device waited for another one in vain.
         """
-        if self._peers is None or not self.is_laid_out:
+        if look.words is None:
             return True
-        live, is_short = self._system.backend.download(self._particles.words[:COUNTS]).tolist()
-        own = np.array([live, is_short, self._peers.is_lost], np.int64)
-        self._counts, short, lost = self.communicator.gather(own).T
+        every = self.communicator.gather(look.words().astype(np.int64))
+        short, lost = every[:, NO_ROOM], every[:, LOST]
+        self._counts_of_copy, self._counts = self._counts, every[:, LIVE]
         if lost.any():
             raise RankFailedError(
                 f"a device waited {PATIENCE:g} s for ghosts of another rank, which has ended or is stuck; "
@@ -285,20 +331,34 @@ class DomainAhead(Domain):
             self._more, self._short_until = min(2 * self._more, MOST_MORE), step
         return not short.any()
 
-    def return_to_copy(self, policy: Builds, is_halved: bool) -> int:
-        """Return to the particles of the last copy, and return its step; all ranks do it.
+    def return_to_copy(self, copy: Copy, policy: Builds, had_room: bool) -> int:
+        """Return to the particles of a copy, and return its step; all ranks do it.
+
+        Where there was room they are stored in the same rows. From the second return to a copy on, a build
+        lasts half as many steps.
 
         Args:
+            copy: which.
             policy: of the search.
-            is_halved: whether a build lasts half as many steps, if this is not the first return.
+            had_room: whether all that has migrated ahead has had room.
         """
-        self._particles.settle(is_kept=True)
         self._system.backend.fill(self._system.status.fault, -1)  # of steps that are taken again: no fault
-        self._returns += is_halved
-        if is_halved and self._returns > 1:
+        if copy.step != self._returned_to:
+            self._returns, self._returned_to = 0, copy.step
+        self._returns += had_room
+        if had_room and self._returns > 1:
             policy.halve()
-        self.migrate()
-        return self._copied_at
+        self.copy = copy
+        if had_room and self._migration is not None and self._is_even:
+            self._counts = self._counts_of_copy
+            self._particles.restore(copy.turn, int(self._counts[self.communicator.rank]))
+            self.migrate_ahead()
+            self.migrated(policy)
+            policy.begin_period()
+        else:
+            self._particles.settle(copy.turn)
+            self.migrate()
+        return copy.step
 
     def settle(self) -> bool:
         """Make rows compact that are laid out; they have no ghosts then, until `migrate`.
@@ -327,10 +387,13 @@ class DomainAhead(Domain):
         self._migration = None  # its memory is free before more is allocated
         is_cut = cuts or not self.migrations or not self._is_even
         if is_cut:
-            if not len(self._tiled):
-                self._tiled = covering("tiled", self.partition.grid.shape).dense_ranks()
+            if not len(self._ranks_in_memory):
+                grid = self.partition.grid
+                widths = np.array(grid.box.lengths) / grid.shape
+                tile = tuple(max(1, round(TILE / width)) for width in widths.tolist())
+                self._ranks_in_memory = covering("tiled", grid.shape, tile=tile).dense_ranks()
             self.partition.cut(self.communicator.reduce(self._count_by_cell().astype(float), "sum"))
-            self.halo = Halo(self.partition, self.communicator, self._tiled)
+            self.halo = Halo(self.partition, self.communicator, self._ranks_in_memory)
             if self._peers is not None:
                 self._peers.are_flagged = False
             self._was_cut()
@@ -353,9 +416,10 @@ class DomainAhead(Domain):
 
     def _was_cut(self) -> None:
         """Upload the places of the cells, and where particles of each rank and of each run of cells are."""
-        ranks, backend, parts = self.communicator, self._system.backend, 2**self.partition.grid.box.dim
+        ranks, backend = self.communicator, self._system.backend
         self._places = places = Places(self.partition, self.halo, ranks.rank, ranks.size)
-        self._start = backend.empty(parts * self.partition.grid.size + 1, np.int32)
+        self._nearby = None
+        self._start = backend.empty(places.bins + 1, np.int32)
         runs = [one for run in places.runs.values() for one in run]
         self._ends_at = backend.upload(places.first)
         edges = np.concatenate([[places.border, places.own], *runs])
@@ -367,7 +431,8 @@ class DomainAhead(Domain):
         Cells of other ranks follow those of this one, rank by rank.
         """
         backend, p, grid = self._system.backend, self._particles, self.partition.grid
-        keys, bins = p.keys_of(arrived, self._places.table, grid.record), len(self._start) - 1
+        places, bins = self._places, len(self._start) - 1
+        keys = p.keys_of(arrived, places.table, grid.record, places.constants)
         self._order = backend.empty(len(keys), np.int32)
         backend.sort(keys, self._start, self._order, backend.sort_scratch(len(keys), bins))
 

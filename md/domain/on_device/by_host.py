@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from md.backend.base import Array
 from md.domain.communicator import Communicator
 from md.domain.on_device.rank_arrays import RankArrays, Records
+
+
+# NCCL's communicators, which stay: ranks have to free one at the same time, and Python frees objects at any.
+_channels: dict[Communicator, Any] = {}
 
 
 class ByHost:
@@ -83,8 +88,11 @@ class ByNccl(ByHost):
 
     def __init__(self, communicator: Communicator, particles: RankArrays):
         super().__init__(communicator, particles)
-        ranks = communicator.size, communicator.rank
-        self._channel = particles.backend.channel(*ranks, lambda value: communicator.all_of(value)[0])
+        if communicator not in _channels:
+            ranks = communicator.size, communicator.rank
+            channel = particles.backend.channel(*ranks, lambda value: communicator.all_of(value)[0])
+            _channels[communicator] = channel
+        self._channel = _channels[communicator]
 
     def _fill(self, array: Array, outgoing: Mapping[int, Array], lengths: Mapping[int, int]) -> None:
         self._particles.backend.exchange(self._channel, outgoing, _parts(array, lengths))

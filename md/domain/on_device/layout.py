@@ -8,6 +8,7 @@ import numpy as np
 
 from md.domain.communicator import Communicator
 
+GHOSTS = 16  # times as much more room for ghosts and border rows, which cost nothing in a step
 LEAVE = 2  # of the ghosts of a rank at a peer, one in so many may leave for it in one migration
 LEAST = 64  # rows of each part, and to which they are rounded up
 
@@ -42,14 +43,16 @@ class Layout:
             owned: number of owned particles.
             borders: number of those of the border.
             sent: peer -> number of its ghosts that are owned here.
-            more: share of the rows for which there is more room; 0 for no more than there are rows.
+            more: share of the owned rows for which there is more room; 0 for no more than there are rows.
         """
         own = np.full(communicator.size + 2, -1)
         own[-2:] = owned, borders
         for peer, count in sent.items():
             own[peer] = count
         every = communicator.gather(own)
-        rows = every if more == 0 else np.ceil((1 + more) * every / LEAST).astype(np.int64) * LEAST + LEAST
+        share = np.full(len(own), GHOSTS * more)
+        share[-2] = more
+        rows = every if more == 0 else np.ceil((1 + share) * every / LEAST).astype(np.int64) * LEAST + LEAST
         rows[every < 0] = 0
         ghosts = rows[:, :-2]
         leaving = ghosts if more == 0 else np.maximum(ghosts // LEAVE, np.minimum(ghosts, LEAST))

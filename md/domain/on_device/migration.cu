@@ -2,17 +2,23 @@
 
 #include "md/domain/on_device/records.cuh"
 
-// Sort keys of the owned particles: those that leave are behind those that stay, rank by rank, in `bins` bins together.
-extern "C" __global__ void leave_keys(int n, const real* pos, const int* words, const int* table, Grid grid, int bins, int* keys) {
+// Sort keys of the owned particles, of which those that stay have keys below `own`; and of those that leave, in `bins` bins rank by
+// rank: these were in border cells, which are the first rows.
+extern "C" __global__ void leave_keys(int n, const real* pos, int borders, const int* table, Grid grid, int own, int bins, int* keys,
+                                      int* leaving, int* words) {
     int i = work_item();
     if (i >= n) return;
-    keys[i] = i < words[LIVE] ? key_of(table, grid, load(pos, n, i)) : absent_key(bins, i);
+    int key = i < words[LIVE] ? key_of(table, grid, load(pos, n, i)) : absent_key(own + bins, i);
+    bool leaves = key >= own && key < own + bins;
+    keys[i] = key;
+    if (i < borders) leaving[i] = leaves ? key - own : absent_key(bins, i);
+    if (i >= borders && leaves) words[NO_ROOM] = 1;
 }
 
 // Stores the particles that leave as records in the memory of the peers. A work item is a place there: those at peer p end at
-// ends[p]. Keys of particles for peer p are first_key[p] .. last_key[p] - 1, and those of particles that stay below `own`. Peer p
-// has its numbers from numbers_of[p] on, ids from ids_of[p] on, and the word with their count is number `word` of words_of[p].
-extern "C" __global__ void send_records(int n, int peers, const int* ends, const int* first_key, const int* last_key, int own,
+// ends[p]. Keys of particles for peer p are first_key[p] .. last_key[p] - 1, of `bins` in all. Peer p has its numbers from
+// numbers_of[p] on, ids from ids_of[p] on, and the word with their count is number `word` of words_of[p].
+extern "C" __global__ void send_records(int n, int peers, const int* ends, const int* first_key, const int* last_key, int bins,
                                         const int* start, const int* order, const real* pos, const velocity* vel, const int* id,
                                         const real* radius, int word, const unsigned long long* numbers_of,
                                         const unsigned long long* ids_of, const unsigned long long* words_of, int* words) {
@@ -25,7 +31,7 @@ extern "C" __global__ void send_records(int n, int peers, const int* ends, const
         if (count > room) words[NO_ROOM] = 1;
     }
     if (k == 0) {
-        int leaving = words[LIVE] - start[own];
+        int leaving = start[bins];
         for (int other = 0; other < peers; ++other) leaving -= start[last_key[other]] - start[first_key[other]];
         if (leaving != 0) words[NO_ROOM] = 1;  // some go to ranks that are no peers
     }
@@ -62,6 +68,7 @@ extern "C" __global__ void take_rows(int n, int before, const int* order, const 
     int i = work_item();
     if (i >= n) return;
     if (i == 0) {
+        words[REACHED] = max(words[REACHED], words[LIVE]);
         words[LIVE] = min(*count, n);
         if (*count > n) words[NO_ROOM] = 1;
     }

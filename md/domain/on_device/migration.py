@@ -4,11 +4,14 @@ The rows of all ranks are laid out with room for more (`md.domain.on_device.layo
 at the receiver, and kernels read from memory how much of it is there. Where room is too little, particles
 are left out and a word says so; the ranks return to a copy then.
 
-The owned particles are sorted twice: once so that those that leave are together, rank by rank, and once with
-those that have come.
+Border particles are sorted, so that those that leave are together, rank by rank; and all once those have come
+that others have sent.
 """
 
 from __future__ import annotations
+
+import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -21,6 +24,7 @@ from md.domain.on_device.rank_arrays import COUNTS, RankArrays
 from md.domain.partition import Partition, around
 
 MOST_KEYS = 2**31
+PART = 1.5  # widest part of a cell, in d
 ABSENT = 32  # rows without a particle that have the same sort key; as in records.cuh
 
 
@@ -32,8 +36,8 @@ def bins_of_absent(rows: int) -> int:
 class Places:
     """Sort keys of the cells of the box, as one rank sees them, on its device.
 
-    A cell has 2^dim keys, for its halves along each axis. Those of its own cells are first, and of them those
-    of the border; the others follow rank by rank.
+    A cell has several keys, for its parts along each axis: neighbours are close to each other in memory. Those
+    of its own cells are first, and of them those of the border; the others follow rank by rank.
 
     Args:
         partition: at present.
@@ -45,6 +49,7 @@ class Places:
 
     Attributes:
         table: (cells,) int32 place of each cell.
+        parts: of a cell, along each axis.
         bins: number of all sort keys.
         own, border: number of those of the own cells, and of the border cells.
         first: (ranks + 1,) first key of those of each rank.
@@ -56,7 +61,11 @@ class Places:
     """
 
     def __init__(self, partition: Partition, halo: Halo, rank: int, ranks: int, nearby: bool = False):
-        backend, owner, parts = partition.grid.backend, partition.owner, 2**partition.grid.box.dim
+        grid, owner = partition.grid, partition.owner
+        backend, dim = grid.backend, grid.box.dim
+        widest = max(length / cells for length, cells in zip(grid.box.lengths, grid.shape, strict=True))
+        self.parts = max(2, math.ceil(widest / PART))
+        parts = self.parts**dim
         is_other = owner != rank
         if nearby:
             is_other &= around(owner == rank, partition.grid.shape, partition.grid.box.periodic)
@@ -79,6 +88,22 @@ class Places:
             places = halo.places(peer)
             ends = np.flatnonzero(np.diff(places) != 1) + 1
             self.runs[peer] = parts * np.array([places[[0, *ends]], places[[*(ends - 1), -1]] + 1], np.int32)
+
+
+    def usual(self, n: int) -> tuple[int, dict[int, int]]:
+        """Return the numbers of particles of the border, and of those that each peer has as ghosts.
+
+        Args:
+            n: owned particles, spread evenly over the own cells.
+        """
+        each = n / max(1, self.own)  # of a key
+        sent = {rank: math.ceil(each * int(np.diff(run, axis=0).sum())) for rank, run in self.runs.items()}
+        return math.ceil(each * self.border), sent
+
+    @property
+    def constants(self) -> Mapping[str, int]:
+        """Constants of kernels that find sort keys."""
+        return {"PARTS": self.parts}
 
 
 class Migration:
@@ -110,11 +135,14 @@ class Migration:
         ends = np.cumsum([places.runs[rank].shape[1] for rank in ranks]).astype(np.int32)
         firsts, lasts = backend.upload(runs)
         self._runs = backend.upload(ends), firsts, lasts
-        self._keys_of = tuple(backend.upload(places.first[np.array(ranks, int) + k]) for k in (0, 1))
+        firsts_of = places.first - places.own
+        self._keys_of = tuple(backend.upload(firsts_of[np.array(ranks, int) + k]) for k in (0, 1))
         self._keys, self._order = backend.empty(every, np.int32), backend.empty(every, np.int32)
-        self._bins = [b + bins_of_absent(m) for m, b in ((rows, places.bins), (every, places.own))]
-        self._start = backend.empty(max(self._bins) + 1, np.int32)
-        self._scratch = [backend.sort_scratch(m, b) for m, b in zip((rows, every), self._bins, strict=True)]
+        self._leavers = backend.empty(self._borders, np.int32)
+        self._sorts = [(self._borders, places.bins - places.own), (every, places.own)]  # rows, and bins of cells
+        bins = [some + bins_of_absent(m) for m, some in self._sorts]
+        self._start = backend.empty(max(bins) + 1, np.int32)
+        self._scratch = [backend.sort_scratch(m, b) for (m, _), b in zip(self._sorts, bins, strict=True)]
         self._list_border(start)
 
     def launch(self) -> None:
@@ -123,26 +151,28 @@ class Migration:
             self._particles, self._places, self._peers, self._inbox, self._backend
         )  # fmt: skip
         rows, every, records = p.n, len(self._keys), inbox.records
-        kernels = backend.kernels(__name__, constants=p.constants)
-        now = p.pos, p.velocities, p.id, p.radius
-        kernels.leave_keys(rows, p.pos, p.words, places.table, self._grid, places.bins, self._keys)
-        start = self._sort(0, rows)
-        leaving = len(peers.ranks), inbox.sent_ends, *self._keys_of, places.own, start, self._order
+        kernels = backend.kernels(__name__, constants=p.constants | places.constants)
+        now, leave = (p.pos, p.velocities, p.id, p.radius), places.bins - places.own
+        found = places.own, leave, self._keys, self._leavers, p.words
+        kernels.leave_keys(rows, p.pos, self._borders, places.table, self._grid, *found)
+        start = self._sort(0, self._leavers)
+        leaving = len(peers.ranks), inbox.sent_ends, *self._keys_of, leave, start, self._order
         there = COUNTS + self._me, inbox.numbers_of, inbox.ids_of, inbox.words_of
         kernels.send_records(self._leaving, *leaving, *now, *there, p.words)
         peers.synchronise()
         came = inbox.ends, peers.ranks, p.pos, records.numbers, int(p.has_radii)
         kernels.arrive_keys(every, rows, *came, places.table, self._grid, places.own, self._keys, p.words)
-        start = self._sort(1, every)
+        start = self._sort(1, self._keys)
         taken = rows, self._order, start[places.own :]
         kernels.take_rows(rows, *taken, *now, *records, *p.others, p.words)
         p.exchange_roles()
         self._list_border(start)
 
-    def _sort(self, turn: int, rows: int) -> Array:
-        """Sort the keys of the first rows, and return the first place of each."""
-        start = self._start[: self._bins[turn] + 1]
-        self._backend.sort(self._keys[:rows], start, self._order[:rows], self._scratch[turn])
+    def _sort(self, turn: int, keys: Array) -> Array:
+        """Sort keys, and return the first place of each."""
+        rows, bins = self._sorts[turn]
+        start = self._start[: bins + bins_of_absent(rows) + 1]
+        self._backend.sort(keys, start, self._order[:rows], self._scratch[turn], stable_bins=bins)
         return start
 
     def _list_border(self, start: Array) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from md.backend.base import Array, Backend
 from md.domain.communicator import Communicator
 from md.domain.on_device.layout import Layout
-from md.domain.on_device.rank_arrays import LIVE, NO_ROOM, RankArrays, Records
+from md.domain.on_device.rank_arrays import COUNTS, LIVE, LOST, NO_ROOM, RankArrays, Records
 
 PATIENCE = 20.0  # s that a device waits for another one
 MOST_PEERS = 256  # threads of the block that waits for them
@@ -31,7 +31,8 @@ class PeerRows(NamedTuple):
     Attributes:
         peers: number of peers.
         borders: rows of border particles, the first ones.
-        live: (1,) int32 number of owned particles: further rows have none.
+        live: (2,) int32 number of owned particles, behind which rows have none; and the row from which on
+            rows are 0 already.
         place: (peers * borders,) int32 number of each border particle among the rows that are sent, by peer;
             -1 for one that a peer does not have.
         marks: (rows sent,) uint8, 1 for those that are needed.
@@ -102,7 +103,8 @@ class Peers:
     def __init__(self, communicator: Communicator, particles: RankArrays):
         self._communicator, self._particles = communicator, particles
         self._backend = backend = particles.backend
-        self._flags, self._words = backend.alone(communicator.size, np.uint32), backend.zeros(3, np.uint32)
+        self._flags, self._exchanges = backend.alone(communicator.size, np.uint32), backend.zeros(2, np.uint32)
+        self._lost = particles.words[LOST:COUNTS].view(np.uint32)
         self._marks = backend.alone(0, np.uint8)
         self._boxes, self._turn = [backend.alone(0, np.uint8) for _ in range(2)], 0
         self._inbox = Records(backend.alone(0, particles.pos.dtype), backend.alone(0, np.int32))
@@ -235,7 +237,7 @@ class Peers:
         self._named = backend.empty(p.rows - p.n, np.uint8)
         own = len(peers), int(layout.borders[me]), p.words[LIVE:NO_ROOM], place, self._marks, shift
         patience = int(PATIENCE * 1e9)
-        count, lost = self._words[: 2 * self.waits_in_steps], self._words[2:]
+        count, lost = self._exchanges[: 2 * self.waits_in_steps], self._lost
         self._targets = [
             PeerRows(*own, pos, vel, count, self._flags, self._theirs, self.ranks, lost, patience)
             for pos, vel in (there[:2], there[2:4])
@@ -293,7 +295,7 @@ class Peers:
 
     @property
     def live(self) -> Array:
-        """(1,) int32 number of owned particles."""
+        """(2,) int32 number of owned particles, and row from which on rows are 0."""
         return self._targets[0].live
 
     @property
@@ -314,14 +316,9 @@ class Peers:
             self._backend.wait()
             self._communicator.gather(np.zeros(1, np.int64))
         elif self._peers:
-            given = self.ranks, self._theirs, self._flags, self._words[:2], self._words[2:]
+            given = self.ranks, self._theirs, self._flags, self._exchanges, self._lost
             patience = int(PATIENCE * 1e9)
             self._backend.kernels(__name__).exchange_flags(self._peers, *given, patience)
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether a peer did not come; waits for the device."""
-        return bool(self._backend.download(self._words)[2])
 
     @property
     def waits_in_steps(self) -> bool:

@@ -12,7 +12,7 @@ from md.domain.on_device.layout import LEAST, Layout
 from md.particles.arrays import PackedRows, ParticleArrays
 
 NO_PARTICLE = -1  # id of a row
-LIVE, NO_ROOM, COUNTS = 0, 1, 2  # places in `RankArrays.words`, as in records.cuh
+LIVE, REACHED, NO_ROOM, LOST, COUNTS = 0, 1, 2, 3, 4  # places in `RankArrays.words`, as in records.cuh
 
 
 class Records(NamedTuple):
@@ -46,8 +46,9 @@ class RankArrays(ParticleArrays):
 
     Attributes:
         layout: of the rows; None while they are compact.
-        words: int32, of rows that are laid out: number of owned particles; 1 if there was too little room;
-            and of each rank the number of records that it has sent last, and of the ghosts that it owns.
+        words: int32, of rows that are laid out: number of owned particles; the row from which on rows are 0
+            in both `sets`, or that number; 1 if there was too little room; not 0 once a peer did not come for a
+            long time; and of each rank the number of records that it has sent last, and of the ghosts that it owns.
         sets: positions and velocities of the laid out rows in the two pieces of memory that steps read and
             write in turn; the same array twice if they are packed.
         radius_sets: their radii, two arrays that migrations read and write in turn; (0,) if all are 0.5.
@@ -60,7 +61,7 @@ class RankArrays(ParticleArrays):
         self._memory: list[Array] = []  # of packed rows
         self.sets: list[tuple[Array, Array]] = []
         self.radius_sets = [self.backend.alone(0, self.pos.dtype) for _ in range(2)]
-        self._kept: Records | None = None
+        self._kept: list[Records] = []
 
     @property
     def constants(self) -> Mapping[str, int]:
@@ -116,8 +117,8 @@ class RankArrays(ParticleArrays):
             backend.fill(self.words[COUNTS + len(ghosts) + owner :][:1], count)
             last += count
         self.layout, self.n = layout, room
-        if self._kept is None or len(self._kept.ids) != room:
-            self._kept = self.new_records(room)
+        if not self._kept or len(self._kept[0].ids) != room:
+            self._kept = [self.new_records(room) for _ in range(2)]
 
     @property
     def others(self) -> tuple[Array, Array, Array, Array]:
@@ -133,18 +134,25 @@ class RankArrays(ParticleArrays):
         """Return memory of so many rows, twice, filled with 0; the same as before where there is enough."""
         backend, dim, real = self.backend, self.box.dim, self.pos.dtype
         if not packs:
-            sets = [(backend.rows(rows, dim, real), backend.rows(rows, dim, real)) for _ in range(2)]
-            for array in (one for pair in sets for one in pair):
-                array[...] = 0
-            return sets
+            self.sets = [(backend.rows(rows, dim, real), backend.rows(rows, dim, real)) for _ in range(2)]
+            self._clear()
+            return self.sets
         if not self._memory or len(self._memory[0]) < 2 * dim * rows:
             self._memory, self._packed, self.sets = [], [], []
             room = -(-rows // LEAST) * LEAST  # so that rows of four begin at 16 bytes
             self._memory = [backend.alone(2 * dim * room, real) for _ in range(2)]
-        for block in self._memory:
-            backend.fill(block, 0)
+        self._clear()
         self._packed = [PackedRows(block, dim, rows) for block in self._memory]
         return [(one.pos, one.pos) for one in self._packed]
+
+    def _clear(self) -> None:
+        """Set all laid out rows to 0, in both sets."""
+        if self._memory:
+            for block in self._memory:
+                self.backend.fill(block, 0)
+        else:
+            for array in (one for pair in self.sets for one in pair):
+                array[...] = 0
 
     def new_records(self, m: int) -> Records:
         """Allocate records of m particles."""
@@ -180,45 +188,62 @@ class RankArrays(ParticleArrays):
             len(records.numbers) // each, first, *records, self.pos, self.velocities, self.id, radius
         )
 
-    def keep_copy(self) -> None:
-        """Copy the owned particles of laid out rows, by launches alone, for `settle`."""
-        assert self._kept is not None
-        self.copy_out(into=self._kept)
+    def keep_copy(self, turn: int = 0) -> None:
+        """Copy the owned particles of laid out rows, by launches alone, for `restore` or `settle`.
 
-    def settle(self, is_kept: bool = False) -> None:
+        Args:
+            turn: 0 or 1, of two copies that are kept.
+        """
+        self.copy_out(into=self._kept[turn])
+
+    def restore(self, turn: int, live: int) -> None:
+        """Store a copy in the laid out rows again, by launches alone; there are no ghosts then.
+
+        Args:
+            turn: of which `keep_copy`.
+            live: number of its particles.
+        """
+        self._clear()
+        self.copy_in(0, self._kept[turn])
+        self.backend.fill(self.words[:COUNTS], 0)
+        self.backend.fill(self.words[LIVE:NO_ROOM], live)
+
+    def settle(self, turn: int | None = None) -> None:
         """Make the rows compact again, without ghosts.
 
         Args:
-            is_kept: with the particles of the last `keep_copy`, and not those of now.
+            turn: with the particles of which `keep_copy`; None for those of now.
         """
-        assert self._kept is not None
         backend, dim, real = self.backend, self.box.dim, self.pos.dtype
-        if not is_kept:
-            self.keep_copy()
-        n = int((backend.download(self._kept.ids) != NO_PARTICLE).sum())
+        if turn is None:
+            self.keep_copy(0)
+        kept = self._kept[turn or 0]
+        n = int((backend.download(kept.ids) != NO_PARTICLE).sum())
         self.layout, self.row_keys, self.n = None, None, n
         self.pos, self.velocities = (backend.rows(n, dim, real) for _ in range(2))
         self.id, self.radius = backend.empty(n, np.int32), backend.empty(n * self.has_radii, real)
         self._spare, self._spare_id, self._spare_radius = [], self.id[:0], self.radius[:0]
-        self.copy_in(0, self._kept.part(0, n))
+        self.copy_in(0, kept.part(0, n))
 
-    def keys_of(self, arrived: Records | None, table: Array, grid: np.ndarray) -> Array:
+    def keys_of(
+        self, arrived: Records | None, table: Array, grid: np.ndarray, constants: Mapping[str, int]
+    ) -> Array:
         """Return the (n + m,) int32 sort keys of the owned particles, and of m that have come.
 
-        They are by the place of the cell, and in it by its 2^dim parts: small ones, so that neighbours are
-        close to each other in memory.
+        They are by the place of the cell, and in it by its parts.
 
         Args:
             arrived: records of those that have come.
             table: (cells,) int32 place of each cell.
             grid: record of the cells.
+            constants: `Places.constants`.
         """
         backend, numbers, m = self.backend, self.pos[:0], 0
         if arrived is not None:
             numbers, m = arrived.numbers, len(arrived.ids)
         keys = backend.empty(self.n + m, np.int32)
         given = numbers, int(self.has_radii), table, grid, keys
-        backend.kernels(__name__).keys_of(len(keys), self.n, self.pos, *given)
+        backend.kernels(__name__, constants=constants).keys_of(len(keys), self.n, self.pos, *given)
         return keys
 
     def take_records(self, arrived: Records, order: Array, owned: int, ghosts: int) -> None:

@@ -3,10 +3,16 @@
 
 #define EACH (2 * DIM)
 
+#ifndef PARTS
+#define PARTS 2
+#endif
+
 // `words` of a rank (RankArrays):
 #define LIVE 0     // number of owned particles,
-#define NO_ROOM 1  // not 0 if there was too little room,
-#define COUNTS 2   // records that came from each rank, and behind them ghosts of each
+#define REACHED 1  // row from which on rows are 0 in both sets of arrays, or a smaller number than LIVE,
+#define NO_ROOM 2  // not 0 if there was too little room,
+#define LOST 3     // not 0 once a peer did not come for a long time,
+#define COUNTS 4   // records that came from each rank, and behind them ghosts of each
 
 __device__ __forceinline__ void read_numbers(const real* numbers, int each, int k, Vec& r, Vec& v) {
     const real* own = numbers + (size_t)each * k;
@@ -55,16 +61,16 @@ __device__ __forceinline__ void copy_row(int n, int j, const real* pos, const ve
 }
 
 #if defined(HAS_GRID)
-// Sort key of a position: the place of its cell, and in it that of its half along each axis.
+// Sort key of a position: the place of its cell, and in it that of one of PARTS parts along each axis.
 __device__ __forceinline__ int key_of(const int* table, const Grid& grid, const Vec& r) {
     int3 home = home_cell(grid, r);
-    int cell[3] = {home.x, home.y, home.z}, part = 0;
+    int cell[3] = {home.x, home.y, home.z}, key = table[cell_number(grid, home)];
 #pragma unroll
-    for (int axis = 0; axis < DIM; ++axis) {
-        int half = (int)(2 * (r.x[axis] * grid.per_side[axis])) - 2 * cell[axis];
-        part |= (half > 0) << axis;
+    for (int axis = DIM - 1; axis >= 0; --axis) {
+        int part = (int)(PARTS * (r.x[axis] * grid.per_side[axis])) - PARTS * cell[axis];
+        key = PARTS * key + min(max(part, 0), PARTS - 1);
     }
-    return table[cell_number(grid, home)] << DIM | part;
+    return key;
 }
 #endif
 

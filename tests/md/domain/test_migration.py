@@ -9,6 +9,7 @@ from md.domain.halo import Halo
 from md.domain.on_device import migration
 from md.domain.on_device.layout import Layout
 from md.domain.on_device.migration import Places, RowKeys, bins_of_absent
+from md.domain.on_device.rank_arrays import COUNTS, NO_ROOM
 from tests.md.domain.test_ahead import device
 from tests.md.domain.test_divided import gas, simulation
 from tests.md.domain.test_partition import partition_of
@@ -104,9 +105,9 @@ def test_rows_without_a_particle_are_behind_all_cells(where):
         found, id, words = (backend.download(one) for one in (keys, p.id, p.words))
         live = id[: p.n] >= 0
         assert live.sum() == words[0]
-        assert not words[1]
+        assert not words[NO_ROOM]
         assert np.array_equal(found[: p.n] < grid.size, live)
-        ghosts = words[2 + ranks.size :].sum()
+        ghosts = words[COUNTS + ranks.size :].sum()
         assert (found[p.n :] < grid.size).sum() == ghosts > 0
         absent = found[found >= grid.size]
         assert absent.max() < grid.size + keys_of.more

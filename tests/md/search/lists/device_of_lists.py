@@ -87,7 +87,7 @@ class DeviceOfLists(Cpu):
     def fill(self, array: np.ndarray, value: Any) -> None:
         self.launch(filled, array, value)
 
-    def sort(self, *arguments: Any, are_counted: bool = False) -> None:
+    def sort(self, *arguments: Any, **options: Any) -> None:
         self.launch(super().sort, *arguments)
 
     def count_cells(self, pos: Any, table: Any, grid: Any, keys: Any, scratch: Any) -> None:
