@@ -227,8 +227,8 @@ class Backend(ABC):
             order: (n,) int32, filled: the index in `keys` of each sorted key.
             scratch: from `sort_scratch`, for as many keys and bins.
             are_counted: whether `count_cells` has made these keys.
-            stable_bins: number of the first bins, in which the order is stable; in the others it may be any. None
-                for all.
+            stable_bins: number of the first bins, in which the order is stable; in the others it may be any.
+                None for all.
         """
 
     @abstractmethod

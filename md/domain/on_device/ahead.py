@@ -118,6 +118,7 @@ class DomainAhead(Domain):
         self._returns, self._returned_to = 0, -1  # returns to a copy, and its step
         self._nearby: Places | None = None  # of the cells, for migrations ahead
         self._builds = 0  # of the lists before the last migration
+        self._counts = self._counts_of_copy = np.zeros(0, np.int64)  # particles of each rank, and at the copy
         self._more, self._short_until = MORE, 0  # step before which particles migrate by the host
         self._peers: Peers | None = None
         self._migration: Migration | None = None

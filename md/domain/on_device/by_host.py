@@ -11,7 +11,6 @@ from md.backend.base import Array
 from md.domain.communicator import Communicator
 from md.domain.on_device.rank_arrays import RankArrays, Records
 
-
 # NCCL's communicators, which stay: ranks have to free one at the same time, and Python frees objects at any.
 _channels: dict[Communicator, Any] = {}
 

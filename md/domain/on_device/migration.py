@@ -36,8 +36,8 @@ def bins_of_absent(rows: int) -> int:
 class Places:
     """Sort keys of the cells of the box, as one rank sees them, on its device.
 
-    A cell has several keys, for its parts along each axis: neighbours are close to each other in memory. Those
-    of its own cells are first, and of them those of the border; the others follow rank by rank.
+    A cell has several keys, for its parts along each axis, so that neighbours are close to each other in
+    memory. Those of its own cells are first, and of them those of the border; the others follow rank by rank.
 
     Args:
         partition: at present.
@@ -89,7 +89,6 @@ class Places:
             ends = np.flatnonzero(np.diff(places) != 1) + 1
             self.runs[peer] = parts * np.array([places[[0, *ends]], places[[*(ends - 1), -1]] + 1], np.int32)
 
-
     def usual(self, n: int) -> tuple[int, dict[int, int]]:
         """Return the numbers of particles of the border, and of those that each peer has as ghosts.
 
@@ -139,7 +138,10 @@ class Migration:
         self._keys_of = tuple(backend.upload(firsts_of[np.array(ranks, int) + k]) for k in (0, 1))
         self._keys, self._order = backend.empty(every, np.int32), backend.empty(every, np.int32)
         self._leavers = backend.empty(self._borders, np.int32)
-        self._sorts = [(self._borders, places.bins - places.own), (every, places.own)]  # rows, and bins of cells
+        self._sorts = [
+            (self._borders, places.bins - places.own),
+            (every, places.own),
+        ]  # rows, and bins of cells
         bins = [some + bins_of_absent(m) for m, some in self._sorts]
         self._start = backend.empty(max(bins) + 1, np.int32)
         self._scratch = [backend.sort_scratch(m, b) for (m, _), b in zip(self._sorts, bins, strict=True)]
@@ -151,7 +153,7 @@ class Migration:
             self._particles, self._places, self._peers, self._inbox, self._backend
         )  # fmt: skip
         rows, every, records = p.n, len(self._keys), inbox.records
-        kernels = backend.kernels(__name__, constants=p.constants | places.constants)
+        kernels = backend.kernels(__name__, constants={**p.constants, **places.constants})
         now, leave = (p.pos, p.velocities, p.id, p.radius), places.bins - places.own
         found = places.own, leave, self._keys, self._leavers, p.words
         kernels.leave_keys(rows, p.pos, self._borders, places.table, self._grid, *found)

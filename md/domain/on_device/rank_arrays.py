@@ -47,8 +47,9 @@ class RankArrays(ParticleArrays):
     Attributes:
         layout: of the rows; None while they are compact.
         words: int32, of rows that are laid out: number of owned particles; the row from which on rows are 0
-            in both `sets`, or that number; 1 if there was too little room; not 0 once a peer did not come for a
-            long time; and of each rank the number of records that it has sent last, and of the ghosts that it owns.
+            in both `sets`, or a smaller one than that number; 1 if there was too little room; not 0 once a
+            peer did not come for a long time; and of each rank the number of records that it has sent last,
+            and of the ghosts that it owns.
         sets: positions and velocities of the laid out rows in the two pieces of memory that steps read and
             write in turn; the same array twice if they are packed.
         radius_sets: their radii, two arrays that migrations read and write in turn; (0,) if all are 0.5.
