@@ -73,9 +73,7 @@ def errors_of(spread: float, wide: tuple[str, ...], every: int = 6) -> list[bool
     return wrong
 
 
-@pytest.mark.parametrize(
-    "wide", [(), ("given", "given again"), tiers.full(("row",)), tiers.full(("shuffled",))]
-)
+@pytest.mark.parametrize("wide", tiers.first([("given", "given again"), (), ("row",), ("shuffled",)]))
 def test_all_gains_of_an_answer_are_covered_at_all_looks(wide):
     assert np.mean(errors_of(0.05, wide)) < 0.05 / LOOKS + 0.02
     assert np.mean(errors_of(0.05, wide, every=3)) < 0.05 / LOOKS + 0.02

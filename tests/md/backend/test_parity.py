@@ -57,6 +57,18 @@ def test_a_crowded_bin_keeps_its_order(device, crowd):
     assert np.array_equal(device.download(order), np.argsort(keys, kind="stable"))
 
 
+def test_a_sort_need_be_stable_in_the_first_bins_alone(device):
+    keys = np.random.default_rng(2).integers(0, 50, 4000).astype(np.int32)
+    start, order = device.empty(51, np.int32), device.empty(4000, np.int32)
+    device.sort(device.upload(keys), start, order, device.sort_scratch(4000, 50), stable_bins=20)
+    found, right = device.download(order), np.argsort(keys, kind="stable")
+    stable = int(device.download(start)[20])
+    assert stable == (keys < 20).sum()
+    assert np.array_equal(found[:stable], right[:stable])
+    assert np.array_equal(keys[found], keys[right])
+    assert np.array_equal(np.sort(found), np.arange(4000))
+
+
 @pytest.mark.parametrize("ordering", ["row", "zigzag", "random", "morton", "hilbert"])
 def test_a_reorder_gives_the_same_memory_order(device, gas, ordering):
     ids = []

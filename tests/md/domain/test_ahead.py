@@ -8,7 +8,9 @@ from md.domain.communicator import in_turn
 from md.domain.communicator.in_turn import InTurn
 from md.domain.on_device import ahead, layout
 from md.domain.on_device.peers import Peers
+from md.domain.on_device.rank_arrays import RankArrays
 from md.search.lists.list_search import ListSearch
+from md.simulation.step_loop import StepLoop
 from tests import tiers
 from tests.md.domain.test_divided import course, farthest, gas, simulation
 from tests.md.search.lists.device_of_lists import DeviceOfLists, PackedDevice
@@ -105,6 +107,7 @@ def test_steps_of_processes_are_prepared_once_a_period(falls, monkeypatch):
         found = course(sim, 400, 200)
         assert sim.system.domain.launched > 2
         assert falls or sim.backend.noted < 100
+        assert len(sim._loop.captured)
         return found
 
     for one in in_turn(3 if falls else 2, work):
@@ -119,10 +122,11 @@ class Channelled(PackedDevice):
 
     def __init__(self, ranks):
         super().__init__()
-        self._ranks, self.exchanges = ranks, 0
+        self._ranks, self.exchanges, self.channels = ranks, 0, 0
 
     def channel(self, size, rank, of_first):
         assert (size, rank) == (self._ranks.size, self._ranks.rank)
+        self.channels += 1
         return of_first("channel" if rank == 0 else None)
 
     def exchange(self, channel, outgoing, incoming):
@@ -143,6 +147,10 @@ def test_ghosts_that_nccl_sends_are_launches(size, monkeypatch):
         found = course(sim, 200, 100)
         assert sim.system.domain.migrations > 2
         assert 0 < backend.exchanges < 100  # the others were made again
+        assert backend.channels == 1
+        again = Channelled(ranks)
+        simulation(gas(N), ranks, backend=again, division=md.Division(transport="nccl"))
+        assert again.channels == 0  # one that some rank frees would stop the others
         return found
 
     for one in in_turn(size, work):
@@ -201,10 +209,44 @@ def returns(monkeypatch) -> list[int]:
 
 
 @pytest.mark.parametrize("where", DEVICES)
-def test_ranks_return_to_their_copies_together_where_one_is_faster_than_planned(where, returns):
+def test_ranks_return_to_their_copies_together_where_one_is_faster_than_planned(where, returns, monkeypatch):
+    restored, before = [], RankArrays.restore
+    monkeypatch.setattr(RankArrays, "restore", lambda p, *given: restored.append(1) or before(p, *given))
     check(falling(), 3, where=where, **FALL)
     assert returns
     assert all(returns.count(rank) == returns.count(0) for rank in range(3))
+    assert restored  # in the same rows
+
+
+def test_a_run_that_was_interrupted_goes_on_from_steps_that_were_looked_at(returns, monkeypatch):
+    """Also if the steps before the interrupt, which were not looked at, have to be taken again."""
+    right = course(simulation(falling(), **FALL), 200, 200)
+    looks, before = [0] * 3, StepLoop.is_ended
+
+    def pressed(loop, keys):
+        rank = loop._system.domain.communicator.rank
+        looks[rank] += 1
+        if looks[rank] % 3 == 0:
+            raise KeyboardInterrupt
+        return before(loop, keys)
+
+    monkeypatch.setattr(StepLoop, "is_ended", pressed)
+
+    def work(ranks):
+        sim, waiting = simulation(falling(), ranks, backend=PackedDevice(), **FALL), 0
+        while sim.step < 200:
+            try:
+                sim.run(200 - sim.step, phases=False)
+            except KeyboardInterrupt:
+                waiting += len(sim._loop._samples)
+                assert sim.time <= 200 * md.scenes.BENCHMARK_DT
+        return course(sim, 0), waiting
+
+    for one, waiting in in_turn(3, work):
+        assert waiting
+        assert np.array_equal(one[0][-1], right[0][-1])
+        assert farthest(falling(), one, right) < 1e-9
+    assert returns
 
 
 @pytest.mark.parametrize("is_seen", [True, False])
@@ -228,6 +270,7 @@ def of_unequal_layers(shape, box, weights, ranks):
     return np.minimum((layer > shape[2] // 4).astype(int), ranks - 1)
 
 
+@pytest.mark.full
 def test_ranks_that_no_cut_makes_even_return_to_a_state_that_was_looked_at(returns):
     division = md.Division(owners=of_unequal_layers)
     domains = check(falling(), 2, steps=400, every=400, tolerance=1e-7, division=division, **FALL)
@@ -317,7 +360,8 @@ def test_a_look_at_the_pairs_before_the_first_step_begins_the_first_lists():
         np.testing.assert_allclose(one, right, atol=1e-9)
 
 
-@pytest.mark.parametrize("has_radii", [tiers.full(False), True])
+@pytest.mark.full
+@pytest.mark.parametrize("has_radii", [False, True])
 def test_ranks_without_particles_keep_time_and_speeds(has_radii):
     """Few particles fall between shaken walls, and go from rank to rank."""
     pos = np.array([[3, 3, 0.6], [5, 5, 2.0], [8, 8, 1.3], [12, 12, 0.9]])
@@ -341,7 +385,7 @@ def test_a_speed_that_is_not_finite_ends_all_ranks_soon(returns):
     assert returns.count(0) < 8
 
 
-@pytest.mark.parametrize("fault", ["stale", tiers.full("thin"), "unmarked"])
+@pytest.mark.parametrize("fault", tiers.first(["stale", "thin", "unmarked"]))
 def test_a_planted_fault_is_caught(fault, monkeypatch):
     division = None
     if fault == "stale":  # ghosts of a step before: they go to the arrays that are read now

@@ -1,5 +1,7 @@
 """Rows of ranks on devices, and sort keys of cells: places that are the same on all ranks."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from md.domain.halo import Halo
 from md.domain.on_device import migration
 from md.domain.on_device.layout import Layout
 from md.domain.on_device.migration import Places, RowKeys, bins_of_absent
-from md.domain.on_device.rank_arrays import COUNTS, NO_ROOM
+from md.domain.on_device.rank_arrays import COUNTS, LIVE, NO_PARTICLE, NO_ROOM
 from tests.md.domain.test_ahead import device
 from tests.md.domain.test_divided import gas, simulation
 from tests.md.domain.test_partition import partition_of
@@ -57,6 +59,8 @@ def test_places_are_own_cells_by_peers_then_those_of_each_rank(order, nearby):
         own = partition.owner == me
         assert sorted(places.table[own]) == list(range(own.sum()))
         assert places.own == parts * own.sum()
+        borders, sent = places.usual(1000)
+        assert borders == math.ceil(1000 * halo.borders / own.sum())
         assert (places.table[~own] >= own.sum()).all()
         for rank in range(size):
             first, last = places.first[rank : rank + 2]
@@ -64,8 +68,10 @@ def test_places_are_own_cells_by_peers_then_those_of_each_rank(order, nearby):
             assert (partition.owner[there] == rank).all()
             assert me not in partition.owner[there]
             beside = halo._borders.get(rank)
+            assert (beside is None) == (rank not in sent)
             if beside is None:
                 continue
+            assert sent[rank] == math.ceil(1000 * beside.sum() / own.sum())
             assert len(there) or not nearby
             listed = np.concatenate([np.arange(*run) for run in places.runs[rank].T])
             assert np.array_equal(np.unique(listed // parts), np.sort(places.table[beside]))
@@ -150,6 +156,29 @@ def test_runs_of_a_system_are_read_as_if_rows_had_never_been_laid_out():
 
     for id in in_turn(2, check):
         assert np.array_equal(id, np.arange(600))
+
+
+@pytest.mark.parametrize("where", ["emulated", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("turn", [0, 1])
+def test_a_copy_is_stored_in_the_same_rows_again(where, turn):
+    def check(ranks):
+        sim = simulation(gas(600), ranks, backend=device(where))
+        sim.run(30, phases=False)
+        p, down = sim.system.particles, sim.backend.download
+        p.keep_copy(turn)
+        numbers, ids = map(down, p.copy_out())
+        live = int(down(p.words)[LIVE])
+        p.restore(1 - turn, 0)
+        p.restore(turn, live)
+        found = [down(one) for one in p.copy_out()]
+        assert np.array_equal(found[0][: p.each * live], numbers[: p.each * live])
+        assert not found[0][p.each * live :].any()  # no ghosts, and nothing in rows without a particle
+        assert np.array_equal(found[1][: p.n], ids[: p.n])
+        assert ((ids[: p.n] != NO_PARTICLE) == (np.arange(p.n) < live)).all()
+        assert down(p.words)[:COUNTS].tolist() == [live, live, 0, 0]
+        return live
+
+    assert sum(in_turn(2, check)) == 600
 
 
 def test_md_division_has_three_transports():

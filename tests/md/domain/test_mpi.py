@@ -13,6 +13,7 @@ import pytest
 
 import md
 from md.domain.communicator import in_turn
+from tests import tiers
 from tests.md.domain.mpi_program import gas, state_after
 
 ROOT = Path(__file__).parents[3]
@@ -43,7 +44,7 @@ def started(run: str, size: int, folder: Path) -> subprocess.Popen:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("size", tiers.first([2, 3]))
 def test_ranks_at_once_do_what_they_do_in_turn(size, tmp_path):
     run = started("compare", size, tmp_path)
     output, _ = run.communicate(timeout=120)
@@ -114,7 +115,7 @@ def wait_for(folder: Path, *names: str) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", tiers.first([signal.SIGKILL, signal.SIGINT]))
 def test_a_signal_ends_all_ranks_and_the_run_goes_on_from_its_checkpoint(how, tmp_path):
     run = started("endless", 2, tmp_path)
     wait_for(tmp_path, "0.pid", "1.pid", "run.npz")
