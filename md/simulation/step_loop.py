@@ -84,7 +84,6 @@ class StepLoop:
             self._several = ManyFusedSteps(system, search, stepper, forces.law, monitor)
         # Polls of a device are processed at the next.
         self._looks_late = self._backend.runs_ahead and (self._ahead is None or self._ahead.looks_late)
-        self._samples: deque[tuple[FaultSample, Look | None]] = deque()
         self._choose()
 
     def _choose(self) -> None:
@@ -120,14 +119,15 @@ class StepLoop:
         shown = self.step
         self._choose()
         with self._backend.stopwatch() as elapsed:
-            samples = self._samples  # a device is ahead of the host, which reads the first
+            samples: deque[tuple[FaultSample, Look | None]] = deque()  # a device is ahead of the host
             while self.step < last:
                 with defer_sigint() as pressed:  # setting a handler takes as long as a small step
                     while self.step < last and not self.is_ended(pressed):
                         self._take_interval(last, phases)
                         samples.append(self._sample())
                         while samples and (len(samples) > self._looks_late or self._must_look(last)):
-                            self._undo_halted_steps(*samples.popleft())
+                            if self._undo_halted_steps(*samples.popleft()):
+                                samples.clear()
                         if bar is not None:
                             bar.update(self.step - shown)
                         shown = self.step
@@ -199,8 +199,6 @@ class StepLoop:
 
     def poll(self) -> None:
         """Raise any pending fault; halted steps are not counted."""
-        while self._samples:
-            self._undo_halted_steps(*self._samples.popleft())
         self._undo_halted_steps(*self._sample(now=True))
 
     def synchronise(self) -> None:
@@ -269,8 +267,8 @@ class StepLoop:
         with self._monitor.overflows(self.step):
             return self._fused and not next_plan(self._search).build
 
-    def _undo_halted_steps(self, sample: FaultSample, look: Look | None) -> None:
-        """Process a poll, and subtract steps that are to be taken again; later polls are dropped then.
+    def _undo_halted_steps(self, sample: FaultSample, look: Look | None) -> bool:
+        """Process a poll, and subtract steps that are to be taken again; return whether there are any.
 
         Args:
             sample: of the poll.
@@ -280,8 +278,7 @@ class StepLoop:
         had_room = domain is None or look is None or domain.had_room(look, self.step)
         halted = self._monitor.process(sample, self.step) if had_room else 0
         if had_room and not halted:
-            return
-        self._samples.clear()
+            return False
         if domain is not None and look is not None:
             policy = self._search.policy
             if not had_room:
@@ -292,3 +289,4 @@ class StepLoop:
                 self._search.rows_changed()
         self.step -= halted
         self._stepper.set_clock(self.step)
+        return True

@@ -118,7 +118,6 @@ class DomainAhead(Domain):
         self._returns, self._returned_to = 0, -1  # returns to a copy, and its step
         self._nearby: Places | None = None  # of the cells, for migrations ahead
         self._builds = 0  # of the lists before the last migration
-        self._counts = self._counts_of_copy = np.zeros(0, np.int64)  # particles of each rank, and at the copy
         self._more, self._short_until = MORE, 0  # step before which particles migrate by the host
         self._peers: Peers | None = None
         self._migration: Migration | None = None
@@ -322,7 +321,7 @@ class DomainAhead(Domain):
             return True
         every = self.communicator.gather(look.words().astype(np.int64))
         short, lost = every[:, NO_ROOM], every[:, LOST]
-        self._counts_of_copy, self._counts = self._counts, every[:, LIVE]
+        self._counts = every[:, LIVE]
         if lost.any():
             raise RankFailedError(
                 f"a device waited {PATIENCE:g} s for ghosts of another rank, which has ended or is stuck; "
@@ -351,8 +350,7 @@ class DomainAhead(Domain):
             policy.halve()
         self.copy = copy
         if had_room and self._migration is not None and self._is_even:
-            self._counts = self._counts_of_copy
-            self._particles.restore(copy.turn, int(self._counts[self.communicator.rank]))
+            self._particles.restore(copy.turn)
             self.migrate_ahead()
             self.migrated(policy)
             policy.begin_period()

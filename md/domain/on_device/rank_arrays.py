@@ -197,17 +197,21 @@ class RankArrays(ParticleArrays):
         """
         self.copy_out(into=self._kept[turn])
 
-    def restore(self, turn: int, live: int) -> None:
-        """Store a copy in the laid out rows again, by launches alone; there are no ghosts then.
+    def restore(self, turn: int) -> None:
+        """Store a copy in the laid out rows again; there are no ghosts then.
 
         Args:
             turn: of which `keep_copy`.
-            live: number of its particles.
         """
+        kept = self._kept[turn]
         self._clear()
-        self.copy_in(0, self._kept[turn])
+        self.copy_in(0, kept)
         self.backend.fill(self.words[:COUNTS], 0)
-        self.backend.fill(self.words[LIVE:NO_ROOM], live)
+        self.backend.fill(self.words[LIVE:NO_ROOM], self._live_of(kept))
+
+    def _live_of(self, kept: Records) -> int:
+        """Return the number of particles of a copy; waits for the device."""
+        return int((self.backend.download(kept.ids) != NO_PARTICLE).sum())
 
     def settle(self, turn: int | None = None) -> None:
         """Make the rows compact again, without ghosts.
@@ -219,7 +223,7 @@ class RankArrays(ParticleArrays):
         if turn is None:
             self.keep_copy(0)
         kept = self._kept[turn or 0]
-        n = int((backend.download(kept.ids) != NO_PARTICLE).sum())
+        n = self._live_of(kept)
         self.layout, self.row_keys, self.n = None, None, n
         self.pos, self.velocities = (backend.rows(n, dim, real) for _ in range(2))
         self.id, self.radius = backend.empty(n, np.int32), backend.empty(n * self.has_radii, real)

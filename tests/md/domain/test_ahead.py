@@ -218,32 +218,30 @@ def test_ranks_return_to_their_copies_together_where_one_is_faster_than_planned(
     assert restored  # in the same rows
 
 
-def test_a_run_that_was_interrupted_goes_on_from_steps_that_were_looked_at(returns, monkeypatch):
-    """Also if the steps before the interrupt, which were not looked at, have to be taken again."""
+def test_a_run_that_is_interrupted_between_a_step_and_the_look_at_it_goes_on(returns, monkeypatch):
+    """Also if these steps have to be taken again."""
     right = course(simulation(falling(), **FALL), 200, 200)
     looks, before = [0] * 3, StepLoop.is_ended
 
     def pressed(loop, keys):
         rank = loop._system.domain.communicator.rank
         looks[rank] += 1
-        if looks[rank] % 3 == 0:
+        if looks[rank] % 2 == 0:
             raise KeyboardInterrupt
         return before(loop, keys)
 
     monkeypatch.setattr(StepLoop, "is_ended", pressed)
 
     def work(ranks):
-        sim, waiting = simulation(falling(), ranks, backend=PackedDevice(), **FALL), 0
+        sim = simulation(falling(), ranks, backend=PackedDevice(), **FALL)
         while sim.step < 200:
             try:
                 sim.run(200 - sim.step, phases=False)
             except KeyboardInterrupt:
-                waiting += len(sim._loop._samples)
-                assert sim.time <= 200 * md.scenes.BENCHMARK_DT
-        return course(sim, 0), waiting
+                continue
+        return course(sim, 0)
 
-    for one, waiting in in_turn(3, work):
-        assert waiting
+    for one in in_turn(3, work):
         assert np.array_equal(one[0][-1], right[0][-1])
         assert farthest(falling(), one, right) < 1e-9
     assert returns
