@@ -208,11 +208,16 @@ def returns(monkeypatch) -> list[int]:
     return found
 
 
+@pytest.mark.parametrize("every", [40, 200])
 @pytest.mark.parametrize("where", DEVICES)
-def test_ranks_return_to_their_copies_together_where_one_is_faster_than_planned(where, returns, monkeypatch):
+def test_ranks_return_to_their_copies_together_where_one_is_faster_than_planned(
+    where, every, returns, monkeypatch
+):
+    """Of 40 steps ranks look at all at once; of 200, at those of a period after those of the next one."""
     restored, before = [], RankArrays.restore
+    monkeypatch.setattr(ahead, "PERIODS", 1)
     monkeypatch.setattr(RankArrays, "restore", lambda p, *given: restored.append(1) or before(p, *given))
-    check(falling(), 3, where=where, **FALL)
+    check(falling(), 3, where=where, every=every, **FALL)
     assert returns
     assert all(returns.count(rank) == returns.count(0) for rank in range(3))
     assert restored  # in the same rows
