@@ -18,6 +18,7 @@ from md.preparation.thermalize import THINNEST, least_spacing, mixing_path, rand
 from md.scenes.benchmark import BENCHMARK_TEMPERATURE
 from md.scenes.lattice import lattice_sites, require_room
 from md.scenes.maxwell import maxwell_velocities
+from md.scenes.parts import ids_of, part_of, rows_of_part
 from md.scenes.spheres import (
     MEMORY_ORDERS,
     checked_seed,
@@ -136,6 +137,7 @@ def tiled_gas(
     memory_order: str = "lattice",
     mixing: float = 1.0,
     backend: str | Backend = "auto",
+    part: tuple[int, int] = (0, 1),
 ) -> State:
     """Make a gas without overlaps of copies of a small one, with Maxwell velocities drawn for all particles.
 
@@ -149,6 +151,9 @@ def tiled_gas(
         memory_order: "lattice" (site by site, axis 0 fastest over the whole box) or "shuffled".
         mixing: as in `granular_gas`.
         backend: of the elastic run of the small gas, as in `granular_gas`.
+        part: number of a part, from 0 on, and number of parts: only its particles are kept, in the order of
+            the lattice, and their ids. Each rank of several makes one, for `md.Division(is_part=True)`; each
+            makes the small gas. Velocities are those of the whole to rounding.
 
     Returns:
         The state in float64; ids number the lattice sites of the whole box in any memory order. The lattice
@@ -157,21 +162,30 @@ def tiled_gas(
     Raises:
         TypeError: an argument of another class.
         ValueError: a box with walls, a number of spheres that is no multiple of the number of copies, a
-            filling fraction that cannot be packed, or another value outside its range.
+            filling fraction that cannot be packed, a part in shuffled order, or another value outside its
+            range.
     """
     n, copies = number_of_spheres(filling_fraction, box), integer("copies", copies, 1, MOST_COPIES)
     temperature, seed = checked_temperature(temperature), checked_seed(seed)
     word("memory_order", memory_order, MEMORY_ORDERS)
     _check_copies(n, box, copies)
-    require_room(n)
+    rows = rows_of_part(part, n)
+    if len(rows) < n and memory_order != "lattice":
+        raise ValueError(
+            f"memory_order = {memory_order!r} of part {part}; allowed: 'lattice': ranks sort their particles"
+        )
+    require_room(min(n, len(rows) + n // copies))
     generator = np.random.default_rng(seed)
     if copies == 1:
         _, pos = mixed_sites(filling_fraction, box, mixing, generator, backend)
+        pos = pos[rows.start : rows.stop]
     else:
         small = Box(tuple(length / copies for length in box.lengths), box.periodic)
-        pos = _repeated(*mixed_sites(filling_fraction, small, mixing, generator, backend), small, box, copies)
-    state = State(pos, maxwell_velocities(n, box.dim, temperature, generator), box)
-    return in_memory_order(state, memory_order, seed)
+        one = mixed_sites(filling_fraction, small, mixing, generator, backend)
+        pos = _repeated(*one, small, box, copies, rows)
+    vel = maxwell_velocities(n, box.dim, temperature, generator, rows)
+    state = State(pos, vel, box, ids_of(rows, n))
+    return state if len(rows) < n else in_memory_order(state, memory_order, seed)
 
 
 def _check_copies(n: int, box: Box, copies: int) -> None:
@@ -194,8 +208,10 @@ def _check_copies(n: int, box: Box, copies: int) -> None:
         )
 
 
-def _repeated(sites: np.ndarray, pos: np.ndarray, small: Box, box: Box, copies: int) -> np.ndarray:
-    """Repeat positions along every axis, in the order of the sites of the whole box.
+def _repeated(
+    sites: np.ndarray, pos: np.ndarray, small: Box, box: Box, copies: int, rows: range
+) -> np.ndarray:
+    """Repeat positions along every axis, in the order of the sites of the whole box, layer by layer.
 
     A particle that left its copy is beside its site, not at the other side of the copy, so that the order of
     the sites means as much as in a gas that is made as a whole.
@@ -206,15 +222,21 @@ def _repeated(sites: np.ndarray, pos: np.ndarray, small: Box, box: Box, copies: 
         small: its box.
         box: the whole box.
         copies: number of copies along each axis.
+        rows: which of the m copies**dim positions are returned.
 
     Returns:
-        (m copies**dim, dim) float64.
+        (rows, dim) float64.
     """
-    moved = small.nearest(pos - sites)
-    corners = np.array(list(itertools.product(range(copies), repeat=box.dim))) * np.array(small.lengths)
-    every = (corners[:, None] + sites).reshape(-1, box.dim)
-    order = np.lexsort(tuple(every.T))  # sites of a row have equal coordinates, bit for bit
-    return box.wrap((every + np.tile(moved, (len(corners), 1)))[order])
+    moved, found = small.nearest(pos - sites), []
+    of_layer = len(sites) * copies ** (box.dim - 1)
+    for layer in range(rows.start // of_layer, -(-rows.stop // of_layer)):
+        places = [(*place, layer) for place in itertools.product(range(copies), repeat=box.dim - 1)]
+        corners = np.array(places) * np.array(small.lengths)
+        every = (corners[:, None] + sites).reshape(-1, box.dim)
+        order = np.lexsort(tuple(every.T))  # sites of a row have equal coordinates, bit for bit
+        ordered = (every + np.tile(moved, (len(corners), 1)))[order]
+        found.append(box.wrap(part_of(ordered, layer * of_layer, rows)))
+    return np.concatenate(found)
 
 
 def _room_for_mixing(box: Box) -> tuple[Box, np.ndarray]:

@@ -1,6 +1,5 @@
 """Flock of boids: random positions, or clusters that fly together, and random headings."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,10 +8,10 @@ from md.checks import instance, integer, number
 from md.particles.box import Box
 from md.particles.state import MAX_PARTICLES, State
 from md.scenes.lattice import require_room
+from md.scenes.parts import BLOCK, drawn, ids_of, rows_of_part
 
 SOURCE_SIDE, SOURCE_BOIDS = 200.0, 10**6  # side of the cube, and boids in it
 SOURCE_DT = 0.2
-BLOCK = 2**20  # rows of random numbers that are drawn at once
 FASTEST = 1e150  # squares of speeds are finite
 
 
@@ -51,9 +50,7 @@ def flock(
         ValueError: a value outside its range.
     """
     n = integer("n", n, 1, MAX_PARTICLES, unit="boids")
-    of = integer("number of parts", part[1], 1, n)
-    number_of_part = integer("number of the part", part[0], 0, of - 1)
-    mine = range(n * number_of_part // of, n * (number_of_part + 1) // of)
+    mine = rows_of_part(part, n)
     require_room(min(n, len(mine) + BLOCK))
     if box is None:
         box = Box((float(SOURCE_SIDE * (n / SOURCE_BOIDS) ** (1 / 3)),) * 3)
@@ -71,33 +68,15 @@ def flock(
     theirs = range(groups) if clusters else mine
     member: Any = slice(None)
     if clusters:
-        member = _drawn(lambda rows: generator.integers(clusters, size=rows), n, mine)
-    pos = (_drawn(lambda rows: generator.random((rows, dim)), groups, theirs) * lengths)[member]
-    headings = _drawn(lambda rows: _headings(rows, dim, generator), groups, theirs)[member]
+        member = drawn(lambda rows: generator.integers(clusters, size=rows), n, mine)
+    pos = (drawn(lambda rows: generator.random((rows, dim)), groups, theirs) * lengths)[member]
+    headings = drawn(lambda rows: _headings(rows, dim, generator), groups, theirs)[member]
     if clusters:
-        away = _drawn(lambda rows: _headings(rows, dim, generator), n, mine) * radius
-        pos = pos + away * _drawn(lambda rows: generator.random((rows, 1)), n, mine) ** (1 / dim)
+        away = drawn(lambda rows: _headings(rows, dim, generator), n, mine) * radius
+        pos = pos + away * drawn(lambda rows: generator.random((rows, 1)), n, mine) ** (1 / dim)
     pos = box.wrap(pos)
     reflected = np.clip(np.where(pos < 0, -pos, np.where(pos > lengths, 2 * lengths - pos, pos)), 0, lengths)
-    id = None if of == 1 else np.arange(mine.start, mine.stop, dtype=np.int32)
-    return State(np.where(box.periodic, pos, reflected), speed * headings, box, id)
-
-
-def _drawn(draw: Callable[[int], np.ndarray], n: int, kept: range) -> np.ndarray:
-    """Draw n rows of random numbers, block by block, and return some.
-
-    Args:
-        draw: draws so many rows.
-        n: number of rows; all are drawn, so that what is drawn next does not depend on those that are kept.
-        kept: rows that are returned.
-    """
-    found: list[np.ndarray] = []
-    for begin in range(0, n, BLOCK):
-        rows = draw(min(BLOCK, n - begin))
-        rows = rows[max(0, kept.start - begin) : max(0, kept.stop - begin)]
-        if len(rows) or not found:
-            found.append(rows)
-    return np.concatenate(found)
+    return State(np.where(box.periodic, pos, reflected), speed * headings, box, ids_of(mine, n))
 
 
 def _headings(n: int, dim: int, generator: np.random.Generator) -> np.ndarray:

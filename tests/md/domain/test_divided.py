@@ -494,6 +494,20 @@ def test_a_flock_is_made_in_parts():
         )  # neighbours are summed in another order, and headings diverge
 
 
+def test_a_gas_of_copies_is_made_in_parts():
+    given = 0.2, md.scenes.box_for(8 * 250, 0.2), 2
+    whole = md.preparation.tiled_gas(*given, backend="cpu")
+    right = course(simulation(whole), 40)
+
+    def work(ranks):
+        part = md.preparation.tiled_gas(*given, backend="cpu", part=(ranks.rank, ranks.size))
+        return course(simulation(part, ranks, division=md.Division(is_part=True)), 40)
+
+    for found in in_turn(3, work):
+        assert np.array_equal(found[1], right[1])
+        assert farthest(whole, found, right) < 1e-9
+
+
 def test_a_flock_in_two_dimensions():
     random = np.random.default_rng(0)
     state = md.State(random.random((1500, 2)) * 40, 0.3 * random.normal(size=(1500, 2)), md.Box((40.0, 40.0)))

@@ -80,6 +80,20 @@ class TestScenes:
             md.preparation.tiled_gas(0.2, box, copies, backend=backend)
 
     @pytest.mark.parametrize(
+        ("part", "order", "message"),
+        [
+            ((2, 2), "lattice", "number of the part = 2; allowed: an integer of at least 0, up to 1"),
+            ((0, 50), "lattice", "number of parts = 50; allowed: an integer of at least 1, up to 49"),
+            ((0, 2), "shuffled", r"memory_order = 'shuffled' of part \(0, 2\); allowed: 'lattice'"),
+        ],
+    )
+    def test_parts_that_make_no_gas(self, part, order, message, backend):
+        with refused(message):
+            md.preparation.tiled_gas(
+                0.2, md.scenes.box_for(49, 0.2), 1, memory_order=order, backend=backend, part=part
+            )
+
+    @pytest.mark.parametrize(
         ("lengths", "periodic"), [((2.0, 5, 5), True), ((5, 5, 3.0), (True, True, False)), ((2.9, 9), False)]
     )
     def test_a_box_too_thin_to_randomise(self, lengths, periodic, backend):

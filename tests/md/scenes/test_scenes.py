@@ -128,6 +128,19 @@ class TestTiledGas:
         assert 0.2 < np.median(moved)
         assert moved.max() < box.lengths[0] / 4 * np.sqrt(3)  # beside its site, also beyond the seam
 
+    @pytest.mark.parametrize(("dim", "copies", "parts"), [(3, 2, 3), (2, 3, 2), (3, 1, 2)])
+    def test_parts_are_those_of_the_whole(self, dim, copies, parts, backend, monkeypatch):
+        monkeypatch.setattr("md.scenes.parts.BLOCK", 64)
+        n = 51 * copies**dim
+        options = {"seed": 4, "backend": backend}
+        given = 0.2, scenes.box_for(n, 0.2, dim), copies
+        whole = preparation.tiled_gas(*given, **options)
+        some = [preparation.tiled_gas(*given, **options, part=(k, parts)) for k in range(parts)]
+        assert max(map(len, some)) <= n // parts + 1
+        assert np.array_equal(np.concatenate([one.pos for one in some]), whole.pos)
+        assert np.array_equal(np.concatenate([one.id for one in some]), whole.id)
+        np.testing.assert_allclose(np.concatenate([one.vel for one in some]), whole.vel, rtol=0, atol=1e-12)
+
     def test_one_copy_is_a_granular_gas(self, backend):
         box = BOXES["uneven"]
         options = {"seed": 5, "memory_order": "shuffled", "backend": backend}
