@@ -46,25 +46,19 @@ __device__ __forceinline__ void fetch(const void* place) {
 #endif
 }
 
-// Whether blocks of threads process blocks of work items in reversed order; a fused output may do so.
-template <class Any>
-__device__ __forceinline__ bool is_reversed(const Any& out) {
-    return false;
-}
-
 // Whether a row has no particle, for a fused output that allows it; true for the rows from n on.
 template <class Any>
 __device__ __forceinline__ bool is_absent(const Any& out, int n, int i) {
     return i >= n;
 }
 
-// Number of rows, from the first on, with all that have a particle.
+// Returns the number of the block of work items that a block of threads processes; a fused output may have another order.
 template <class Any>
-__device__ __forceinline__ int rows_of(const Any& out, int n) {
-    return n;
+__device__ __forceinline__ int block_at(const Any& out, int place) {
+    return place;
 }
 
-// Returns the number of the block of work items that this block of threads processes.
+// The same for this block, at the begin of a step.
 template <class Any>
 __device__ __forceinline__ int block_of(const Any& out) {
     return blockIdx.x;

@@ -85,8 +85,16 @@ __device__ __forceinline__ const unsigned* halting_of(const Out& out) {
     return (const unsigned*)out.travelled + (is_pruned ? HALTING_PRUNED : HALTING) + (int)out.turn;
 }
 
-// Every other step begins with the last particles, which the step before has written last: they are in the cache.
-__device__ __forceinline__ bool is_reversed(const Out& out) { return out.turn; }
+// Every other step begins with the last particles, which the step before has written last: they are in the cache. With peers the
+// border blocks, which are the first ones, are in the middle.
+__device__ __forceinline__ int block_at(const Out& out, int place) {
+    int block = place, blocks = gridDim.x;
+#if defined(HAS_PEERS)
+    block += blocks / 2;
+    if (block >= blocks) block -= blocks;
+#endif
+    return out.turn ? blocks - 1 - block : block;
+}
 
 // Loads the words of the guard, which `finish` reads, into the nearest cache, without waiting for them.
 __device__ __forceinline__ void touch_guard(const Out& out) {
@@ -99,13 +107,14 @@ __device__ __forceinline__ void touch_guard(const Out& out) {
 // Before a step: lets the peers know that all stores of the steps before are done, by the first block; and waits for theirs, in
 // blocks of border particles, which alone read ghosts and store them. So it takes no time: these are in the middle of the grid.
 __device__ __forceinline__ void exchange_flags(const Peers& peers, int turn, int block) {
-    if (!peers.count) return;
+    bool is_first = blockIdx.x == 0, is_border = block * (int)blockDim.x < (int)peers.borders;
+    if (!peers.count || !(is_first || is_border)) return;
     unsigned now = peers.count[turn] + 1;
-    if (blockIdx.x == 0) {
+    if (is_first) {
         for (int p = threadIdx.x; p < (int)peers.peers; p += blockDim.x) raise_flag(peers.flags_of[p], now);
         if (threadIdx.x == 0) peers.count[1 - turn] = now;
     }
-    if (block * (int)blockDim.x >= (int)peers.borders) return;
+    if (!is_border) return;
     for (int p = threadIdx.x; p < (int)peers.peers; p += blockDim.x) {
         wait_for_flag(peers.flags + peers.ranks[p], now, peers.lost, peers.patience);
     }
@@ -115,11 +124,7 @@ __device__ __forceinline__ void exchange_flags(const Peers& peers, int turn, int
 
 __device__ __forceinline__ int block_of(const Out& out) {
     touch_guard(out);
-    int block = blockIdx.x;
-#if defined(HAS_PEERS)
-    block = (block + gridDim.x / 2) % gridDim.x;
-#endif
-    if (is_reversed(out)) block = gridDim.x - 1 - block;
+    int block = block_at(out, blockIdx.x);
 #if defined(HAS_PEERS)
     exchange_flags(out.peers, out.turn, block);
 #endif
@@ -239,9 +244,6 @@ __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, 
 }
 
 #if defined(HAS_PEERS)
-// Number of rows, from the first on, with all that have a particle.
-__device__ __forceinline__ int rows_of(const Out& out, int n) { return *out.peers.live; }
-
 // Whether a row has no particle: it is 0 after the step too, and the thread of the first row keeps the time all the same.
 __device__ __forceinline__ bool is_absent(const Out& out, int n, int i) {
     if (i >= n) return true;

@@ -212,18 +212,13 @@ __device__ __forceinline__ void halt(float* travelled) {
     for (int k = 2; k < 6; ++k) travelled[k] = 0;
 }
 
-// Fetches the rows, and the first row of the list, of the particle AHEAD of this one. Its thread will wait for the L2 cache only,
-// not for the memory of the device.
+// Fetches the rows, and the first row of the list, of the particle that a thread processes AHEAD / BLOCK_THREADS blocks after this
+// one. That thread will wait for the L2 cache only, not for the memory of the device.
 template <class Any>
-__device__ __forceinline__ void fetch_ahead(const Any& out, int n, int i, const real* pos, const velocity* vel,
-                                            const list_row* lists) {
-    int k = is_reversed(out) ? i - AHEAD : i + AHEAD;
-#if defined(HAS_PEERS)
-    int rows = gridDim.x * blockDim.x, middle = gridDim.x / 2 * blockDim.x;  // with which the grid begins: see block_of
-    if ((i < middle) != (k < middle)) return;
-    k = k < 0 ? k + rows : k < rows ? k : k - rows;
-#endif
-    if (k < 0 || k >= rows_of(out, n)) return;
+__device__ __forceinline__ void fetch_ahead(const Any& out, int n, const real* pos, const velocity* vel, const list_row* lists) {
+    int place = blockIdx.x + AHEAD / BLOCK_THREADS;
+    int k = block_at(out, place) * BLOCK_THREADS + threadIdx.x;
+    if (place >= (int)gridDim.x || k >= n) return;
     fetch_row(pos, vel, n, k);
     fetch(lists + k);
 }

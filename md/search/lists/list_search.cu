@@ -27,7 +27,7 @@ extern "C" __global__ void mark_ghosts(int n, int owned, const int* live, const 
 extern "C" __global__ void BLOCKS(12) force(int n, const real* pos, const velocity* vel, const list_row* partners,
                                       Grid grid, Law law, Out out) {
     int i = block_of(out) * blockDim.x + threadIdx.x;
-    fetch_ahead(out, n, i, pos, vel, partners);
+    fetch_ahead(out, n, pos, vel, partners);
     if (is_absent(out, n, i)) return;
     Vec ri, vi;
     load_row(pos, vel, n, i, ri, vi);

@@ -9,7 +9,7 @@ extern "C" __global__ void BLOCKS(6) force_and_prune(int n, const real* pos, con
                                                 real reach2, list_row* pruned, int pruned_rows, Grid grid, Law law, Out out) {
     __shared__ int kept[COLUMN][BLOCK_THREADS];
     int i = block_of(out) * blockDim.x + threadIdx.x;
-    fetch_ahead(out, n, i, pos, vel, partners);
+    fetch_ahead(out, n, pos, vel, partners);
     if (is_absent(out, n, i)) return;
     Vec ri, vi;
     load_row(pos, vel, n, i, ri, vi);
@@ -29,7 +29,7 @@ extern "C" __global__ void BLOCKS(6) force_and_prune(int n, const real* pos, con
 extern "C" __global__ void BLOCKS(12) force(int n, const real* pos, const velocity* vel, const list_row* partners,
                                             const list_row* pruned, Grid grid, Law law, Out out) {
     int i = block_of(out) * blockDim.x + threadIdx.x;
-    fetch_ahead(out, n, i, pos, vel, pruned);
+    fetch_ahead(out, n, pos, vel, pruned);
     if (!is_absent(out, n, i)) take_step(n, i, pos, vel, partners, pruned, pruned[i], grid, law, out);
 }
 
