@@ -77,7 +77,9 @@ class StepLoop:
         self._packs = isinstance(steps, FusedSteps) and steps.packs
         if self._ahead is not None:
             if self._ahead.is_prepared:
-                self._several = StepsAhead(system, search, steps, self.captured, None)
+                # Where the host lets particles migrate, it forgets all graphs each time.
+                graphs = self.captured if self._ahead.looks_late else None
+                self._several = StepsAhead(system, search, steps, graphs, None)
         elif self._backend.runs_ahead and (fused or all(part.capabilities.capturable for part in parts)):
             self._several = StepsAhead(system, search, steps, self.captured, reorder)
         elif fused and reorder is None and system.domain is None:
@@ -165,7 +167,7 @@ class StepLoop:
         """Take the steps of a device up to a migration after which it is time to look, or to `last`."""
         domain, policy, search = self._system.domain, self._search.policy, self._search
         last = min(last, self.step + MOST_INTERVALS * self._backend.check_interval)
-        if domain.renews_copy(self.step):
+        if domain.note_copy(self.step):
             self._fused_steps.take_part(f"copy {domain.copy.turn}", self.step, domain.keep_copy)
         for k in range(domain.periods):
             if domain.is_over(policy):

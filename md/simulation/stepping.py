@@ -286,7 +286,7 @@ class StepsAhead(Stepping):
         system: shared state of the simulation.
         search: of the simulation.
         steps: the steps that are captured.
-        graphs: captured graphs of these steps.
+        graphs: captured graphs of these steps; None for launches alone.
         reorder: the next one ends the steps; None for none.
     """
 
@@ -295,7 +295,7 @@ class StepsAhead(Stepping):
         system: System,
         search: Search,
         steps: LaunchedSteps,
-        graphs: CapturedSteps,
+        graphs: CapturedSteps | None,
         reorder: ActiveReorder | None,
     ):
         self._system, self._backend, self._policy = system, system.backend, search.policy
@@ -308,8 +308,12 @@ class StepsAhead(Stepping):
         if self._reorder is not None:
             most = self._reorder.trigger.steps_to_next(step, most)
         first = self._backend.mark() if timed else None
-        plan = self._graphs.take(plan._replace(steps=most), step)
-        if timed and self._graphs.launched:
+        plan = plan._replace(steps=most)
+        if self._graphs is None:
+            self._steps.launch(plan, step)
+        else:
+            plan = self._graphs.take(plan, step)
+        if timed and (self._graphs is None or self._graphs.launched):
             last = self._backend.mark()
             self._system.timings.add_piece(step, plan.steps, lambda: self._backend.between(first, last))
         self._policy.steps_taken(plan)

@@ -4,7 +4,7 @@ Between two builds of the lists no particle travels farther than their skin allo
 steps halts them before (`md.search.displacement_guard`). So after as many builds as the travel of `Division`
 allows, particles migrate, by launches too where devices reach each other. How many steps a build lasts
 follows from the largest speed of all ranks. A rank that halts earlier, or that has too little room for lists
-or for particles that come, does not stop the others at once: at the next poll all ranks hear of it, return to
+or for particles that come, does not stop the others at once: at a later poll all ranks hear of it, return to
 the copy that they made before, and take these steps again with a build that lasts shorter. Steps are launched
 before the state after those before them is known, so that no device waits for its host.
 """
@@ -33,11 +33,12 @@ from md.particles.system import System
 from sfc import covering
 
 LONG_TRAVEL = 1.6  # in d, if none is given
-# Share of the rows for which there is more room, for migrations without the host; at first, and at most.
+# Share of the owned rows for which there is more room, for migrations without the host: at first, at most.
 MORE, MOST_MORE = 0.04, 0.64
+KEYS_EACH = 4  # sort keys of cells for a particle, at most
 PERIODS = 4  # between two looks at the state
 MOST_CUT = 16  # cells along each axis from which on it is taken
-TILE = 5.3  # in d: cells are in tiles of this side in memory, with as many particles as a block has threads
+TILE = 5.3  # side in d of tiles of cells in memory, which in 3D have as many particles as a block has threads
 
 
 class Builds(Protocol):
@@ -228,7 +229,9 @@ class DomainAhead(Domain):
         more, borders = 0.0 if peers is None else self._more, self._borders
         if peers is not None:
             if self._nearby is None:
-                places = Places(self.partition, self.halo, me, self.communicator.size, nearby=True)
+                places = Places(
+                    self.partition, self.halo, me, self.communicator.size, self._most_keys, nearby=True
+                )
                 self._nearby = places
             usual, to_each = self._nearby.usual(p.n)
             borders, sent = max(borders, usual), {rank: max(sent[rank], to_each[rank]) for rank in sent}
@@ -248,7 +251,7 @@ class DomainAhead(Domain):
         self._builds = policy.builds
         return True
 
-    def renews_copy(self, step: int) -> bool:
+    def note_copy(self, step: int) -> bool:
         """Return whether particles are to be copied again before a step; note the copy if they are.
 
         Args:
@@ -256,7 +259,7 @@ class DomainAhead(Domain):
         """
         if not self.is_laid_out or step == self.copy.step:
             return False
-        self.copy = Copy(1 - self.copy.turn, step)
+        self.copy = Copy(1 - self.copy.turn if self.looks_late else 0, step)
         return True
 
     def migrates_ahead(self, step: int) -> bool:
@@ -413,10 +416,15 @@ class DomainAhead(Domain):
         """Most particles of a rank over the mean."""
         return float(self._counts.max() / max(1.0, self._counts.mean()))
 
+    @property
+    def _most_keys(self) -> int:
+        """Sort keys of cells up to which they take less time than the particles."""
+        return KEYS_EACH * self._system.n_total
+
     def _was_cut(self) -> None:
         """Upload the places of the cells, and where particles of each rank and of each run of cells are."""
         ranks, backend = self.communicator, self._system.backend
-        self._places = places = Places(self.partition, self.halo, ranks.rank, ranks.size)
+        self._places = places = Places(self.partition, self.halo, ranks.rank, ranks.size, self._most_keys)
         self._nearby = None
         self._start = backend.empty(places.bins + 1, np.int32)
         runs = [one for run in places.runs.values() for one in run]

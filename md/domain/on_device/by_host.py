@@ -12,7 +12,7 @@ from md.domain.communicator import Communicator
 from md.domain.on_device.rank_arrays import RankArrays, Records
 
 # NCCL's communicators, which stay: ranks have to free one at the same time, and Python frees objects at any.
-_channels: dict[Communicator, Any] = {}
+_channels: dict[tuple[Communicator, str], Any] = {}
 
 
 class ByHost:
@@ -87,11 +87,12 @@ class ByNccl(ByHost):
 
     def __init__(self, communicator: Communicator, particles: RankArrays):
         super().__init__(communicator, particles)
-        if communicator not in _channels:
+        key = communicator, particles.backend.bus
+        if key not in _channels:
             ranks = communicator.size, communicator.rank
             channel = particles.backend.channel(*ranks, lambda value: communicator.all_of(value)[0])
-            _channels[communicator] = channel
-        self._channel = _channels[communicator]
+            _channels[key] = channel
+        self._channel = _channels[key]
 
     def _fill(self, array: Array, outgoing: Mapping[int, Array], lengths: Mapping[int, int]) -> None:
         self._particles.backend.exchange(self._channel, outgoing, _parts(array, lengths))

@@ -8,7 +8,7 @@ import numpy as np
 
 from md.domain.communicator import Communicator
 
-GHOSTS = 16  # times as much more room for ghosts and border rows, which cost nothing in a step
+GHOSTS_MORE = 8  # times as much more room for ghosts and border rows, of which there are few; at most twice
 LEAVE = 2  # of the ghosts of a rank at a peer, one in so many may leave for it in one migration
 LEAST = 64  # rows of each part, and to which they are rounded up
 
@@ -50,7 +50,7 @@ class Layout:
         for peer, count in sent.items():
             own[peer] = count
         every = communicator.gather(own)
-        share = np.full(len(own), GHOSTS * more)
+        share = np.full(len(own), min(GHOSTS_MORE * more, 1.0))
         share[-2] = more
         rows = every if more == 0 else np.ceil((1 + share) * every / LEAST).astype(np.int64) * LEAST + LEAST
         rows[every < 0] = 0

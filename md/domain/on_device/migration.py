@@ -44,6 +44,7 @@ class Places:
         halo: of this rank.
         rank: this one.
         ranks: number of ranks.
+        most: keys up to which cells have as many as is usual; there are less than MOST_KEYS in any case.
         nearby: whether the cells beside its own ones alone have places, and all farther ones one together:
             enough for particles that migrate at the end of a period.
 
@@ -60,12 +61,22 @@ class Places:
         ValueError: more keys than can be numbered.
     """
 
-    def __init__(self, partition: Partition, halo: Halo, rank: int, ranks: int, nearby: bool = False):
+    def __init__(
+        self,
+        partition: Partition,
+        halo: Halo,
+        rank: int,
+        ranks: int,
+        most: int = MOST_KEYS,
+        nearby: bool = False,
+    ):
         grid, owner = partition.grid, partition.owner
         backend, dim = grid.backend, grid.box.dim
         widest = max(length / cells for length, cells in zip(grid.box.lengths, grid.shape, strict=True))
-        self.parts = max(2, math.ceil(widest / PART))
-        parts = self.parts**dim
+        self.parts, most = max(2, math.ceil(widest / PART)), min(most, MOST_KEYS - 1)
+        while self.parts > 1 and self.parts**dim * grid.size > most:
+            self.parts -= 1
+        keys = self.parts**dim  # of a cell
         is_other = owner != rank
         if nearby:
             is_other &= around(owner == rank, partition.grid.shape, partition.grid.box.periodic)
@@ -75,19 +86,19 @@ class Places:
         table, cells = halo.table.copy(), own + len(others) + nearby
         table[owner != rank] = cells - 1
         table[others] = own + np.arange(len(others), dtype=np.int32)
-        if parts * cells >= MOST_KEYS:
+        if keys * cells >= MOST_KEYS:
             raise ValueError(
-                f"{cells} cells of a divided box on a device; allowed: less than {MOST_KEYS // parts}; take "
+                f"{cells} cells of a divided box on a device; allowed: less than {MOST_KEYS // keys}; take "
                 "a longer travel of md.Division"
             )
         self.table = backend.upload(table)
-        self.bins, self.own, self.border = parts * cells, parts * own, parts * halo.borders
-        self.first = parts * (own + np.searchsorted(owner[others], np.arange(ranks + 1))).astype(np.int32)
+        self.bins, self.own, self.border = keys * cells, keys * own, keys * halo.borders
+        self.first = keys * (own + np.searchsorted(owner[others], np.arange(ranks + 1))).astype(np.int32)
         self.runs = {}
         for peer in halo.peers:
             places = halo.places(peer)
             ends = np.flatnonzero(np.diff(places) != 1) + 1
-            self.runs[peer] = parts * np.array([places[[0, *ends]], places[[*(ends - 1), -1]] + 1], np.int32)
+            self.runs[peer] = keys * np.array([places[[0, *ends]], places[[*(ends - 1), -1]] + 1], np.int32)
 
     def usual(self, n: int) -> tuple[int, dict[int, int]]:
         """Return the numbers of particles of the border, and of those that each peer has as ghosts.

@@ -59,10 +59,11 @@ class RankArrays(ParticleArrays):
         vars(self).update(vars(particles))
         self.layout: Layout | None = None
         self.words = self.backend.alone(COUNTS + 2 * ranks, np.int32)
+        self.backend.fill(self.words, 0)
         self._memory: list[Array] = []  # of packed rows
         self.sets: list[tuple[Array, Array]] = []
         self.radius_sets = [self.backend.alone(0, self.pos.dtype) for _ in range(2)]
-        self._kept: list[Records] = []
+        self._kept: dict[int, Records] = {}  # turn -> copy
 
     @property
     def constants(self) -> Mapping[str, int]:
@@ -109,8 +110,8 @@ class RankArrays(ParticleArrays):
         self._first_radius = self.radius
         for array in (self.id, self._spare_id):
             backend.fill(array, NO_PARTICLE)
-        backend.fill(self.words, 0)
-        backend.fill(self.words[LIVE:NO_ROOM], n)
+        self._count(n)
+        backend.fill(self.words[COUNTS:], 0)
         self.copy_in(0, every.part(0, n))
         last = n
         for owner, count in enumerate(ghosts.tolist()):
@@ -118,8 +119,7 @@ class RankArrays(ParticleArrays):
             backend.fill(self.words[COUNTS + len(ghosts) + owner :][:1], count)
             last += count
         self.layout, self.n = layout, room
-        if not self._kept or len(self._kept[0].ids) != room:
-            self._kept = [self.new_records(room) for _ in range(2)]
+        self._kept = {turn: one for turn, one in self._kept.items() if len(one.ids) == room}
 
     @property
     def others(self) -> tuple[Array, Array, Array, Array]:
@@ -195,6 +195,8 @@ class RankArrays(ParticleArrays):
         Args:
             turn: 0 or 1, of two copies that are kept.
         """
+        if turn not in self._kept:
+            self._kept[turn] = self.new_records(self.n)
         self.copy_out(into=self._kept[turn])
 
     def restore(self, turn: int) -> None:
@@ -206,8 +208,12 @@ class RankArrays(ParticleArrays):
         kept = self._kept[turn]
         self._clear()
         self.copy_in(0, kept)
-        self.backend.fill(self.words[:COUNTS], 0)
-        self.backend.fill(self.words[LIVE:NO_ROOM], self._live_of(kept))
+        self._count(self._live_of(kept))
+
+    def _count(self, live: int) -> None:
+        """Note the number of owned particles, and that there was room; a lost peer is not forgotten."""
+        self.backend.fill(self.words[LIVE:NO_ROOM], live)
+        self.backend.fill(self.words[NO_ROOM:LOST], 0)
 
     def _live_of(self, kept: Records) -> int:
         """Return the number of particles of a copy; waits for the device."""

@@ -8,7 +8,7 @@ from md.domain.communicator import in_turn
 from md.domain.communicator.in_turn import InTurn
 from md.domain.on_device import ahead, layout
 from md.domain.on_device.peers import Peers
-from md.domain.on_device.rank_arrays import RankArrays
+from md.domain.on_device.rank_arrays import LOST, RankArrays
 from md.search.lists.list_search import ListSearch
 from md.simulation.step_loop import StepLoop
 from tests import tiers
@@ -148,9 +148,8 @@ def test_ghosts_that_nccl_sends_are_launches(size, monkeypatch):
         assert sim.system.domain.migrations > 2
         assert 0 < backend.exchanges < 100  # the others were made again
         assert backend.channels == 1
-        again = Channelled(ranks)
-        simulation(gas(N), ranks, backend=again, division=md.Division(transport="nccl"))
-        assert again.channels == 0  # one that some rank frees would stop the others
+        simulation(gas(N), ranks, backend=backend, division=md.Division(transport="nccl"))
+        assert backend.channels == 1  # a second one would free the first, on one rank before the others
         return found
 
     for one in in_turn(size, work):
@@ -256,7 +255,7 @@ def test_a_run_that_is_interrupted_between_a_step_and_the_look_at_it_goes_on(ret
 def test_ranks_return_where_particles_that_come_have_too_little_room(is_seen, returns, monkeypatch):
     """Those that all drift come to a rank faster than others leave it; unseen, some would be lost."""
     monkeypatch.setattr(layout, "LEAST", 1)
-    monkeypatch.setattr(layout, "GHOSTS", 1)
+    monkeypatch.setattr(layout, "GHOSTS_MORE", 1)
     monkeypatch.setattr(ahead, "MORE", 0.001 if is_seen else 1e-9)
     state = gas(N, drift=(3.0, 2.0, 1.0))
     if is_seen:
@@ -426,6 +425,28 @@ def test_a_run_on_devices_goes_on_from_its_file(tmp_path):
     first, second = in_turn(2, work)[0], in_turn(2, again)[0]
     one, other = np.argsort(first.id), np.argsort(second.id)
     np.testing.assert_array_equal(first.pos[one], second.pos[other])
+
+
+def test_a_device_that_has_waited_in_vain_is_not_forgotten(monkeypatch):
+    """Also if it waited for particles that the hosts let migrate, while rows are compact."""
+    before = Peers.exchange
+
+    def work(ranks):
+        sim = simulation(gas(800), ranks, backend=PackedDevice())
+        sim.run(40, phases=False)
+        words = sim.system.particles.words
+
+        def lost(peers, *given):
+            words[LOST] = 1  # as `wait_for_flag` does
+            return before(peers, *given)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Peers, "exchange", lost)
+            sim.pairs()
+        with pytest.raises(md.RankFailedError, match="a device waited 20 s for ghosts of another rank"):
+            sim.run(100, phases=False)
+
+    in_turn(2, work)
 
 
 def test_what_a_device_cannot_divide_is_refused_by_name():

@@ -9,7 +9,7 @@ import md
 from md.domain.communicator import in_turn
 from md.domain.halo import Halo
 from md.domain.on_device import migration
-from md.domain.on_device.layout import Layout
+from md.domain.on_device.layout import LEAST, Layout
 from md.domain.on_device.migration import Places, RowKeys, bins_of_absent
 from md.domain.on_device.rank_arrays import COUNTS, LIVE, NO_PARTICLE, NO_ROOM
 from tests.md.domain.test_ahead import device
@@ -19,7 +19,7 @@ from tests.md.domain.test_partition import partition_of
 SENT = [{1: 100, 2: 7}, {0: 0, 2: 250}, {0: 31, 1: 300}]
 
 
-@pytest.mark.parametrize("more", [0.0, 0.1])
+@pytest.mark.parametrize("more", [0.0, 0.1, 0.64])
 def test_a_layout_is_the_same_on_all_ranks_and_has_room_for_all(more):
     def made(ranks):
         return Layout.of(ranks, 1000 + ranks.rank, 300, SENT[ranks.rank], more)
@@ -32,6 +32,7 @@ def test_a_layout_is_the_same_on_all_ranks_and_has_room_for_all(more):
     counts = np.array([[SENT[a].get(b, -1) for b in range(3)] for a in range(3)])
     assert (layout.ghosts[counts >= 0] >= (1 + more) * counts[counts >= 0]).all()
     assert (layout.ghosts[counts < 0] == 0).all()
+    assert (layout.borders <= 2 * 300 + 2 * LEAST).all()
     assert (layout.owned >= (1 + more) * np.arange(1000, 1003)).all()
     if more:
         assert (layout.ghosts[counts == 0] > 0).all()
@@ -55,7 +56,7 @@ def test_places_are_own_cells_by_peers_then_those_of_each_rank(order, nearby):
 
     def check(ranks):
         me, halo = ranks.rank, Halo(partition, ranks)
-        places = Places(partition, halo, me, size, nearby)
+        places = Places(partition, halo, me, size, nearby=nearby)
         own = partition.owner == me
         assert sorted(places.table[own]) == list(range(own.sum()))
         assert places.own == parts * own.sum()
@@ -84,9 +85,20 @@ def test_places_are_own_cells_by_peers_then_those_of_each_rank(order, nearby):
     assert max(runs for _, runs in found) < 12  # what a peer gets is in few pieces
 
 
+def test_cells_have_fewer_keys_where_there_are_few_particles():
+    partition = partition_of(2, "row")
+
+    def parts_of(most):
+        return in_turn(2, lambda ranks: Places(partition, Halo(partition, ranks), ranks.rank, 2, most).parts)
+
+    assert parts_of(8 * partition.grid.size) == [2, 2]
+    assert parts_of(8 * partition.grid.size - 1) == [1, 1]
+    assert parts_of(0) == [1, 1]
+
+
 def test_keys_that_cannot_be_numbered_are_an_error(monkeypatch):
     partition = partition_of(2, "row")
-    monkeypatch.setattr(migration, "MOST_KEYS", 8 * partition.grid.size)
+    monkeypatch.setattr(migration, "MOST_KEYS", partition.grid.size)
 
     def check(ranks):
         with pytest.raises(

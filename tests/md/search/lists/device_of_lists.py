@@ -87,8 +87,9 @@ class DeviceOfLists(Cpu):
     def fill(self, array: np.ndarray, value: Any) -> None:
         self.launch(filled, array, value)
 
-    def sort(self, *arguments: Any, **options: Any) -> None:
+    def sort(self, *arguments: Any, are_counted: bool = False, stable_bins: int | None = None) -> None:
         self.launch(super().sort, *arguments)
+        self.launch(reversed_behind, *arguments[:3], stable_bins)
 
     def count_cells(self, pos: Any, table: Any, grid: Any, keys: Any, scratch: Any) -> None:
         self.launch(sys.modules["md.particles.cell_grid"].cell_keys, len(keys), pos, table, grid, keys)
@@ -155,6 +156,13 @@ class Kernels:
             device.launch(run, *arguments)
 
         return launch
+
+
+def reversed_behind(keys: np.ndarray, start: np.ndarray, order: np.ndarray, bins: int | None) -> None:
+    """Reverse the order in the bins behind the first ones, where it may be any."""
+    if bins is not None:
+        behind = order[start[bins] :]
+        behind[...] = behind[np.lexsort((-behind, keys[behind]))]
 
 
 def filled(array: np.ndarray, value: Any) -> None:
