@@ -11,6 +11,7 @@ before the state after those before them is known, so that no device waits for i
 
 from __future__ import annotations
 
+import math
 import socket
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
@@ -27,7 +28,7 @@ from md.domain.on_device.layout import Layout
 from md.domain.on_device.migration import Migration, Places, RowKeys
 from md.domain.on_device.peers import PATIENCE, Peers
 from md.domain.on_device.rank_arrays import COUNTS, LIVE, LOST, NO_ROOM, RankArrays, Records
-from md.errors import RankFailedError
+from md.errors import HaloOutrun, RankFailedError
 from md.particles.box import Box
 from md.particles.system import System
 from sfc import covering
@@ -35,7 +36,10 @@ from sfc import covering
 LONG_TRAVEL = 1.6  # in d, if none is given
 # Share of the owned rows for which there is more room, for migrations without the host: at first, at most.
 MORE, MOST_MORE = 0.04, 0.64
+# Most particles of a rank over the mean from which on the box is cut again: that takes as long as 5000 steps.
+UNEVEN = 1.03
 KEYS_EACH = 4  # sort keys of cells for a particle, at most
+MOST_RETURNS = 20  # to one copy, each with builds that last half as many steps
 PERIODS = 4  # between two looks at the state
 MOST_CUT = 16  # cells along each axis from which on it is taken
 TILE = 5.3  # side in d of tiles of cells in memory, which in 3D have as many particles as a block has threads
@@ -124,6 +128,7 @@ class DomainAhead(Domain):
         self._migration: Migration | None = None
         self.launched = 0
         super().__init__(division, communicator, system)
+        self._uneven = UNEVEN
 
     def _usual_travel(self, cutoff: float, box: Box) -> float:
         cells = min(box.lengths) / (cutoff + 2 * LONG_TRAVEL)
@@ -344,6 +349,9 @@ class DomainAhead(Domain):
             copy: which.
             policy: of the search.
             had_room: whether all that has migrated ahead has had room.
+
+        Raises:
+            HaloOutrun: a particle that moves farther in a step than lists allow: shorter builds are no help.
         """
         self._system.backend.fill(self._system.status.fault, -1)  # of steps that are taken again: no fault
         if copy.step != self._returned_to:
@@ -351,6 +359,10 @@ class DomainAhead(Domain):
         self._returns += had_room
         if had_room and self._returns > 1:
             policy.halve()
+        if self._returns > MOST_RETURNS:
+            system = self._system
+            moved = system.dt * math.sqrt(system.largest(self._particles.fastest2()))
+            raise HaloOutrun(self.communicator.rank, moved, policy.limit, "in one step")
         self.copy = copy
         if had_room and self._migration is not None and self._is_even:
             self._particles.restore(copy.turn)

@@ -9,6 +9,7 @@ from md.domain.communicator.in_turn import InTurn
 from md.domain.on_device import ahead, layout
 from md.domain.on_device.peers import Peers
 from md.domain.on_device.rank_arrays import LOST, RankArrays
+from md.errors import HaloOutrun
 from md.search.lists.list_search import ListSearch
 from md.simulation.step_loop import StepLoop
 from tests import tiers
@@ -403,7 +404,7 @@ def test_a_planted_fault_is_caught(fault, monkeypatch):
         monkeypatch.setattr(ahead.DomainAhead, "is_over", lambda domain, policy: False)
     else:
         monkeypatch.setattr(Peers, "store_marks", lambda peers: peers.synchronise() or peers._marks.fill(0))
-    with pytest.raises((AssertionError, md.SimulationFault)):
+    with pytest.raises((AssertionError, md.SimulationFault, HaloOutrun)):
         check(gas(N), 2, steps=400, division=division, every=400)
 
 
