@@ -337,7 +337,7 @@ def _count_ids(communicator: Communicator, ids: np.ndarray) -> tuple[int, int]:
     """Return the number of ids of all ranks, and how many of them differ; each rank counts a share."""
     size, owner = communicator.size, ids % communicator.size
     found = communicator.send_rows({rank: ids[owner == rank] for rank in range(size)})
-    own = np.sort(np.concatenate([ids[:0], *found.values()]))  # np.unique takes ten times as long
+    own = np.sort(np.concatenate([ids[:0], *found.values()]))  # np.unique hashes, and takes far longer
     counts = np.array([len(own), np.count_nonzero(np.diff(own)) + (len(own) > 0)])
     total, different = communicator.reduce(counts, "sum").tolist()
     return total, different

@@ -195,9 +195,9 @@ class StepLoop:
 
     def _must_look(self, last: int) -> bool:
         """Return whether the last poll is processed before more steps, of which `last` is the end."""
-        if self.step == last or self._ahead is None:
-            return self.step == last
-        return self._ahead.is_over(self._search.policy) and not self._ahead.migrates_ahead(self.step)
+        domain, policy = self._ahead, self._search.policy
+        by_host = domain is not None and domain.is_over(policy) and not domain.migrates_ahead(self.step)
+        return by_host or self.step == last
 
     def poll(self) -> None:
         """Raise any pending fault; halted steps are not counted."""

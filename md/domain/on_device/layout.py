@@ -41,8 +41,8 @@ class Layout:
         Args:
             communicator: of the ranks.
             owned: number of owned particles.
-            borders: number of those of the border.
-            sent: peer -> number of its ghosts that are owned here.
+            borders: number of those of the border, or as many as are expected.
+            sent: peer -> number of its ghosts that are owned here, or as many as are expected.
             more: share of the owned rows for which there is more room; 0 for no more than there are rows.
         """
         own = np.full(communicator.size + 2, -1)

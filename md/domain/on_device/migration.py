@@ -149,10 +149,8 @@ class Migration:
         self._keys_of = tuple(backend.upload(firsts_of[np.array(ranks, int) + k]) for k in (0, 1))
         self._keys, self._order = backend.empty(every, np.int32), backend.empty(every, np.int32)
         self._leavers = backend.empty(self._borders, np.int32)
-        self._sorts = [
-            (self._borders, places.bins - places.own),
-            (every, places.own),
-        ]  # rows, and bins of cells
+        # Rows of each of the two sorts, and bins of cells.
+        self._sorts = [(self._borders, places.bins - places.own), (every, places.own)]
         bins = [some + bins_of_absent(m) for m, some in self._sorts]
         self._start = backend.empty(max(bins) + 1, np.int32)
         self._scratch = [backend.sort_scratch(m, b) for (m, _), b in zip(self._sorts, bins, strict=True)]

@@ -103,10 +103,8 @@ class Peers:
     def __init__(self, communicator: Communicator, particles: RankArrays):
         self._communicator, self._particles = communicator, particles
         self._backend = backend = particles.backend
-        self._flags, self._exchanges = (
-            backend.alone(communicator.size, np.uint32),
-            backend.zeros(2, np.uint32),
-        )
+        self._flags = backend.alone(communicator.size, np.uint32)
+        self._exchanges = backend.zeros(2, np.uint32)  # of flags, before a step of turn 0 and 1
         self._lost = particles.words[LOST:COUNTS].view(np.uint32)
         self._marks = backend.alone(0, np.uint8)
         self._boxes, self._turn = [backend.alone(0, np.uint8) for _ in range(2)], 0
