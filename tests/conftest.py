@@ -114,8 +114,17 @@ def pytest_generate_tests(metafunc):
 
 
 def _parametrized(parametrize, names, values, *arguments, ids=None, **options):
-    """Call pytest's `parametrize` without the cases of a tier that was not asked for."""
+    """Call pytest's `parametrize` without the cases of a tier that was not asked for.
+
+    Raises:
+        pytest.UsageError: a marked case has not one value for each name, whatever its tier.
+    """
     every = list(values)
+    count = len(names.split(",")) if isinstance(names, str) else len(names)
+    for case in every:
+        if hasattr(case, "marks") and len(case.values) != count:
+            found = f"{len(case.values)} values for {names!r}, not {count}"
+            raise pytest.UsageError(f"the case {case.values} has {found}")
     kept = [
         k
         for k, case in enumerate(every)

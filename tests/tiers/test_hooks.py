@@ -78,6 +78,13 @@ def test_cases_of_a_tier_that_was_not_asked_for_are_not_made_and_all_others_are(
     assert made(first(range(4))) == ([0], None)
 
 
+@pytest.mark.parametrize("values", [(), ("a", "b")])
+def test_a_case_without_a_value_for_each_name_is_refused_in_each_tier(left_out, values):
+    left_out.add("full")
+    with pytest.raises(pytest.UsageError, match="values for 'case', not 1"):
+        made(["a", *by_default([values], lambda *_: False, full)])
+
+
 def test_a_test_without_a_case_left_keeps_its_cases_which_are_deselected_later(left_out):
     left_out.add("full")
     cases = by_default(["a", "b"], lambda _: False, full)
