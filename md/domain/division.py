@@ -334,10 +334,14 @@ class Domain:
 
 
 def _count_ids(communicator: Communicator, ids: np.ndarray) -> tuple[int, int]:
-    """Return the number of ids of all ranks, and how many of them differ; each rank counts a share."""
-    size, owner = communicator.size, ids % communicator.size
-    found = communicator.send_rows({rank: ids[owner == rank] for rank in range(size)})
-    own = np.sort(np.concatenate([ids[:0], *found.values()]))  # np.unique hashes, and takes far longer
+    """Return the number of ids of all ranks, and how many of them differ; each rank counts a range."""
+    ids = np.sort(ids)  # np.unique hashes, and takes far longer
+    ends = np.array([-int(ids[0]), ids[-1]] if len(ids) else [-(2**31)] * 2, np.int64)
+    first, last = communicator.reduce(ends, "max") * (-1, 1)
+    starts = first + (last + 1 - first) * np.arange(1, communicator.size) // communicator.size
+    pieces = np.split(ids, np.searchsorted(ids, starts))
+    found = communicator.send_rows(dict(enumerate(pieces)))
+    own = np.sort(np.concatenate([ids[:0], *found.values()]), kind="stable")  # merges what is sorted
     counts = np.array([len(own), np.count_nonzero(np.diff(own)) + (len(own) > 0)])
     total, different = communicator.reduce(counts, "sum").tolist()
     return total, different

@@ -64,14 +64,17 @@ class Halo:
         for border in self._borders.values():
             is_border |= border
         self.borders = int(is_border.sum())
-        cells = np.flatnonzero(own)
-        place = partition.place if place is None else place
-        # Border cells of the same peers are together, so that what a peer gets is in few pieces of memory.
-        of_peers = np.packbits(np.array([self._borders[rank][cells] for rank in self.peers], bool), axis=0)
-        group = np.unique(of_peers, axis=1, return_inverse=True)[1] if len(self.peers) else place[cells]
-        along = np.lexsort((place[cells], group, ~is_border[cells]))
+        along = np.empty(grid.size, np.int32)
+        along[partition.place if place is None else place] = np.arange(grid.size, dtype=np.int32)
+        along = along[own[along]]
+        cells = along[is_border[along]]
+        if len(self.peers):
+            # Border cells of the same peers are together: what a peer gets is in few pieces of memory.
+            of_peers = np.packbits([self._borders[rank][cells] for rank in self.peers], axis=0)
+            cells = cells[np.argsort(np.unique(of_peers, axis=1, return_inverse=True)[1], kind="stable")]
         self.table = np.full(grid.size, grid.size, np.int32)
-        self.table[cells[along]] = np.arange(len(cells))
+        self.table[cells] = np.arange(len(cells), dtype=np.int32)
+        self.table[along[~is_border[along]]] = np.arange(len(cells), len(along), dtype=np.int32)
         self.rows: dict[int, np.ndarray] = {}
         self.ghosts: dict[int, np.ndarray] = {}
 

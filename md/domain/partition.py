@@ -49,18 +49,20 @@ class Partition:
         self.grid, self.ranks, self._owners = grid, ranks, owners
         self._diameter: int | None = None
         self.place = covering(order, grid.shape).dense_ranks().astype(np.int64)
-        self.cut(np.ones(grid.size))
+        self.cut()
 
-    def cut(self, weights: np.ndarray) -> None:
+    def cut(self, weights: np.ndarray | None = None) -> None:
         """Give each rank cells of about the same weight, and one at least.
 
         Args:
-            weights: (cells,) of each cell by row-major number, 0 or more: of its particles, or their time.
+            weights: (cells,) of each cell by row-major number, 0 or more: of its particles, or their time;
+                None for equal ones.
         """
         self._diameter = None
         if self._owners is None:
             self.owner = chunks(self.place, weights, self.ranks)
         else:
+            weights = np.ones(self.grid.size) if weights is None else weights
             found = self._owners(self.grid.shape, self.grid.box, weights, self.ranks)
             self.owner = checked_owners(found, self.grid.size, self.ranks)
 
@@ -83,23 +85,25 @@ class Partition:
         return max(int((around(one, shape, periodic) & ~one).sum()) for one in own)
 
 
-def chunks(place: np.ndarray, weights: np.ndarray, ranks: int) -> np.ndarray:
+def chunks(place: np.ndarray, weights: np.ndarray | None, ranks: int) -> np.ndarray:
     """Return the owners of chunks of about the same weight along an order, of one cell at least.
 
     Args:
         place: (cells,) integers, place of each cell along the order, by row-major number.
-        weights: (cells,) of each cell, 0 or more.
+        weights: (cells,) of each cell, 0 or more; None for equal ones.
         ranks: number of chunks, up to that of cells.
 
     Returns:
         (cells,) int32 rank of each cell, by row-major number.
     """
-    along = np.empty(len(place))
-    along[place] = weights
-    middles = np.cumsum(along) - along / 2
-    wanted = along.sum() * np.arange(1, ranks) / ranks
-    cuts = np.searchsorted(middles, wanted)
     first = np.arange(1, ranks)
+    if weights is None:
+        cuts = np.ceil(len(place) * first / ranks - 0.5).astype(np.int64)
+    else:
+        along = np.empty(len(place))
+        along[place] = weights
+        ends = np.cumsum(along)
+        cuts = np.searchsorted(ends - along / 2, along.sum() * first / ranks)
     cuts = np.maximum.accumulate(np.maximum(cuts, first) - first) + first  # one cell each
     cuts = np.minimum(cuts, len(place) - ranks + first)
     return np.repeat(np.arange(ranks, dtype=np.int32), np.diff([0, *cuts, len(place)]))[place]

@@ -16,11 +16,13 @@ from sfc import checks
 from sfc.any_curve import AnyCurve
 from sfc.automaton.curve import Curve
 from sfc.automaton.descent import cells_in_box
+from sfc.compile import in_threads
 from sfc.points import as_words, cells_of, first_outside, numbers_of, refuse_cell
 from sfc.registry import Cells, Rank
 
 CHUNK = 2**20
 MOST_AXES = 64  # of an array of numpy
+FEW_GAPS = 4  # most numbers up to the last rank, over the cells, for which ranks are counted and not sorted
 
 
 class Ordering:
@@ -206,11 +208,17 @@ class Ordering:
                 f"{self.size} cells in {self.shape}; allowed: up to 2**32 in a dense table; rank the cells "
                 f"you need with `rank`, or take a smaller box"
             )
-        size = (12 if self.is_dense else 20) * self.size  # the ranks, 64 bits to sort them, and the table
+        size = (12 if self.is_dense else 12 + 4 * FEW_GAPS) * self.size  # ranks, table, and counts
         checks.require_allocatable(f"dense ranks of {self!r}", size, "rank the cells you need with `rank`")
         ranks = self.ranks()
         if self.is_dense:
             return ranks.astype(np.uint32)
+        last = int(ranks.max())
+        if last < FEW_GAPS * self.size:  # to count the ranks is several times faster than to sort them
+            count = np.zeros(last + 1, np.uint32)
+            count[ranks] = 1
+            np.cumsum(count, out=count)
+            return count[ranks] - np.uint32(1)
         dense = np.empty(self.size, np.uint32)
         dense[np.argsort(ranks)] = np.arange(self.size, dtype=np.uint32)
         return dense
@@ -225,9 +233,12 @@ class Ordering:
             f"ranks of {self!r}, {self.size} cells", 8 * self.size, "rank the cells you need with `rank`"
         )
         ranks = np.empty(self.size, np.uint64)
-        for start in range(0, self.size, CHUNK):
+
+        def fill(start: int) -> None:
             stop = min(start + CHUNK, self.size)
             ranks[start:stop] = self._key(self._numbered(np.arange(start, stop)))
+
+        in_threads(fill, range(0, self.size, CHUNK))
         return ranks
 
     def _numbered(self, numbers: np.ndarray) -> np.ndarray:

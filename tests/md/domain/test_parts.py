@@ -1,9 +1,14 @@
 """Each rank makes a part of a scene, or gives a part of the particles: the gas is that of the whole."""
 
+from itertools import chain
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import md
+from md.domain import division
 from md.domain.communicator import in_turn
 from tests.md.domain.test_divided import N, course, farthest, gas, simulation
 
@@ -20,6 +25,14 @@ def test_each_rank_may_give_a_part_of_the_particles():
     for found in in_turn(3, work):
         assert farthest(state, found, right) < 1e-9
         assert np.array_equal(found[1], right[1])
+
+
+@given(st.lists(st.lists(st.integers(0, 12) | st.integers(2**31 - 4, 2**31 - 1)), min_size=1, max_size=4))
+def test_ids_of_all_parts_are_counted_once(parts):
+    arrays, every = [np.array(one, np.int32) for one in parts], [*chain(*parts)]
+    found = in_turn(len(parts), lambda ranks: division._count_ids(ranks, arrays[ranks.rank]))
+    assert found == [(len(every), len(set(every)))] * len(parts)
+    assert [one.tolist() for one in arrays] == parts  # they are sorted in a copy
 
 
 def test_a_scene_is_made_in_parts():
@@ -53,9 +66,8 @@ def test_a_flock_is_made_in_parts():
 
     for found in in_turn(3, work):
         assert np.array_equal(found[1], right[1])
-        assert (
-            farthest(whole, found, right) < 1e-6
-        )  # neighbours are summed in another order, and headings diverge
+        # Neighbours are summed in another order, and headings diverge.
+        assert farthest(whole, found, right) < 1e-6
 
 
 def test_a_gas_of_copies_is_made_in_parts():
