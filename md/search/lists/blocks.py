@@ -216,11 +216,15 @@ def force_of_blocks(n, pos, vel, lists, grid, law, out):
 
 
 @kernel(parallel=True)
-def steps_of_blocks(most, step, n, pos, vel, lists, pruned, bound, inner, rounding, grid, law, out, back):
+def steps_of_blocks(
+    most, begin, end, step, n, pos, vel, lists, pruned, bound, inner, rounding, grid, law, out, back
+):  # fmt: skip
     """Take fused steps until the lists may be incomplete, or there is a fault.
 
     Args:
-        most: largest number of steps, at least 1.
+        most: largest number of steps, at least 1; 1 for some shares.
+        begin: first share of which particles move.
+        end: share after the last one.
         step: number of the first step.
         n: number of particles.
         pos: (n, dim) positions.
@@ -247,7 +251,7 @@ def steps_of_blocks(most, step, n, pos, vel, lists, pruned, bound, inner, roundi
             back.clock[back.turn] = step + taken
         else:
             out.clock[out.turn] = step + taken
-        for p in numba.prange(lists.shares):
+        for p in numba.prange(begin, end):
             fastest[p], kept[p] = step_share(
                 p, prunes, returns, n, pos, vel, lists, pruned, grid, law, out, back
             )

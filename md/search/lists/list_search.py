@@ -16,6 +16,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any, Literal
 
 import numba
@@ -48,6 +49,8 @@ ROOM = 20  # initial room of a list on the CPU, in partners, at most: one list o
 FEW_PARTNERS = 2**18  # partners in all for which the CPU has room at first, however long lists usually are
 ROUNDING = 1e-5  # of a distance relative to the cutoff, at most
 FEW_BLOCKS = 128  # blocks of a thread on the CPU: so few are one share, because each share costs time too
+EARLY_SHARES = 4  # times as many shares for ranks, so that few particles move before the border is sent
+PIECE, MOST_PIECES = 2**17, 4  # particles that move between two looks at messages, which large ones need
 MOST_PARTICLE_STEPS, MOST_STEPS = 2**20, 256  # in a call: steps times particles on the CPU, and steps
 DENSER = 1.2  # partners of a particle over those in an ideal gas, for the rows of lists on a device
 MANY = 2**26  # particles of which, on a device, many have partners that are far in memory
@@ -487,6 +490,7 @@ class ListSearch(Search):
         real, workers = self.grid.precision.type, self.backend.workers
         reach = self._inner_reach + self.skin.rounding
         shares = 4 * workers if self.particles.n > FEW_BLOCKS * BLOCK * workers else workers
+        shares *= 1 if self.system.domain is None else EARLY_SHARES
         numbers = real((self._cutoff * (1 + ROUNDING)) ** 2), real(reach**2), shares
         return BlockLists(self._first, self._count, self._partners, self._owners, *numbers)
 
@@ -501,13 +505,36 @@ class ListSearch(Search):
                 self._allocate_pruned(self._pruned_needed + self._pruned_needed // 4)
             pruned = BlockLists(*self._pruned_blocks, *lists[len(self._pruned_blocks) :])
         since_build, since_pruning, rounding = self.policy.travel()
-        taken, *bounds, self._pruned_needed = steps_of_blocks(
-            most, step, p.n, p.pos, p.vel, lists, pruned, Bound(*since_build), Bound(*since_pruning),
-            rounding, grid, parameters, *outputs,
-        )  # fmt: skip
+
+        def move(begin: int, end: int) -> tuple[int, float, float, int]:
+            return steps_of_blocks(
+                most, begin, end, step, p.n, p.pos, p.vel, lists, pruned, Bound(*since_build),
+                Bound(*since_pruning), rounding, grid, parameters, *outputs,
+            )  # fmt: skip
+
+        first, domain = self._border_shares(lists.shares), self.system.domain
+        taken, *bounds, self._pruned_needed = move(0, first)
+        if first < lists.shares:
+            stride = bounds[0] - since_build[0]
+            domain.border_moved(outputs[0].pos, outputs[0].vel, stride, self.policy.limit, self.named_ghosts)
+            pieces = min(MOST_PIECES, 1 + p.n // PIECE)
+            cuts = [first + (lists.shares - first) * k // pieces for k in range(pieces + 1)]
+            for pair in pairwise(cuts):
+                domain.communicator.poke()
+                _, *others, needed = move(*pair)
+                bounds = [max(two) for two in zip(bounds, others, strict=True)]
+                self._pruned_needed = max(self._pruned_needed, needed)
         self._last_stride = bounds[0] - since_build[0]
         self.policy.moved_to(*bounds)
         return taken
+
+    def _border_shares(self, shares: int) -> int:
+        """Return how many of the first shares of a step hold all border particles; all to send none early."""
+        domain, n = self.system.domain, self.particles.n
+        if domain is None or not domain.sends_early:
+            return shares
+        blocks, border = -(-n // BLOCK), -(-domain.border // BLOCK)
+        return next((k for k in range(1, shares) if k * blocks // shares >= border), shares)
 
     @property
     def last_stride(self) -> float | None:
