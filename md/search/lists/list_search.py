@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import Any, Literal
 
 import numba
@@ -35,10 +34,19 @@ from md.particles.cell_grid import CellGrid
 from md.particles.state import sphere_volume
 from md.particles.system import System
 from md.search.base import FusedOutput, Search, SearchConfig
-from md.search.lists.blocks import BLOCK, BlockLists, Bound, force_of_blocks, steps_of_blocks
+from md.search.lists.blocks import (
+    BLOCK,
+    BlockLists,
+    Bound,
+    find_named,
+    force_of_blocks,
+    in_pieces,
+    shares_of_first,
+    steps_of_blocks,
+)
 from md.search.lists.displacement_bound import DisplacementBound
 from md.search.lists.lister import Lister, Lists
-from md.search.lists.pruned_lists import ENTRIES, MOST_ROWS, ROW_BYTES, PrunedLists
+from md.search.lists.pruned_lists import ENTRIES, ROW_BYTES, PrunedLists, most_room
 from md.search.lists.skin import Skin
 from md.search.lists.step_costs import FEW
 from md.search.partners import CollectPartners
@@ -50,7 +58,6 @@ FEW_PARTNERS = 2**18  # partners in all for which the CPU has room at first, how
 ROUNDING = 1e-5  # of a distance relative to the cutoff, at most
 FEW_BLOCKS = 128  # blocks of a thread on the CPU: so few are one share, because each share costs time too
 EARLY_SHARES = 4  # times as many shares for ranks, so that few particles move before the border is sent
-PIECE, MOST_PIECES = 2**17, 4  # particles that move between two looks at messages, which large ones need
 MOST_PARTICLE_STEPS, MOST_STEPS = 2**20, 256  # in a call: steps times particles on the CPU, and steps
 DENSER = 1.2  # partners of a particle over those in an ideal gas, for the rows of lists on a device
 MANY = 2**26  # particles of which, on a device, many have partners that are far in memory
@@ -107,11 +114,6 @@ class ListConfig(SearchConfig):
     @abstractmethod
     def lister(self, system: System) -> Lister:
         """Make the lister of a system, which finds the partners."""
-
-
-def most_room(rows: int, n: int) -> int:
-    """Return the largest pool of lists of n particles with rows, by the numbers in its kernels."""
-    return max(0, MOST_ROWS - rows * n)
 
 
 def usual_length(n: int, density: float, reach: float, dim: int) -> float:
@@ -489,8 +491,8 @@ class ListSearch(Search):
         """Lists of the last build, for the kernels of the CPU that fold a law block by block."""
         real, workers = self.grid.precision.type, self.backend.workers
         reach = self._inner_reach + self.skin.rounding
-        shares = 4 * workers if self.particles.n > FEW_BLOCKS * BLOCK * workers else workers
-        shares *= 1 if self.system.domain is None else EARLY_SHARES
+        shares = workers * (1 if self.system.domain is None else EARLY_SHARES)
+        shares *= 4 if self.particles.n > FEW_BLOCKS * BLOCK * workers else 1
         numbers = real((self._cutoff * (1 + ROUNDING)) ** 2), real(reach**2), shares
         return BlockLists(self._first, self._count, self._partners, self._owners, *numbers)
 
@@ -512,29 +514,19 @@ class ListSearch(Search):
                 Bound(*since_pruning), rounding, grid, parameters, *outputs,
             )  # fmt: skip
 
-        first, domain = self._border_shares(lists.shares), self.system.domain
-        taken, *bounds, self._pruned_needed = move(0, first)
-        if first < lists.shares:
-            stride = bounds[0] - since_build[0]
-            domain.border_moved(outputs[0].pos, outputs[0].vel, stride, self.policy.limit, self.named_ghosts)
-            pieces = min(MOST_PIECES, 1 + p.n // PIECE)
-            cuts = [first + (lists.shares - first) * k // pieces for k in range(pieces + 1)]
-            for pair in pairwise(cuts):
-                domain.communicator.poke()
-                _, *others, needed = move(*pair)
-                bounds = [max(two) for two in zip(bounds, others, strict=True)]
-                self._pruned_needed = max(self._pruned_needed, needed)
+        shares, domain = lists.shares, self.system.domain
+        is_early = domain is not None and domain.sends_early
+        first = shares_of_first(domain.border, p.n, shares) if is_early else shares
+
+        def send(travelled: float) -> Callable[[], None]:
+            given = outputs[0].pos, outputs[0].vel, travelled - since_build[0], self.policy.limit
+            domain.border_moved(*given, self.named_ghosts)
+            return domain.communicator.poke
+
+        taken, *bounds, self._pruned_needed = in_pieces(move, send, first, p.n, shares)
         self._last_stride = bounds[0] - since_build[0]
         self.policy.moved_to(*bounds)
         return taken
-
-    def _border_shares(self, shares: int) -> int:
-        """Return how many of the first shares of a step hold all border particles; all to send none early."""
-        domain, n = self.system.domain, self.particles.n
-        if domain is None or not domain.sends_early:
-            return shares
-        blocks, border = -(-n // BLOCK), -(-domain.border // BLOCK)
-        return next((k for k in range(1, shares) if k * blocks // shares >= border), shares)
 
     @property
     def last_stride(self) -> float | None:
@@ -545,7 +537,7 @@ class ListSearch(Search):
         """Return which ghosts the lists name, (ghosts,) uint8."""
         p, lists = self.particles, self._block_lists
         found = np.zeros(p.rows - p.n, np.uint8)
-        _find_named(p.n, lists, found)
+        find_named(p.n, lists, found)
         return found
 
     def rows_changed(self) -> None:
@@ -596,12 +588,3 @@ def farthest(n, pos, reference_pos, grid, most):
         dr = displacement(g, load(pos, i, g), load(reference_pos, i, g))
         found = max(found, float(dot(dr, dr)))
     most[0] = found
-
-
-@kernel
-def _find_named(n, lists, found):
-    """Set entry j - n of `found` to 1 for each partner j from n on."""
-    for b in range(len(lists.first)):
-        for entry in range(lists.first[b], lists.first[b] + lists.count[b]):
-            if lists.partners[entry] >= n:
-                found[lists.partners[entry] - n] = 1

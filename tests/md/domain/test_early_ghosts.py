@@ -1,11 +1,13 @@
 """Ranks send border particles while the others move: the gas is the same, to the last bit."""
 
 import numpy as np
+import pytest
 
 import md
 from md.domain.communicator import in_turn
 from md.domain.division import Domain
-from md.search.lists.list_search import ListSearch
+from md.search.lists import list_search
+from md.search.lists.blocks import BLOCK, in_pieces, shares_of_first
 from tests.md.domain.test_communicator import caught
 from tests.md.domain.test_divided import course, farthest, gas, simulation
 
@@ -26,11 +28,12 @@ def courses(state, early: bool) -> tuple[list, list[int]]:
             real(domain, pos, *others)
 
         domain.border_moved = counted
-        shares = sim.search._border_shares
-        sim.search._border_shares = shares if early else lambda count: count
         return course(sim, STEPS)
 
-    return in_turn(2, work), counts
+    with pytest.MonkeyPatch.context() as patched:
+        if not early:
+            patched.setattr(list_search, "shares_of_first", lambda first, n, shares: shares)
+        return in_turn(2, work), counts
 
 
 def test_ghosts_that_are_sent_early_change_no_bit():
@@ -48,17 +51,38 @@ def test_particles_sent_before_they_move_are_seen(monkeypatch):
     state = gas(N)
     right = course(simulation(state), STEPS)
     assert max(farthest(state, one, right) for one in courses(state, early=True)[0]) < 1e-9
-    real = ListSearch._border_shares
-
-    def too_few(self, shares):
-        return min(real(self, shares), 1)
-
-    monkeypatch.setattr(ListSearch, "_border_shares", too_few)
+    monkeypatch.setattr(list_search, "shares_of_first", lambda first, n, shares: 1)
     try:
         wrong = max(farthest(state, one, right) for one in courses(state, early=True)[0])
     except (md.SimulationFault, md.HaloOutrun):
         wrong = np.inf
     assert wrong > 1e-3
+
+
+def test_shares_of_border_particles_and_pieces_of_the_others_are_whole():
+    for n in (1, 64, 65, 640, 9000):
+        blocks = -(-n // BLOCK)
+        for border in (0, 1, 64, n // 3, n):
+            for shares in (1, 4, 16):
+                few = shares_of_first(border, n, shares)
+                assert few == shares or few * blocks // shares * BLOCK >= border
+                assert few == 1 or (few - 1) * blocks // shares * BLOCK < border
+    for n in (0, 2**17, 2**30):
+        for first in (3, 16):
+            did = []
+
+            def move(begin, end, did=did):
+                did.append((begin, end))
+                return 1, begin, 7 - begin
+
+            def send(travelled, did=did):
+                assert travelled == 0
+                return lambda: did.append("look")
+
+            assert in_pieces(move, send, first, n, 16) == [1, did[-1][0], 7]
+            moved = [piece for piece in did if piece != "look"]
+            assert [k for piece in moved for k in range(*piece)] == list(range(16))
+            assert did.count("look") == len(moved) - 1 == (first < 16) * {0: 1, 2**17: 2, 2**30: 4}[n]
 
 
 def test_phases_that_are_timed_follow_each_other():
