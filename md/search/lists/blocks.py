@@ -25,6 +25,8 @@ from md.particles.free_flight import fastest_of, fly, free_flight
 from sfc.compile import inlined, kernel
 
 BLOCK = 64  # particles; at most 256, so that one byte numbers them
+FEW_BLOCKS = 128  # of a thread: so few are one share, because each share costs time too
+EARLY_SHARES = 4  # times as many shares, of ranks
 PIECE, MOST_PIECES = 2**17, 4  # particles of a piece, about, and most pieces of a step
 at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
 
@@ -271,6 +273,19 @@ def steps_of_blocks(
         if not travelled < bound.limit or out.fault[0] != NO_FAULT:
             break
     return taken, travelled, since, needed
+
+
+def shares_of(n: int, workers: int, sends_early: bool) -> int:
+    """Return the usual number of shares.
+
+    Args:
+        n: number of particles.
+        workers: threads.
+        sends_early: whether those of the border are sent as soon as they have moved: with more shares few
+            others move before.
+    """
+    each = 1 if n <= FEW_BLOCKS * BLOCK * workers else 4
+    return workers * each * (EARLY_SHARES if sends_early else 1)
 
 
 def shares_of_first(first: int, n: int, shares: int) -> int:

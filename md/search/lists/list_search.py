@@ -41,6 +41,7 @@ from md.search.lists.blocks import (
     find_named,
     force_of_blocks,
     in_pieces,
+    shares_of,
     shares_of_first,
     steps_of_blocks,
 )
@@ -56,8 +57,6 @@ from sfc.compile import kernel
 ROOM = 20  # initial room of a list on the CPU, in partners, at most: one list of millions has more than 16
 FEW_PARTNERS = 2**18  # partners in all for which the CPU has room at first, however long lists usually are
 ROUNDING = 1e-5  # of a distance relative to the cutoff, at most
-FEW_BLOCKS = 128  # blocks of a thread on the CPU: so few are one share, because each share costs time too
-EARLY_SHARES = 4  # times as many shares for ranks, so that few particles move before the border is sent
 MOST_PARTICLE_STEPS, MOST_STEPS = 2**20, 256  # in a call: steps times particles on the CPU, and steps
 DENSER = 1.2  # partners of a particle over those in an ideal gas, for the rows of lists on a device
 MANY = 2**26  # particles of which, on a device, many have partners that are far in memory
@@ -491,8 +490,7 @@ class ListSearch(Search):
         """Lists of the last build, for the kernels of the CPU that fold a law block by block."""
         real, workers = self.grid.precision.type, self.backend.workers
         reach = self._inner_reach + self.skin.rounding
-        shares = workers * (1 if self.system.domain is None else EARLY_SHARES)
-        shares *= 4 if self.particles.n > FEW_BLOCKS * BLOCK * workers else 1
+        shares = shares_of(self.particles.n, workers, sends_early=self.system.domain is not None)
         numbers = real((self._cutoff * (1 + ROUNDING)) ** 2), real(reach**2), shares
         return BlockLists(self._first, self._count, self._partners, self._owners, *numbers)
 
