@@ -246,7 +246,6 @@ __device__ __forceinline__ void finish(const Out& out, const Grid& grid, int n, 
 #if defined(HAS_PEERS)
 // Whether a row has no particle: it is 0 after the step too, and the thread of the first row keeps the time all the same.
 __device__ __forceinline__ bool is_absent(const Out& out, int n, int i) {
-    if (i >= n) return true;
     if (i < out.peers.live[0]) return false;
     if (i < out.peers.live[1]) store_row(out.pos, (velocity*)out.vel, n, i, zero(), zero());
     if (i == 0) {

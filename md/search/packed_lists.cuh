@@ -37,6 +37,17 @@ struct alignas(8) list_row {
     __device__ __forceinline__ unsigned number() const { return __funnelshift_r(low, high, BITS); }
 };
 
+// Loads a row of a list at this place: the compiler does not move it behind a branch.
+__device__ __forceinline__ list_row load_here(const list_row* row) {
+#if defined(__CUDA_ARCH__)
+    list_row found;
+    asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(found.low), "=r"(found.high) : "l"(row));
+    return found;
+#else
+    return *row;
+#endif
+}
+
 __device__ __forceinline__ list_row row_of(unsigned a, unsigned b, unsigned c, bool more) {
     return list_row{a | b << BITS, b >> (32 - BITS) | c << (2 * BITS - 32) | (unsigned)more << 31};
 }

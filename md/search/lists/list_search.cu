@@ -28,11 +28,13 @@ extern "C" __global__ void BLOCKS(12) force(int n, const real* pos, const veloci
                                       Grid grid, Law law, Out out) {
     int i = block_of(out) * blockDim.x + threadIdx.x;
     fetch_ahead(out, n, pos, vel, partners);
-    if (is_absent(out, n, i)) return;
+    if (i >= n) return;
     Vec ri, vi;
     load_row(pos, vel, n, i, ri, vi);
+    list_row first = load_here(partners + i);
+    if (is_absent(out, n, i)) return;
     auto acc = initial(law, ri);
-    for_each_listed<true>(n, i, pos, partners, partners[i], grid, ri, [&](int j, real r2, const Vec& dr) {
+    for_each_listed<true>(n, i, pos, partners, first, grid, ri, [&](int j, real r2, const Vec& dr) {
         acc = interact(law, vel, n, i, j, r2, dr, vi, acc);
     });
     finish(out, grid, n, i, ri, vi, result(law, ri, vi, acc));

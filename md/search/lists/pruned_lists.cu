@@ -10,12 +10,14 @@ extern "C" __global__ void BLOCKS(6) force_and_prune(int n, const real* pos, con
     __shared__ int kept[COLUMN][BLOCK_THREADS];
     int i = block_of(out) * blockDim.x + threadIdx.x;
     fetch_ahead(out, n, pos, vel, partners);
-    if (is_absent(out, n, i)) return;
+    if (i >= n) return;
     Vec ri, vi;
     load_row(pos, vel, n, i, ri, vi);
+    list_row first = load_here(partners + i);
+    if (is_absent(out, n, i)) return;
     ListColumn list(kept);
     auto acc = initial(law, ri);
-    for_each_listed<true>(n, i, pos, partners, partners[i], grid, ri, [&](int j, real r2, const Vec& dr) {
+    for_each_listed<true>(n, i, pos, partners, first, grid, ri, [&](int j, real r2, const Vec& dr) {
         list.add(j, r2 < reach2);
         acc = interact(law, vel, n, i, j, r2, dr, vi, acc);
     });
@@ -30,7 +32,11 @@ extern "C" __global__ void BLOCKS(12) force(int n, const real* pos, const veloci
                                             const list_row* pruned, Grid grid, Law law, Out out) {
     int i = block_of(out) * blockDim.x + threadIdx.x;
     fetch_ahead(out, n, pos, vel, pruned);
-    if (!is_absent(out, n, i)) take_step(n, i, pos, vel, partners, pruned, pruned[i], grid, law, out);
+    if (i >= n) return;
+    Vec ri, vi;
+    load_row(pos, vel, n, i, ri, vi);
+    list_row first = load_here(pruned + i);
+    if (!is_absent(out, n, i)) take_step(n, i, ri, vi, pos, vel, partners, pruned, first, grid, law, out);
 }
 
 // Several fused steps with the same pruned lists, of few particles: each has a thread that stays.
@@ -43,7 +49,11 @@ extern "C" __global__ void RESIDENT many_steps(int n, real* pos, velocity* vel, 
     if (i < n) first = pruned[i];
     while (true) {
         touch_guard(now);
-        if (i < n) take_step(n, i, pos, vel, partners, pruned, first, grid, law, now);
+        if (i < n) {
+            Vec ri, vi;
+            load_row(pos, vel, n, i, ri, vi);
+            take_step(n, i, ri, vi, pos, vel, partners, pruned, first, grid, law, now);
+        }
         if (--steps == 0) return;
         wait_for_all_blocks(barrier);
         real *read_pos = pos, *read_vel = (real*)vel;
