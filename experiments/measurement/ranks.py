@@ -41,7 +41,7 @@ class RankWork(NamedTuple):
         bytes: sent.
         migrations: in all steps.
         builds: in all steps.
-        diameter: steps until all ranks know what one says.
+        diameter: times that ranks tell their neighbours what one says, until all know it.
         motion: sum of the squares of the velocities of owned particles.
     """
 

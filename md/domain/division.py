@@ -162,7 +162,7 @@ class Domain:
         self._worked, self._since_s, self._steps = 0.0, time.perf_counter(), 0  # since the last migration
         self._has_lists, self._fastest = False, 0.0  # largest stride of all ranks at the last migration
         self._has_begun = self._builds_next = False  # whether ghosts are on their way, and a build is next
-        self.sends_early = True  # whether `border_moved` may be called before the other particles move
+        self.sends_early = True
         particles, down = system.particles, system.backend.download
         communicator.require_equal("the largest diameter", particles.widest)
         particles.has_radii = any(communicator.all_of(particles.has_radii))
@@ -254,7 +254,7 @@ class Domain:
             self._left = min(self._left, hops)
         if self._travelled > self._allowed:
             self._fail(HaloOutrun(self.communicator.rank, self._travelled, self._allowed), hops)
-        if self._left == 0:
+        if self._left <= 0:
             self.migrate()
             return Exchanged(True, own, True)
         self.is_built = False
@@ -271,7 +271,7 @@ class Domain:
             self._build, self._since, self.is_built = NEVER, 0, True
         elif is_due_within(0.0):
             since = "before all ranks could build their lists"
-            self._fail(HaloOutrun(self.communicator.rank, hops * own, limit, since), hops + 1)
+            self._fail(HaloOutrun(self.communicator.rank, hops * own, limit, since), hops)
         return Exchanged(False, stride, builds)
 
     def pause(self) -> None:

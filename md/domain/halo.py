@@ -139,10 +139,11 @@ class Halo:
 
         Args:
             particles: of this rank; the ghosts are updated.
-            said: by this rank.
+            said: what this rank says with the next rows.
 
         Returns:
-            The largest stride of this rank and its peers, and the nearest deadline, build and end.
+            The largest stride of this rank and of what its peers have sent, and the nearest deadline, build
+            and end.
         """
         pos, vel, some = particles.pos, particles.vel, self._sent
         self._communicator.end_exchange()

@@ -215,10 +215,13 @@ class Ordering:
             return ranks.astype(np.uint32)
         last = int(ranks.max())
         if last < FEW_GAPS * self.size:  # to count the ranks is several times faster than to sort them
+            ranks = ranks.view(np.int64)  # which numpy takes as an index without a copy
             count = np.zeros(last + 1, np.uint32)
             count[ranks] = 1
             np.cumsum(count, out=count)
-            return count[ranks] - np.uint32(1)
+            dense = count[ranks]
+            dense -= np.uint32(1)
+            return dense
         dense = np.empty(self.size, np.uint32)
         dense[np.argsort(ranks)] = np.arange(self.size, dtype=np.uint32)
         return dense

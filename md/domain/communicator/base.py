@@ -119,7 +119,7 @@ class Communicator(ABC):
         self.end_exchange()
 
     def begin_exchange(self, outgoing: Mapping[int, np.ndarray], incoming: Mapping[int, np.ndarray]) -> None:
-        """Begin an exchange; until `end_exchange` the arrays are not read or changed, and nothing is called.
+        """Begin an exchange; until `end_exchange` the arrays stay as they are, and only `poke` is called.
 
         Args:
             outgoing: rank -> array.

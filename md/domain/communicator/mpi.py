@@ -21,7 +21,7 @@ from md.domain.communicator.blocks import FOR_GOOD, TORN, Blocks
 OF_OPEN_MPI = "OMPI_COMM_WORLD_SIZE"
 SIZES = ("PMI_SIZE", OF_OPEN_MPI)  # variables of launchers with the number of processes
 DEVICE = "SPATIAL_LOCALITY_DEVICE"  # variable that `md.backend.cuda` reads: a device for each rank of a host
-NOTICE = 1  # tag of what a rank says that leaves
+ROWS, NOTICE = 0, 1  # tags of what ranks exchange, and of what one says that leaves
 SMALL = 2048  # bytes that ranks exchange at once, so that most objects take one collective
 LISTEN = 64  # tests of requests between two looks for notices
 ABANDONED: list[Sequence[Any]] = []  # still active: MPI may write to their arrays at any time
@@ -161,9 +161,9 @@ class MpiCommunicator(Communicator):
         requests: list[Any] = []
         ABANDONED.append(requests)  # until its end is seen
         for rank, one in incoming.items():
-            requests.append(self._world.Irecv(_bytes_of(one), rank))
+            requests.append(self._world.Irecv(_bytes_of(one), rank, ROWS))
         for rank, one in outgoing.items():
-            requests.append(self._world.Isend(_bytes_of(one), rank))
+            requests.append(self._world.Isend(_bytes_of(one), rank, ROWS))
         return requests, {*incoming, *outgoing}
 
     def _complete(self, begun: Any) -> None:

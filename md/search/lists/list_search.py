@@ -518,7 +518,9 @@ class ListSearch(Search):
 
         def send(travelled: float) -> Callable[[], None]:
             given = outputs[0].pos, outputs[0].vel, travelled - since_build[0], self.policy.limit
+            domain.pause()  # ranks may wait to name their ghosts
             domain.border_moved(*given, self.named_ghosts)
+            domain.resume()
             return domain.communicator.poke
 
         taken, *bounds, self._pruned_needed = in_pieces(move, send, first, p.n, shares)

@@ -86,6 +86,26 @@ def go_on(ranks: Communicator, folder: Path) -> None:
     (folder / f"{ranks.rank}.txt").write_text("\n".join(caught))
 
 
+def tear(ranks: Communicator, folder: Path) -> None:
+    """Raise an error on rank 1 before an exchange begins, then before one ends; write what each has caught."""
+    caught = []
+    for is_begun in (False, True):
+        apart = Communicator.mpi()
+        others = {rank: np.full(64, 7.0) for rank in range(apart.size) if rank != apart.rank}
+        try:
+            with apart.together():
+                for turn in range(3):
+                    if apart.rank == 1 and turn == 1 and not is_begun:
+                        raise MemoryError("full")
+                    apart.begin_exchange(others, {rank: np.empty(64) for rank in others})
+                    if apart.rank == 1 and turn == 1:
+                        raise MemoryError("full")
+                    apart.end_exchange()
+        except Exception as error:
+            caught.append(f"{type(error).__name__}: {error}")
+    (folder / f"{ranks.rank}.txt").write_text("\n".join(caught))
+
+
 def endless(ranks: Communicator, folder: Path) -> None:
     """Run until a signal, with a checkpoint now and then; each rank writes the number of its process."""
     (folder / f"{ranks.rank}.pid").write_text(str(os.getpid()))
@@ -101,6 +121,7 @@ RUNS = {
     "compare_on_devices": compare_on_devices,
     "fail": fail,
     "go_on": go_on,
+    "tear": tear,
     "endless": endless,
 }
 

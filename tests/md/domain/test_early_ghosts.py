@@ -8,6 +8,7 @@ from md.domain.communicator import in_turn
 from md.domain.division import Domain
 from md.search.lists import list_search
 from md.search.lists.blocks import BLOCK, in_pieces, shares_of_first
+from tests import tiers
 from tests.md.domain.test_communicator import caught
 from tests.md.domain.test_divided import course, farthest, gas, simulation
 
@@ -15,9 +16,9 @@ N, STEPS = 9000, 120
 SLABS = {"division": md.Division("row", travel=0.4)}
 
 
-def courses(state, early: bool) -> tuple[list, list[int]]:
-    """Courses of two ranks, and how often each began to send before all its particles had moved."""
-    counts = [0, 0]
+def courses(state, early: bool, size: int = 2, phases: bool = False) -> tuple[list, list[int]]:
+    """Courses of ranks, and how often each began to send before all its particles had moved."""
+    counts = size * [0]
 
     def work(ranks):
         sim = simulation(state, ranks, **SLABS)
@@ -28,19 +29,20 @@ def courses(state, early: bool) -> tuple[list, list[int]]:
             real(domain, pos, *others)
 
         domain.border_moved = counted
-        return course(sim, STEPS)
+        return course(sim, STEPS, phases=phases)
 
     with pytest.MonkeyPatch.context() as patched:
         if not early:
             patched.setattr(list_search, "shares_of_first", lambda first, n, shares: shares)
-        return in_turn(2, work), counts
+        return in_turn(size, work), counts
 
 
-def test_ghosts_that_are_sent_early_change_no_bit():
-    state = gas(N)
-    late, none = courses(state, early=False)
-    early, counts = courses(state, early=True)
-    assert none == [0, 0]
+@pytest.mark.parametrize("size", [2, tiers.full(5)])  # five slabs: two neighbours tell what one says
+def test_ghosts_that_are_sent_early_change_no_bit(size):
+    state = gas(N if size == 2 else 60_000)
+    late, none = courses(state, early=False, size=size)
+    early, counts = courses(state, early=True, size=size)
+    assert none == size * [0]
     assert min(counts) > STEPS * 0.8  # all but those before a migration
     for one, other in zip(early, late, strict=True):
         assert all(np.array_equal(a, b) for a, b in zip(one[0], other[0], strict=True))
@@ -86,12 +88,7 @@ def test_shares_of_border_particles_and_pieces_of_the_others_are_whole():
 
 
 def test_phases_that_are_timed_follow_each_other():
-    def work(ranks):
-        sim = simulation(gas(N), ranks, **SLABS)
-        sim.run(40)
-        return sim.system.domain.sends_early
-
-    assert in_turn(2, work) == [False, False]
+    assert courses(gas(N), early=True, phases=True)[1] == [0, 0]
 
 
 def test_an_exchange_goes_on_beside_other_work():

@@ -89,6 +89,16 @@ def test_ranks_go_on_after_errors_of_all_and_of_one(tmp_path):
         assert found[4] == "20"
 
 
+def test_what_a_rank_that_leaves_says_is_not_taken_for_rows(tmp_path):
+    run = started("tear", 2, tmp_path)
+    output, _ = run.communicate(timeout=60)
+    assert run.returncode == 0, output
+    zero, one = ((tmp_path / f"{rank}.txt").read_text().splitlines() for rank in range(2))
+    assert one == 2 * ["MemoryError: full"]
+    assert len(zero) == 2
+    assert all(said.startswith("RankFailedError: rank 1 has ended: MemoryError: full") for said in zero)
+
+
 def test_a_launcher_of_another_library_is_refused():
     made, launched = (
         "import md; md.Communicator.mpi()",
