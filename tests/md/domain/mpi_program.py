@@ -87,7 +87,7 @@ def go_on(ranks: Communicator, folder: Path) -> None:
 
 
 def tear(ranks: Communicator, folder: Path) -> None:
-    """Raise an error on rank 1 before an exchange begins, then before one ends; write what each has caught."""
+    """Raise an error on rank 1 before an exchange begins, then before one ends; write what is caught."""
     caught = []
     for is_begun in (False, True):
         apart = Communicator.mpi()
