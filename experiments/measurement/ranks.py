@@ -19,8 +19,7 @@ import numpy as np
 import md
 from md.domain.communicator import Communicator, in_turn
 
-# Calls of a communicator, within which a rank may wait.
-CALLS = "begin_exchange", "end_exchange", "reduce", "gather", "all_of"
+CALLS = ("exchange", "reduce", "gather", "all_of")  # of a communicator, within which a rank may wait
 Made = Callable[[Communicator], md.Simulation]
 
 
@@ -41,7 +40,7 @@ class RankWork(NamedTuple):
         bytes: sent.
         migrations: in all steps.
         builds: in all steps.
-        diameter: times that ranks tell their neighbours what one says, until all know it.
+        diameter: steps until all ranks know what one says.
         motion: sum of the squares of the velocities of owned particles.
     """
 
@@ -67,7 +66,7 @@ class _Clock:
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
-        self.messages, self.bytes = 0, 0  # sent by `begin_exchange`
+        self.messages, self.bytes = 0, 0  # sent by `exchange`
         self._inside: list[float] = []  # time of clocked calls within those that have begun
 
     def add(self, owner: Any, name: str, phase: str) -> None:
@@ -75,7 +74,7 @@ class _Clock:
         method = getattr(owner, name)
 
         def clocked(*arguments: Any, **named: Any) -> Any:
-            if name == "begin_exchange":
+            if name == "exchange":
                 self.messages += len(arguments[0])
                 self.bytes += sum(one.nbytes for one in arguments[0].values())
             self._inside.append(0.0)
@@ -118,7 +117,6 @@ def _measured(simulation: md.Simulation, communicator: Communicator, steps: int)
         clock.add(communicator, name, "call")
     clock.add(simulation.search, "rebuild", "build")
     if domain is not None:
-        clock.add(domain, "border_moved", "exchange")
         clock.add(domain, "after_step", "exchange")
         clock.add(domain, "migrate", "migrate")
         clock.add(domain.partition, "cut", "cut")

@@ -6,8 +6,7 @@ that takes is planned by the largest speed of all ranks, which they find when pa
 period. Each rank sums the largest displacement of its particles in each step. Where it will be used up
 earlier, as in a gas that gets energy, the rank says so with the rows that it sends, and all migrate when the
 last of them has heard of it from its neighbours. In the same way they agree on the step in which all build
-their lists. Between two builds only the ghosts that lists name are updated. In fused steps over lists border
-particles move first, and are sent while the others move.
+their lists. Between two builds only the ghosts that lists name are updated.
 """
 
 from __future__ import annotations
@@ -97,9 +96,6 @@ class Division:
             checks.function("owners of Division", self.owners, allowed, "or None for chunks of the order")
 
 
-Named = Callable[[], np.ndarray | None]
-
-
 class Exchanged(NamedTuple):
     """What has happened between two steps.
 
@@ -127,7 +123,6 @@ class Domain:
         partition, halo: at present.
         migrations: how often particles have migrated.
         is_built: whether the structure of the search was built before the last step.
-        sends_early: whether `border_moved` may be called while other particles have not moved yet.
 
     Raises:
         ValueError: a box too small for the halo, more ranks than cells, or ranks with different states.
@@ -161,8 +156,6 @@ class Domain:
         self._by_time, self._uneven = division.weights == "time", UNEVEN[division.weights]
         self._worked, self._since_s, self._steps = 0.0, time.perf_counter(), 0  # since the last migration
         self._has_lists, self._fastest = False, 0.0  # largest stride of all ranks at the last migration
-        self._has_begun = self._builds_next = False  # whether ghosts are on their way, and a build is next
-        self.sends_early = True
         particles, down = system.particles, system.backend.download
         communicator.require_equal("the largest diameter", particles.widest)
         particles.has_radii = any(communicator.all_of(particles.has_radii))
@@ -191,38 +184,12 @@ class Domain:
     def _take_over(self, system: System) -> None:
         """Make the particles of a system those of a rank."""
 
-    @property
-    def border(self) -> int:
-        """Number of the owned particles, the first ones, that other ranks have as ghosts, or more."""
-        return max((int(rows[-1]) + 1 for rows in self.halo.rows.values() if len(rows)), default=0)
-
-    def border_moved(
-        self, pos: np.ndarray, vel: np.ndarray, stride: float, limit: float, named: Named
-    ) -> None:
-        """Begin to update the ghosts, as soon as border particles have moved in a step; `after_step` ends it.
-
-        Args:
-            pos: (rows, dim) positions, which have those of border particles after the step.
-            vel: (rows, dim) velocities, in the same way.
-            stride: largest displacement of these particles in the step, in d.
-            limit: as for `after_step`.
-            named: as for `after_step`.
-        """
-        if min(self._left, self._end) <= 1:
-            return  # after this step all particles migrate, or all ranks end
-        if self.is_built:
-            is_named = named()
-            self._has_lists = is_named is not None
-            if is_named is not None:
-                self.halo.name(is_named)
-        is_thin = limit <= (2 + self.partition.diameter) * HURRY * self._fastest  # before all have heard
-        self._builds_next = self._build == 1 or not self._has_lists or is_thin
-        said = Message(stride, self._left - 1, self._build - 1, self._end - 1)
-        self.halo.send(pos, vel, said, self._builds_next)
-        self._has_begun = True
-
     def after_step(
-        self, stride: float | None, is_due_within: Callable[[float], bool], limit: float, named: Named
+        self,
+        stride: float | None,
+        is_due_within: Callable[[float], bool],
+        limit: float,
+        named: Callable[[], np.ndarray | None],
     ) -> Exchanged:
         """Update the ghosts after a step, or let all particles migrate.
 
@@ -238,18 +205,14 @@ class Domain:
             HaloOutrun: on all ranks, a few steps after a particle of one may have moved farther than the
                 ghosts reach, or the lists.
         """
-        own = self._stride() if stride is None else stride
-        if not self._has_begun:
-            particles = self._system.particles
-            self.border_moved(particles.pos, particles.vel, own, limit, named)
-        self._has_begun = False
         self._end -= 1
         if self._end <= 0:
             raise self._error or HaloOutrun.elsewhere()
         self._steps += 1
+        own = self._stride() if stride is None else stride
         self._travelled += own
         self._left -= 1
-        hops = 1 + self.partition.diameter  # steps until all have heard what this rank says from the next on
+        hops = self.partition.diameter
         if self._travelled + (1 + min(hops, self._left)) * HURRY * own > self._allowed:
             self._left = min(self._left, hops)
         if self._travelled > self._allowed:
@@ -257,21 +220,27 @@ class Domain:
         if self._left <= 0:
             self.migrate()
             return Exchanged(True, own, True)
-        self.is_built = False
+        if self.is_built:
+            is_named = named()
+            self._has_lists, self.is_built = is_named is not None, False
+            if is_named is not None:
+                self.halo.name(is_named)
         self._build -= 1
         self._since += 1
         if self._has_lists and is_due_within(hops * HURRY * own):
             self._build = min(self._build, hops)
             if self._left < self._since:  # particles would migrate before the next build but one
                 self._left = min(self._left, hops)
+        is_thin = limit <= (1 + hops) * HURRY * self._fastest  # lists end before all have heard
+        builds = self._build == 0 or not self._has_lists or is_thin
         said = Message(own, self._left, self._build, self._end)
-        stride, self._left, self._build, self._end = self.halo.receive(self._system.particles, said)
-        builds = self._builds_next
+        found = self.halo.refresh(self._system.particles, said, builds)
+        stride, self._left, self._build, self._end = found
         if builds:
             self._build, self._since, self.is_built = NEVER, 0, True
         elif is_due_within(0.0):
             since = "before all ranks could build their lists"
-            self._fail(HaloOutrun(self.communicator.rank, hops * own, limit, since), hops)
+            self._fail(HaloOutrun(self.communicator.rank, hops * own, limit, since), hops + 1)
         return Exchanged(False, stride, builds)
 
     def pause(self) -> None:

@@ -22,7 +22,7 @@ class Message(NamedTuple):
     """What ranks say beside the rows: the first row of each message.
 
     Attributes:
-        stride: largest displacement of a border particle in the last step, or of any owned one, in d.
+        stride: largest displacement of an owned particle in the last step, in d.
         deadline: steps until all ranks migrate.
         build: steps until all ranks build the structure of their search, in one step, since each waits for
             the others; before it all ghosts are updated.
@@ -119,34 +119,23 @@ class Halo:
         ghosts = {rank: rows[asked[rank] == 1] for rank, rows in self.ghosts.items()}
         self._named = Rows(rows, ghosts, self._every.dim, self._every.precision)
 
-    def send(self, pos: np.ndarray, vel: np.ndarray, said: Message, is_whole: bool) -> None:
-        """Begin to send positions and velocities of border rows.
-
-        Args:
-            pos: (rows, dim) positions of this rank.
-            vel: (rows, dim) velocities.
-            said: by this rank.
-            is_whole: whether all ghosts are updated, on all ranks, and not those alone that were named.
-        """
-        self._sent = some = self._every if is_whole or self._named is None else self._named
-        for rank, rows in some.rows.items():
-            some.sent[rank][0, :4] = said
-            pack(rows, pos, vel, some.sent[rank])
-        self._communicator.begin_exchange(some.sent, some.found)
-
-    def receive(self, particles: ParticleArrays, said: Message) -> Message:
-        """Wait for positions and velocities of the ghosts, and store them.
+    def refresh(self, particles: ParticleArrays, said: Message, is_whole: bool) -> Message:
+        """Send positions and velocities of border rows, and store those of the ghosts.
 
         Args:
             particles: of this rank; the ghosts are updated.
-            said: what this rank says with the next rows.
+            said: by this rank.
+            is_whole: whether all ghosts are updated, on all ranks, and not those alone that were named.
 
         Returns:
-            The largest stride of this rank and of what its peers have sent, and the nearest deadline, build
-            and end.
+            The largest stride of this rank and its peers, and the nearest deadline, build and end.
         """
-        pos, vel, some = particles.pos, particles.vel, self._sent
-        self._communicator.end_exchange()
+        pos, vel = particles.pos, particles.vel
+        some = self._every if is_whole or self._named is None else self._named
+        for rank, rows in some.rows.items():
+            some.sent[rank][0, :4] = said
+            pack(rows, pos, vel, some.sent[rank])
+        self._communicator.exchange(some.sent, some.found)
         stride, *steps = said
         for rank, rows in some.ghosts.items():
             found = some.found[rank]

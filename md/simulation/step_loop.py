@@ -242,8 +242,6 @@ class StepLoop:
         reorder, timed = self._reorder, phases or self._needs_times
         if reorder is not None and reorder.trigger(self.step):
             run_phase(self._system, timed, "reorder", self.step, reorder.apply, self.step)
-        if self._system.domain is not None:
-            self._system.domain.sends_early = not timed  # phases are timed one after the other
         way = self._one_by_one if phases or self.step == 0 else self._chosen
         self.step += way.take(self.step, most, timed)
         if self._system.domain is not None and self._ahead is None:

@@ -33,7 +33,6 @@ class Communicator(ABC):
     rank: int
     size: int
     blocks: Blocks
-    _begun: Any = None  # exchange that has begun and not ended
     is_one_process = False  # whether all ranks are in this process, so that they share addresses
 
     def __repr__(self) -> str:
@@ -68,8 +67,6 @@ class Communicator(ABC):
         except RankFailedError:
             raise
         except BaseException as error:
-            if self._begun is not None:
-                self.blocks.calls = TORN
             self._notify(*self.blocks.leave(f"rank {self.rank} has ended: {type(error).__name__}: {error}"))
             raise
 
@@ -77,15 +74,9 @@ class Communicator(ABC):
     def _call(self) -> Iterator[None]:
         """Begin a call: all ranks begin the same ones, and an error within one ends them for good."""
         self._settle()
-        if self.blocks.calls == TORN or self._begun is not None:
+        if self.blocks.calls == TORN:
             self._end(f"rank {self.rank} was stopped within a call")
         self.blocks.calls += 1
-        with self._whole():
-            yield
-
-    @contextmanager
-    def _whole(self) -> Iterator[None]:
-        """Let an error in the block end the ranks for good."""
         try:
             yield
         except BaseException:
@@ -108,43 +99,14 @@ class Communicator(ABC):
             RankFailedError: another one has not, or after other calls.
         """
 
+    @abstractmethod
     def exchange(self, outgoing: Mapping[int, np.ndarray], incoming: Mapping[int, np.ndarray]) -> None:
         """Send an array to each of some ranks, and fill one from each.
 
         Args:
-            outgoing: rank -> array.
+            outgoing: rank -> array; not changed before all is received.
             incoming: rank -> array, filled; of the shape and dtype of what that rank sends.
         """
-        self.begin_exchange(outgoing, incoming)
-        self.end_exchange()
-
-    def begin_exchange(self, outgoing: Mapping[int, np.ndarray], incoming: Mapping[int, np.ndarray]) -> None:
-        """Begin an exchange; until `end_exchange` the arrays stay as they are, and only `poke` is called.
-
-        Args:
-            outgoing: rank -> array.
-            incoming: rank -> array, filled by `end_exchange`.
-        """
-        with self._call():
-            self._begun = self._post(outgoing, incoming)
-
-    def end_exchange(self) -> None:
-        """Wait until all of the exchange that has begun is sent and received."""
-        begun, self._begun = self._begun, None
-        with self._whole():
-            self._complete(begun)
-
-    @abstractmethod
-    def poke(self) -> None:
-        """Let an exchange that has begun go on, without waiting."""
-
-    @abstractmethod
-    def _post(self, outgoing: Mapping[int, np.ndarray], incoming: Mapping[int, np.ndarray]) -> Any:
-        """Begin an exchange, and return what `_complete` needs; not None."""
-
-    @abstractmethod
-    def _complete(self, begun: Any) -> None:
-        """Wait for the end of an exchange."""
 
     @abstractmethod
     def reduce(self, values: Any, how: str) -> np.ndarray:
@@ -220,14 +182,8 @@ class Alone(Communicator):
     def _settle(self) -> None:
         pass
 
-    def _post(self, outgoing: Mapping[int, np.ndarray], incoming: Mapping[int, np.ndarray]) -> Any:
-        return outgoing, incoming
-
-    def poke(self) -> None:
-        """Do nothing; see `Communicator`."""
-
-    def _complete(self, begun: Any) -> None:
-        outgoing, incoming = begun
+    def exchange(self, outgoing: Mapping[int, np.ndarray], incoming: Mapping[int, np.ndarray]) -> None:
+        """Copy what the rank sends to itself; see `Communicator`."""
         for rank, one in incoming.items():
             one[...] = outgoing[rank]
 

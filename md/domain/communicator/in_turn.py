@@ -63,20 +63,17 @@ class InTurn(Communicator):
         if not is_there():
             self._end(why())
 
-    def _post(self, outgoing: Mapping[int, np.ndarray], incoming: Mapping[int, np.ndarray]) -> Any:
-        for rank, one in outgoing.items():
-            self._shared.boxes[self.rank, rank].append(one.copy())
-        self._shared.turn.notify_all()
-        return incoming
-
-    def poke(self) -> None:
-        """Do nothing; see `Communicator`."""
-
-    def _complete(self, begun: Any) -> None:
-        for rank, one in begun.items():
-            box = self._shared.boxes[rank, self.rank]
-            self._wait_for(partial(bool, box), (rank,))
-            one[...] = box.popleft()
+    def exchange(self, outgoing: Mapping[int, np.ndarray], incoming: Mapping[int, np.ndarray]) -> None:
+        """Send an array to each of some ranks, and fill one from each; see `Communicator`."""
+        boxes = self._shared.boxes
+        with self._call():
+            for rank, one in outgoing.items():
+                boxes[self.rank, rank].append(one.copy())
+            self._shared.turn.notify_all()
+            for rank, one in incoming.items():
+                box = boxes[rank, self.rank]
+                self._wait_for(partial(bool, box), (rank,))
+                one[...] = box.popleft()
 
     def reduce(self, values: Any, how: str) -> np.ndarray:
         """Return the sum, largest or least of the values of all ranks; see `Communicator`."""

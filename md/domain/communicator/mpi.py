@@ -157,23 +157,19 @@ class MpiCommunicator(Communicator):
             ABANDONED.append(requests)
             raise
 
-    def _post(self, outgoing: Mapping[int, np.ndarray], incoming: Mapping[int, np.ndarray]) -> Any:
-        requests: list[Any] = []
-        ABANDONED.append(requests)  # until its end is seen
-        for rank, one in incoming.items():
-            requests.append(self._world.Irecv(_bytes_of(one), rank, ROWS))
-        for rank, one in outgoing.items():
-            requests.append(self._world.Isend(_bytes_of(one), rank, ROWS))
-        return requests, {*incoming, *outgoing}
-
-    def _complete(self, begun: Any) -> None:
-        self._wait(*begun)
-        ABANDONED.remove(begun[0])
-
-    def poke(self) -> None:
-        """Let an exchange that has begun go on; see `Communicator`."""
-        if self._begun is not None:
-            self._mpi.Request.Testall(self._begun[0])
+    def exchange(self, outgoing: Mapping[int, np.ndarray], incoming: Mapping[int, np.ndarray]) -> None:
+        """Send an array to each of some ranks, and fill one from each; see `Communicator`."""
+        with self._call():
+            requests: list[Any] = []
+            try:
+                for rank, one in incoming.items():
+                    requests.append(self._world.Irecv(_bytes_of(one), rank, ROWS))
+                for rank, one in outgoing.items():
+                    requests.append(self._world.Isend(_bytes_of(one), rank, ROWS))
+            except BaseException:
+                ABANDONED.append(requests)
+                raise
+            self._wait(requests, {*incoming, *outgoing})
 
     def reduce(self, values: Any, how: str) -> np.ndarray:
         """Return the sum, largest or least of the values of all ranks; see `Communicator`."""

@@ -10,8 +10,6 @@ read (`md.search.lists.pruned_lists`).
 """
 
 import math
-from collections.abc import Callable
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numba
@@ -25,9 +23,6 @@ from md.particles.free_flight import fastest_of, fly, free_flight
 from sfc.compile import inlined, kernel
 
 BLOCK = 64  # particles; at most 256, so that one byte numbers them
-FEW_BLOCKS = 128  # of a thread: so few are one share, because each share costs time too
-EARLY_SHARES = 4  # times as many shares, of ranks
-PIECE, MOST_PIECES = 2**17, 4  # particles of a piece, about, and most pieces of a step
 at = np.uint64  # unsigned index: Numba tests a signed one for being negative at each access
 
 
@@ -221,15 +216,11 @@ def force_of_blocks(n, pos, vel, lists, grid, law, out):
 
 
 @kernel(parallel=True)
-def steps_of_blocks(
-    most, begin, end, step, n, pos, vel, lists, pruned, bound, inner, rounding, grid, law, out, back
-):  # fmt: skip
+def steps_of_blocks(most, step, n, pos, vel, lists, pruned, bound, inner, rounding, grid, law, out, back):
     """Take fused steps until the lists may be incomplete, or there is a fault.
 
     Args:
-        most: largest number of steps, at least 1; 1 for some shares.
-        begin: first share of which particles move.
-        end: share after the last one.
+        most: largest number of steps, at least 1.
         step: number of the first step.
         n: number of particles.
         pos: (n, dim) positions.
@@ -256,7 +247,7 @@ def steps_of_blocks(
             back.clock[back.turn] = step + taken
         else:
             out.clock[out.turn] = step + taken
-        for p in numba.prange(begin, end):
+        for p in numba.prange(lists.shares):
             fastest[p], kept[p] = step_share(
                 p, prunes, returns, n, pos, vel, lists, pruned, grid, law, out, back
             )
@@ -273,68 +264,3 @@ def steps_of_blocks(
         if not travelled < bound.limit or out.fault[0] != NO_FAULT:
             break
     return taken, travelled, since, needed
-
-
-def shares_of(n: int, workers: int, sends_early: bool) -> int:
-    """Return the usual number of shares.
-
-    Args:
-        n: number of particles.
-        workers: threads.
-        sends_early: whether those of the border are sent as soon as they have moved: with more shares few
-            others move before.
-    """
-    each = 1 if n <= FEW_BLOCKS * BLOCK * workers else 4
-    return workers * each * (EARLY_SHARES if sends_early else 1)
-
-
-def shares_of_first(first: int, n: int, shares: int) -> int:
-    """Return how many of the first shares have the first particles; all of them if all but the last have not.
-
-    Args:
-        first: number of these particles.
-        n: number of all.
-        shares: of `BlockLists`.
-    """
-    blocks, needed = -(-n // BLOCK), -(-first // BLOCK)
-    return next((k for k in range(1, shares) if k * blocks // shares >= needed), shares)
-
-
-def in_pieces(
-    move: Callable[[int, int], tuple],
-    send: Callable[[float], Callable[[], None]],
-    first: int,
-    n: int,
-    shares: int,
-) -> list:
-    """Take a step of the first shares, send what has moved, and take that of the others piece by piece.
-
-    Between two pieces a rank looks at messages, since large ones go on only then.
-
-    Args:
-        move: takes the step from a share to before another; returns what `steps_of_blocks` does.
-        send: begins to send, given the bound of the displacement of what has moved; returns what looks at
-            messages.
-        first: number of the first shares; that of all to send nothing.
-        n: number of particles.
-        shares: number of all.
-
-    Returns:
-        The largest of each of the numbers that `move` returned.
-    """
-    found = [move(0, first)]
-    if first < shares:
-        look, count = send(found[0][1]), min(MOST_PIECES, 1 + n // PIECE)
-        for piece in pairwise(first + (shares - first) * k // count for k in range(count + 1)):
-            look()
-            found.append(move(*piece))
-    return [max(column) for column in zip(*found, strict=True)]
-
-
-@kernel
-def find_named(n, lists, found):
-    """Set entry j - n of `found` to 1 for each partner j from n on."""
-    for b in range(len(lists.first)):
-        for entry in range(lists.first[b], lists.first[b] + lists.count[b]):
-            if lists.partners[entry] >= n:
-                found[lists.partners[entry] - n] = 1

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -34,20 +34,10 @@ from md.particles.cell_grid import CellGrid
 from md.particles.state import sphere_volume
 from md.particles.system import System
 from md.search.base import FusedOutput, Search, SearchConfig
-from md.search.lists.blocks import (
-    BLOCK,
-    BlockLists,
-    Bound,
-    find_named,
-    force_of_blocks,
-    in_pieces,
-    shares_of,
-    shares_of_first,
-    steps_of_blocks,
-)
+from md.search.lists.blocks import BLOCK, BlockLists, Bound, force_of_blocks, steps_of_blocks
 from md.search.lists.displacement_bound import DisplacementBound
 from md.search.lists.lister import Lister, Lists
-from md.search.lists.pruned_lists import ENTRIES, ROW_BYTES, PrunedLists, most_room
+from md.search.lists.pruned_lists import ENTRIES, MOST_ROWS, ROW_BYTES, PrunedLists
 from md.search.lists.skin import Skin
 from md.search.lists.step_costs import FEW
 from md.search.partners import CollectPartners
@@ -57,6 +47,7 @@ from sfc.compile import kernel
 ROOM = 20  # initial room of a list on the CPU, in partners, at most: one list of millions has more than 16
 FEW_PARTNERS = 2**18  # partners in all for which the CPU has room at first, however long lists usually are
 ROUNDING = 1e-5  # of a distance relative to the cutoff, at most
+FEW_BLOCKS = 128  # blocks of a thread on the CPU: so few are one share, because each share costs time too
 MOST_PARTICLE_STEPS, MOST_STEPS = 2**20, 256  # in a call: steps times particles on the CPU, and steps
 DENSER = 1.2  # partners of a particle over those in an ideal gas, for the rows of lists on a device
 MANY = 2**26  # particles of which, on a device, many have partners that are far in memory
@@ -113,6 +104,11 @@ class ListConfig(SearchConfig):
     @abstractmethod
     def lister(self, system: System) -> Lister:
         """Make the lister of a system, which finds the partners."""
+
+
+def most_room(rows: int, n: int) -> int:
+    """Return the largest pool of lists of n particles with rows, by the numbers in its kernels."""
+    return max(0, MOST_ROWS - rows * n)
 
 
 def usual_length(n: int, density: float, reach: float, dim: int) -> float:
@@ -490,7 +486,7 @@ class ListSearch(Search):
         """Lists of the last build, for the kernels of the CPU that fold a law block by block."""
         real, workers = self.grid.precision.type, self.backend.workers
         reach = self._inner_reach + self.skin.rounding
-        shares = shares_of(self.particles.n, workers, sends_early=self.system.domain is not None)
+        shares = 4 * workers if self.particles.n > FEW_BLOCKS * BLOCK * workers else workers
         numbers = real((self._cutoff * (1 + ROUNDING)) ** 2), real(reach**2), shares
         return BlockLists(self._first, self._count, self._partners, self._owners, *numbers)
 
@@ -505,25 +501,10 @@ class ListSearch(Search):
                 self._allocate_pruned(self._pruned_needed + self._pruned_needed // 4)
             pruned = BlockLists(*self._pruned_blocks, *lists[len(self._pruned_blocks) :])
         since_build, since_pruning, rounding = self.policy.travel()
-
-        def move(begin: int, end: int) -> tuple[int, float, float, int]:
-            return steps_of_blocks(
-                most, begin, end, step, p.n, p.pos, p.vel, lists, pruned, Bound(*since_build),
-                Bound(*since_pruning), rounding, grid, parameters, *outputs,
-            )  # fmt: skip
-
-        shares, domain = lists.shares, self.system.domain
-        is_early = domain is not None and domain.sends_early
-        first = shares_of_first(domain.border, p.n, shares) if is_early else shares
-
-        def send(travelled: float) -> Callable[[], None]:
-            given = outputs[0].pos, outputs[0].vel, travelled - since_build[0], self.policy.limit
-            domain.pause()  # ranks may wait to name their ghosts
-            domain.border_moved(*given, self.named_ghosts)
-            domain.resume()
-            return domain.communicator.poke
-
-        taken, *bounds, self._pruned_needed = in_pieces(move, send, first, p.n, shares)
+        taken, *bounds, self._pruned_needed = steps_of_blocks(
+            most, step, p.n, p.pos, p.vel, lists, pruned, Bound(*since_build), Bound(*since_pruning),
+            rounding, grid, parameters, *outputs,
+        )  # fmt: skip
         self._last_stride = bounds[0] - since_build[0]
         self.policy.moved_to(*bounds)
         return taken
@@ -537,7 +518,7 @@ class ListSearch(Search):
         """Return which ghosts the lists name, (ghosts,) uint8."""
         p, lists = self.particles, self._block_lists
         found = np.zeros(p.rows - p.n, np.uint8)
-        find_named(p.n, lists, found)
+        _find_named(p.n, lists, found)
         return found
 
     def rows_changed(self) -> None:
@@ -588,3 +569,12 @@ def farthest(n, pos, reference_pos, grid, most):
         dr = displacement(g, load(pos, i, g), load(reference_pos, i, g))
         found = max(found, float(dot(dr, dr)))
     most[0] = found
+
+
+@kernel
+def _find_named(n, lists, found):
+    """Set entry j - n of `found` to 1 for each partner j from n on."""
+    for b in range(len(lists.first)):
+        for entry in range(lists.first[b], lists.first[b] + lists.count[b]):
+            if lists.partners[entry] >= n:
+                found[lists.partners[entry] - n] = 1

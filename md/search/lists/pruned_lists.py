@@ -27,11 +27,6 @@ many_steps = OnDevice("RESIDENT_THREADS", is_resident=True)
 RESIDENT_THREADS = 128, 256, 512, 1024  # of a block, of which the fewest are taken; half as many for float64
 
 
-def most_room(rows: int, n: int) -> int:
-    """Return the largest pool of lists of n particles with rows, by the numbers in its kernels."""
-    return max(0, MOST_ROWS - rows * n)
-
-
 def rows_for(partners: float) -> int:
     """Return the rows that all but a few of 1000 lists of a mean number of partners need."""
     enough = math.ceil((partners + 2.5 * math.sqrt(partners)) / ENTRIES)

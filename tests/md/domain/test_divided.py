@@ -28,11 +28,11 @@ def simulation(state, ranks=None, search="verlet", fused=True, **more) -> md.Sim
     return md.Simulation(state, search=search, fused=fused, communicator=ranks, **options)
 
 
-def course(sim, steps, every=40, phases=False):
+def course(sim, steps, every=40):
     """Pairs that touch now and then, and the state at the end by id."""
     pairs = [sim.pairs()]
     for _ in range(steps // every):
-        sim.run(every, phases=phases)
+        sim.run(every, phases=False)
         pairs.append(sim.pairs())
     state = sim.state
     order = np.argsort(state.id)

@@ -26,26 +26,28 @@ pytest.importorskip("mpi4py")
 pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
 
 
-def started(run: str, size: int, folder: Path) -> subprocess.Popen:
-    """Start a run of `mpi_program` on some ranks, of one thread each."""
-    command = [
-        str(MPIEXEC),
-        "-n",
-        str(size),
-        sys.executable,
-        "-m",
-        "tests.md.domain.mpi_program",
-        run,
-        str(folder),
-    ]
-    return subprocess.Popen(
-        command, cwd=ROOT, env=os.environ | {"NUMBA_NUM_THREADS": "1"}, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )  # fmt: skip
+@pytest.fixture
+def started():
+    """Start a run of `mpi_program` on some ranks, of one thread each; one that does not end is ended."""
+    runs = []
+
+    def start(run: str, size: int, folder: Path) -> subprocess.Popen:
+        program = [sys.executable, "-m", "tests.md.domain.mpi_program", run, str(folder)]
+        runs.append(subprocess.Popen(
+            [str(MPIEXEC), "-n", str(size), *program], cwd=ROOT, env=os.environ | {"NUMBA_NUM_THREADS": "1"},
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        ))  # fmt: skip
+        return runs[-1]
+
+    yield start
+    for run in runs:
+        if run.poll() is None:
+            run.terminate()
+            run.wait(timeout=30)
 
 
 @pytest.mark.parametrize("size", tiers.first([2, 3]))
-def test_ranks_at_once_do_what_they_do_in_turn(size, tmp_path):
+def test_ranks_at_once_do_what_they_do_in_turn(started, size, tmp_path):
     run = started("compare", size, tmp_path)
     output, _ = run.communicate(timeout=120)
     assert run.returncode == 0, output
@@ -57,7 +59,7 @@ def test_ranks_at_once_do_what_they_do_in_turn(size, tmp_path):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("size", [2, 3])
-def test_ranks_on_devices_store_ghosts_into_the_memory_of_each_other(size, tmp_path):
+def test_ranks_on_devices_store_ghosts_into_the_memory_of_each_other(started, size, tmp_path):
     run = started("compare_on_devices", size, tmp_path)
     output, _ = run.communicate(timeout=200)
     assert run.returncode == 0, output
@@ -67,14 +69,14 @@ def test_ranks_on_devices_store_ghosts_into_the_memory_of_each_other(size, tmp_p
         np.testing.assert_allclose(found[name][order], getattr(right, name)[by_id], rtol=0, atol=1e-8)
 
 
-def test_an_error_of_one_rank_ends_all(tmp_path):
+def test_an_error_of_one_rank_ends_all(started, tmp_path):
     run = started("fail", 2, tmp_path)
     output, _ = run.communicate(timeout=60)
     assert run.returncode != 0
     assert "RuntimeError: rank 1 has an error of its own" in output
 
 
-def test_ranks_go_on_after_errors_of_all_and_of_one(tmp_path):
+def test_ranks_go_on_after_errors_of_all_and_of_one(started, tmp_path):
     run = started("go_on", 2, tmp_path)
     output, _ = run.communicate(timeout=60)
     assert run.returncode == 0, output
@@ -89,7 +91,7 @@ def test_ranks_go_on_after_errors_of_all_and_of_one(tmp_path):
         assert found[4] == "20"
 
 
-def test_what_a_rank_that_leaves_says_is_not_taken_for_rows(tmp_path):
+def test_what_a_rank_that_leaves_says_is_not_taken_for_rows(started, tmp_path):
     run = started("tear", 2, tmp_path)
     output, _ = run.communicate(timeout=60)
     assert run.returncode == 0, output
@@ -126,7 +128,7 @@ def wait_for(folder: Path, *names: str) -> None:
 
 
 @pytest.mark.parametrize("how", tiers.first([signal.SIGKILL, signal.SIGINT]))
-def test_a_signal_ends_all_ranks_and_the_run_goes_on_from_its_checkpoint(how, tmp_path):
+def test_a_signal_ends_all_ranks_and_the_run_goes_on_from_its_checkpoint(started, how, tmp_path):
     run = started("endless", 2, tmp_path)
     wait_for(tmp_path, "0.pid", "1.pid", "run.npz")
     processes = [int((tmp_path / f"{rank}.pid").read_text()) for rank in range(2)]

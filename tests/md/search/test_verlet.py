@@ -17,7 +17,7 @@ from md.boundaries.external_field import ExternalField
 from md.laws.pair import kernel_law
 from md.search.grid import naive
 from md.search.lists import list_search
-from md.search.lists.pruned_lists import most_room
+from md.search.lists.list_search import most_room
 from md.search.lists.step_costs import StepCosts
 from tests import tiers
 from tests.strategies import clouds
