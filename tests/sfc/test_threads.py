@@ -9,6 +9,7 @@ from sfc import locality
 from sfc.automaton import registers
 from sfc.compile.threads import MANY as N
 from sfc.locality.sections import MANY_ROWS
+from sfc.orderings.ordering import CHUNK as ORDERING_CHUNK
 from sfc.point_keys.grid import CHUNK
 from sfc.radix_sort import MANY
 from tests.threaded_kernels import assert_two_threads_end_with_the_bits_of_one, not_called_by
@@ -110,6 +111,12 @@ def h_index():
     return [cells, curve.encode(cells, 8)]
 
 
+def ranks_of_a_box():
+    order = sfc.covering("hilbert", (2**8, 2**6, 2**6 + 1))
+    assert order.size > ORDERING_CHUNK
+    return [order.ranks(), order.dense_ranks()]
+
+
 WORKS = {
     **{name: ranked(name) for name in SHAPES},
     "measured": measured(None),
@@ -119,6 +126,7 @@ WORKS = {
     "many cells": many_cells,
     "many dims": many_dims,
     "H-index": h_index,
+    "ranks of a box": ranks_of_a_box,
 }
 
 
