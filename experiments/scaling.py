@@ -85,7 +85,8 @@ PHASES = "build", "force", "exchange", "migrate"
 TOLERANCE = 1e-9  # of the sum of squared velocities
 LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # of ranks, in the map of a layer of cells
 FORECAST_RANKS = (64, 128, 256, 512, 1024, 2048, 4096)
-DRAWN = ("hilbert", "row", "gilbert", "bricks", "bisection", METIS)  # six lines fit a figure
+DRAWN = ("hilbert", "row", "gilbert", "bricks", "bisection", METIS)  # six lines with intervals fit a figure
+FORECAST = (*DRAWN, "morton")
 
 
 @dataclass(frozen=True)
@@ -338,7 +339,7 @@ def _draw_forecast(table: pd.DataFrame, out: Path) -> None:
         return
     one = table.iloc[0]
     figure, panel = plt.subplots(figsize=(6.4, 3.9))
-    names = [name for name in rows["division"].unique() if name in (*DRAWN, "morton")]
+    names = [name for name in rows["division"].unique() if name in FORECAST]
     looks = style.lines_in_turn(names, "division")
     for name in names:
         own = rows[rows["division"] == name]

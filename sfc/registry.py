@@ -31,7 +31,8 @@ class Scan(NamedTuple):
     """An order of all cells of a box, without gaps: two functions that are inverse to each other.
 
     Attributes:
-        rank: (n, dim) int64 cells -> (n,) uint64 ranks, 0 .. cells of the box - 1.
+        rank: (n, dim) int64 cells -> (n,) uint64 ranks, 0 .. cells of the box - 1; it may be called on
+            several threads at once.
         cells: (n,) int64 ranks -> (n, dim) int64 cells.
     """
 

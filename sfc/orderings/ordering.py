@@ -31,7 +31,8 @@ class Ordering:
     Args:
         name: its name in tables and figures.
         shape: cells along each axis.
-        rank: (n, dim) int64 cells inside the box -> (n,) uint64, unique per cell.
+        rank: (n, dim) int64 cells inside the box -> (n,) uint64, unique per cell; it may be called on several
+            threads at once.
         cells: (n,) int64 ranks -> (n, dim) int64 cells, if the ranks have no gaps; else None.
         curve: (Curve, order) if the ranks are the indices of a curve; else None.
         around: the ordering of a larger box that ranks this one, if the box is to be listed by filtering the
