@@ -388,8 +388,9 @@ def test_a_speed_that_is_not_finite_ends_all_ranks_soon(returns):
     assert returns.count(0) < 8
 
 
+@pytest.mark.parametrize("where", DEVICES)
 @pytest.mark.parametrize("fault", tiers.first(["stale", "thin", "unmarked"]))
-def test_a_planted_fault_is_caught(fault, monkeypatch):
+def test_a_planted_fault_is_caught(fault, where, monkeypatch):
     division = None
     if fault == "stale":  # ghosts of a step before: they go to the arrays that are read now
         before = Peers.rows_for
@@ -405,7 +406,7 @@ def test_a_planted_fault_is_caught(fault, monkeypatch):
     else:
         monkeypatch.setattr(Peers, "store_marks", lambda peers: peers.synchronise() or peers._marks.fill(0))
     with pytest.raises((AssertionError, md.SimulationFault, HaloOutrun)):
-        check(gas(N), 2, steps=400, division=division, every=400)
+        check(gas(N), 2, steps=400, where=where, division=division, every=400)
 
 
 def test_a_run_on_devices_goes_on_from_its_file(tmp_path):

@@ -77,7 +77,7 @@ def test_any_ordering_divides(order):
 
 
 @pytest.mark.parametrize("direction", [d for d in itertools.product((-1, 0, 1), repeat=3) if d > (0, 0, 0)])
-def test_pairs_across_every_face_edge_and_corner_are_found(direction):
+def test_pairs_across_every_face_edge_and_corner_are_found(direction, backend):
     """Two particles on both sides of a corner of the box, which is periodic, meet in each direction."""
     state = gas(500)
     half = 0.48 * np.array(direction) / np.linalg.norm(direction)
@@ -91,7 +91,7 @@ def test_pairs_across_every_face_edge_and_corner_are_found(direction):
     state = md.State(pos, np.zeros_like(pos), state.box)
 
     def work(ranks):
-        sim = simulation(state, ranks, division=md.Division("hilbert"))
+        sim = simulation(state, ranks, backend=backend, division=md.Division("hilbert"))
         return sim.pairs(), sim.system.domain.partition
 
     (pairs, partition), *_ = in_turn(4, work)
