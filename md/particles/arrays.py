@@ -121,11 +121,12 @@ class ParticleArrays:
         dim, real = self.box.dim, self.pos.dtype
         fields = [("pos", real, (dim,)), ("vel", real, (dim,)), ("id", np.int32)]
         found = np.empty(len(rows), [*fields, ("radius", real)] if self.has_radii else fields)
-        is_here = rows < self.n
+        there = np.flatnonzero(rows >= self.n)
         for name in found.dtype.names or ():
-            found[name][is_here] = getattr(self, name)[rows[is_here]]
+            if self.n:
+                found[name] = getattr(self, name).take(rows, axis=0, mode="clip")
             if more is not None:
-                found[name][~is_here] = more[name][rows[~is_here] - self.n]
+                found[name][there] = more[name][rows[there] - self.n]
         return found
 
     def take_over(self, arrived: np.ndarray, order: np.ndarray, ghosts: np.ndarray) -> None:
