@@ -123,10 +123,13 @@ class ParticleArrays:
         found = np.empty(len(rows), [*fields, ("radius", real)] if self.has_radii else fields)
         there = np.flatnonzero(rows >= self.n)
         for name in found.dtype.names or ():
+            owned = getattr(self, name)[: self.n]
+            if more is None:
+                found[name] = owned.take(rows, axis=0)
+                continue
             if self.n:
-                found[name] = getattr(self, name).take(rows, axis=0, mode="clip")
-            if more is not None:
-                found[name][there] = more[name][rows[there] - self.n]
+                found[name] = owned.take(rows, axis=0, mode="clip")
+            found[name][there] = more[name][rows[there] - self.n]
         return found
 
     def take_over(self, arrived: np.ndarray, order: np.ndarray, ghosts: np.ndarray) -> None:
