@@ -106,6 +106,17 @@ class Halo:
         self._every = Rows(self.rows, self.ghosts, dim, precision)
         self._named: Rows | None = None
 
+    def rows_moved(self, moved: np.ndarray) -> None:
+        """Find the rows again after they were permuted; what is sent keeps its order.
+
+        Args:
+            moved: (rows,) int32 new row of each row.
+        """
+        every = [self._every] if self._named is None else [self._every, self._named]
+        for some in every:
+            for rows in (some.rows, some.ghosts):
+                rows.update({rank: moved[one] for rank, one in rows.items()})
+
     def name(self, is_named: np.ndarray) -> None:
         """Tell the peers which ghosts are needed until the search is built again.
 

@@ -28,22 +28,37 @@ class Moved:
     ghosts: np.ndarray
 
 
-def cells_of(partition: Partition, pos: np.ndarray) -> np.ndarray:
-    """Return the (n,) int32 row-major number of the cell of each position."""
+def cells_of(partition: Partition, pos: np.ndarray, table: np.ndarray | None = None) -> np.ndarray:
+    """Return the (n,) int32 row-major number of the cell of each position, or the entry of a table for it."""
     grid, backend = partition.grid, partition.grid.backend
     keys = backend.empty(len(pos), np.int32)
-    grid.keys(pos, backend.empty(0, np.int32), keys)
+    grid.keys(pos, backend.empty(0, np.int32) if table is None else table, keys)
     return backend.download(keys) if backend.runs_ahead else keys
 
 
+def find_leaving(keys: np.ndarray, pos: np.ndarray, partition: Partition) -> tuple[np.ndarray, np.ndarray]:
+    """Find the particles in cells of other ranks.
+
+    Args:
+        keys: (owned,) int32 entry of `Halo.table` for each owned particle.
+        pos: (rows, dim) positions.
+        partition: of the box.
+
+    Returns:
+        Their rows, and the rank that owns the cell of each.
+    """
+    leaving = np.flatnonzero(keys == partition.grid.size)
+    return leaving, partition.owner[cells_of(partition, pos[leaving])]
+
+
 def migrate(
-    particles: ParticleArrays, cells: np.ndarray, partition: Partition, halo: Halo, communicator: Communicator
+    particles: ParticleArrays, keys: np.ndarray, partition: Partition, halo: Halo, communicator: Communicator
 ) -> Moved:
     """Send each owned particle to the rank that owns its cell, and list the border and the ghosts.
 
     Args:
         particles: of this rank; the ghosts among them are not read.
-        cells: (owned,) int32 number of the cell of each owned particle.
+        keys: (owned,) int32 entry of `halo.table` for each owned particle.
         partition: of the box.
         halo: of this rank; its rows and ghosts are set.
         communicator: of the ranks.
@@ -52,21 +67,20 @@ def migrate(
         What `ParticleArrays.take_over` stores.
     """
     me, backend = communicator.rank, particles.backend
-    leaving = np.flatnonzero(partition.owner[cells] != me)
-    owner = partition.owner[cells[leaving]]
+    leaving, owner = find_leaving(keys, particles.pos, partition)
     owners = np.flatnonzero(np.bincount(owner)).tolist()
     leavers = {rank: particles.records(leaving[owner == rank]) for rank in owners}
     none = particles.records(leaving[:0])
     found = communicator.send_rows(leavers or {me: none})
     arrived = np.concatenate([none, *(found[rank] for rank in sorted(found))])
-    cells = np.concatenate([cells, cells_of(partition, np.ascontiguousarray(arrived["pos"]))])
+    keys = np.concatenate([keys, cells_of(partition, np.ascontiguousarray(arrived["pos"]), halo.table)])
     bins = len(halo.table) + 1  # the last one is of those that have left
-    keys, order = halo.table[cells], backend.empty(len(cells), np.int32)
-    start = backend.empty(bins + 1, np.int32)
-    backend.sort(keys, start, order, backend.sort_scratch(len(cells), bins))
-    order = order[: len(cells) - len(leaving)]
-    halo.list_border(cells[order[: start[halo.borders]]])
-    pick = {rank: particles.records(order[rows], arrived) for rank, rows in halo.rows.items()}
+    order, start = backend.empty(len(keys), np.int32), backend.empty(bins + 1, np.int32)
+    backend.sort(keys, start, order, backend.sort_scratch(len(keys), bins))
+    order = order[: len(keys) - len(leaving)]
+    border = particles.records(order[: start[halo.borders]], arrived)
+    halo.list_border(cells_of(partition, np.ascontiguousarray(border["pos"])))
+    pick = {rank: border.take(rows) for rank, rows in halo.rows.items()}
     ghosts = communicator.send_rows(pick or {me: none})
     halo.place_ghosts(len(order), {rank: len(rows) for rank, rows in ghosts.items()}, particles)
     return Moved(

@@ -275,7 +275,7 @@ class ParticleArrays:
         The particles are copied to the spare arrays, which then become the arrays, and these the spare ones.
 
         Args:
-            order: (n,) int32 permutation on the backend.
+            order: (rows,) int32 permutation on the backend, of the owned particles and of the ghosts.
             keep_roles: copy the particles back instead, so that arrays and spare arrays stay what they are.
             gather: kernel that copies them and computes more, with the arguments of `gather` in arrays.cu;
                 None for that one.
@@ -283,9 +283,9 @@ class ParticleArrays:
         now = self.pos, self.velocities, self.id, self.radius
         spare = *self.spare, self._spare_id, self._spare_radius
         kernels = self.backend.kernels(__name__, constants=self.constants)
-        (gather or kernels.gather)(self.n, order, *now, *spare)
+        (gather or kernels.gather)(self.rows, order, *now, *spare)
         if keep_roles:
-            kernels.gather(self.n, self.backend.empty(0, np.int32), *spare, *now)
+            kernels.gather(self.rows, self.backend.empty(0, np.int32), *spare, *now)
             return
         self.exchange_roles()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Protocol
 
+import numba
 import numpy as np
 
 from md import checks
@@ -14,6 +15,7 @@ from md.backend.sorting.counting import MAX_PARTS
 from md.particles.arrays import ROOM, ParticleArrays
 from md.particles.cell_grid import CellGrid
 from sfc import Curve, covering
+from sfc.compile import kernel
 from sfc.orderings.scans import TILE
 
 RANKING = 24  # bytes on the host to compute the rank of a cell
@@ -135,12 +137,52 @@ class CellSort:
             self._grid.keys(pos, table, keys)
         backend.sort(keys, self.start, self.order, scratch, are_counted=backend.runs_ahead)
 
-    def apply(self, particles: ParticleArrays, keep_roles: bool = False) -> None:
+    def apply(self, particles: ParticleArrays, keep_roles: bool = False) -> Array | None:
         """Sort the particles in memory; particles of one cell keep their order.
+
+        On the CPU there may be ghosts: they are sorted among themselves, after the owned particles. `order`
+        then has the row of each sorted particle after the sort.
 
         Args:
             particles: the particles.
             keep_roles: as in `ParticleArrays.permute`.
+
+        Returns:
+            (rows,) int32 row, after the sort, of the particle of each row before it; None without ghosts.
         """
         self.find(particles.pos)
-        particles.permute(self.order, keep_roles)
+        if particles.rows == particles.n:
+            particles.permute(self.order, keep_roles)
+            return None
+        moved, before = self._backend.empty(particles.rows, np.int32), self._keys
+        owned_first(particles.n, self._backend.workers, self.order, before, moved)
+        particles.permute(before, keep_roles)
+        return moved
+
+
+@kernel(parallel=True)
+def owned_first(owned, parts, order, before, moved):
+    """Order the owned particles before the ghosts, and each of them as they are sorted.
+
+    Args:
+        owned: number of owned particles, the first rows.
+        parts: ranges of `order` that are read side by side.
+        order: (rows,) int32 row of each sorted particle; overwritten by its new row.
+        before: (rows,) int32, filled: old row of each new one.
+        moved: (rows,) int32, filled: new row of each old one.
+    """
+    rows = len(order)
+    first = np.zeros(parts + 1, np.int64)
+    for p in numba.prange(parts):
+        for k in range(p * rows // parts, (p + 1) * rows // parts):
+            first[p + 1] += order[k] < owned
+    first = np.cumsum(first)
+    for p in numba.prange(parts):
+        begin = p * rows // parts
+        row_owned, row_ghost = first[p], owned + begin - first[p]
+        for k in range(begin, (p + 1) * rows // parts):
+            old = order[k]
+            row = row_owned if old < owned else row_ghost
+            row_owned += old < owned
+            row_ghost += old >= owned
+            before[row], moved[old], order[k] = old, row, row

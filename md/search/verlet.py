@@ -55,7 +55,7 @@ class Verlet(ListConfig):
         Raises:
             ValueError: particles that are not sorted, on the CPU.
         """
-        sorts = self.sorts and not system.rows_stay
+        sorts = self.sorts and not (system.rows_stay and system.backend.runs_ahead)
         if not (self.sorts or system.backend.runs_ahead):
             raise ValueError(
                 "sorts=False of Verlet on the CPU; allowed: on a device, whose lists need no order in "

@@ -22,7 +22,6 @@ from md.backend.base import Array
 from md.domain.communicator import Communicator
 from md.domain.division import TRAVEL, Division, Domain
 from md.domain.halo import Halo
-from md.domain.migrate import cells_of
 from md.domain.on_device.by_host import ByHost, ByNccl
 from md.domain.on_device.layout import Layout
 from md.domain.on_device.migration import Migration, Places, RowKeys
@@ -454,10 +453,6 @@ class DomainAhead(Domain):
         keys = p.keys_of(arrived, places.table, grid.record, places.constants)
         self._order = backend.empty(len(keys), np.int32)
         backend.sort(keys, self._start, self._order, backend.sort_scratch(len(keys), bins))
-
-    def _count_by_cell(self) -> np.ndarray:
-        cells = cells_of(self.partition, self._particles.pos[: self._particles.n])
-        return np.bincount(cells, minlength=self.partition.grid.size)
 
     def _move(self) -> None:
         """Let particles go to the ranks that own their cells, and list the border and the ghosts."""

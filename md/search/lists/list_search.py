@@ -325,7 +325,9 @@ class ListSearch(Search):
         if self._is_fused is None:
             self.prepare(fused=False)
         # Captured steps of guarded runs hold the addresses of the arrays, which then stay what they are.
-        self._lister.sort(keep_roles=self.policy.is_guarded)
+        moved = self._lister.sort(keep_roles=self.policy.is_guarded)
+        if moved is not None:
+            self.system.domain.rows_moved(moved)
         self._list_partners()
 
     def update(self, force: bool = False) -> None:
@@ -518,7 +520,7 @@ class ListSearch(Search):
         """Return which ghosts the lists name, (ghosts,) uint8."""
         p, lists = self.particles, self._block_lists
         found = np.zeros(p.rows - p.n, np.uint8)
-        _find_named(p.n, lists, found)
+        find_named(p.n, lists, found)
         return found
 
     def rows_changed(self) -> None:
@@ -571,10 +573,10 @@ def farthest(n, pos, reference_pos, grid, most):
     most[0] = found
 
 
-@kernel
-def _find_named(n, lists, found):
+@kernel(parallel=True)
+def find_named(n, lists, found):
     """Set entry j - n of `found` to 1 for each partner j from n on."""
-    for b in range(len(lists.first)):
+    for b in numba.prange(len(lists.first)):
         for entry in range(lists.first[b], lists.first[b] + lists.count[b]):
             if lists.partners[entry] >= n:
                 found[lists.partners[entry] - n] = 1

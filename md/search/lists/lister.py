@@ -87,11 +87,14 @@ class Lister(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no rows of several ranks")
 
     @abstractmethod
-    def sort(self, keep_roles: bool) -> None:
+    def sort(self, keep_roles: bool) -> Array | None:
         """Sort the particles in memory.
 
         Args:
             keep_roles: as in `ParticleArrays.permute`.
+
+        Returns:
+            (rows,) int32 new row of each row, if there are ghosts and they are sorted too.
         """
 
     @abstractmethod

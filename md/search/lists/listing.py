@@ -95,10 +95,9 @@ class CellLister(Lister):
         """Make room for the sort of other rows."""
         self._sort.make_room(self._particles.rows, self._particles.row_keys)
 
-    def sort(self, keep_roles: bool) -> None:
+    def sort(self, keep_roles: bool) -> Array | None:
         """Sort the particles in memory by the rank of their cell, unless they are to stay where they are."""
-        if self._sorts:
-            self._sort.apply(self._particles, keep_roles)
+        return self._sort.apply(self._particles, keep_roles) if self._sorts else None
 
     def list(
         self,
@@ -116,10 +115,8 @@ class CellLister(Lister):
             builder = ListBuilder(grid, reach, column_of, is_exact, backend, keys)
             builder.build(self._particles.n, pos, sort, reference_pos, lists)
             return
-        if not self._sorts:
-            sort.find(pos)
-        order = self._unmoved if self._sorts else sort.order
-        n = self._particles.n
+        n, rows = self._particles.n, self._particles.rows
+        order = self._unmoved if n == rows else sort.order
         backend.kernels(__name__).build_lists(
             n, pos, self._particles.id if self._by_id else self._unmoved, sort.start, order, sort.table,
             grid.record, reach**2, reference_pos, lists.first, lists.count, lists.partners, lists.owners,
@@ -131,7 +128,7 @@ class CellLister(Lister):
         """Return the slot of the first particle in the cell with most; waits for the device."""
         start = self._backend.download(self._sort.start)[: self._grid.size + 1]
         place = int(start[np.diff(start).argmax()])
-        is_place = self._sorts and not self._backend.runs_ahead
+        is_place = self._particles.n == self._particles.rows and not self._backend.runs_ahead
         return place if is_place else int(self._backend.download(self._sort.order)[place])
 
 
