@@ -25,6 +25,7 @@ from md.domain.communicator import Communicator
 from md.domain.halo import Halo, Message
 from md.domain.migrate import cells_of, find_leaving, migrate
 from md.domain.partition import Owners, Partition
+from md.domain.region import Region
 from md.errors import HaloOutrun
 from md.particles.box import Box
 from md.particles.cell_grid import CellGrid
@@ -228,7 +229,7 @@ class Domain:
                 self.halo.name(is_named)
         self._build -= 1
         self._since += 1
-        if self._has_lists and is_due_within(hops * HURRY * own):
+        if self._has_lists and self._build > hops and is_due_within(hops * HURRY * own):
             self._build = min(self._build, hops)
             if self._left < self._since:  # particles would migrate before the next build but one
                 self._left = min(self._left, hops)
@@ -292,7 +293,7 @@ class Domain:
         """Return how many particles of this rank are in cells of each: (ranks,) int64."""
         pos, ranks = self._system.particles.pos, self.communicator
         self._keys = self._find_keys()
-        leaving, owner = find_leaving(self._keys, pos, self.partition)
+        leaving, owner = find_leaving(self._keys, pos, self.partition, self.halo)
         counts = np.bincount(owner, minlength=ranks.size)
         counts[ranks.rank] += len(self._keys) - len(leaving)
         return counts
@@ -307,7 +308,8 @@ class Domain:
         return cells_of(self.partition, self._system.particles.pos[: self._system.n_owned], self.halo.table)
 
     def _was_cut(self) -> None:
-        """Prepare for another partition."""
+        """Tell the searches in which cells particles may be now."""
+        self._system.particles.region = Region(self.partition, self.communicator.rank)
 
     def settle(self) -> bool:
         """Make the owned particles the first rows; they always are on the CPU, for which it is False."""

@@ -1,8 +1,9 @@
 """Halo: copies (ghosts) of the particles around those that a rank owns, and their update at each step.
 
-Which cells are ghosts of which rank follows from the partition alone. The rows of a rank are in this order:
-owned particles of border cells, which other ranks have as ghosts; other owned particles; ghosts by owner.
-Those of an owner are in the order in which it has them, so that what it sends is copied as a whole.
+Which cells are ghosts of which rank follows from the partition alone. After a migration the rows of a rank
+are in this order: owned particles of border cells, which other ranks have as ghosts; other owned particles;
+ghosts by owner. On the CPU a search then sorts the owned rows, and the ghosts, by cells of its own. What is
+sent keeps the order that it had after the migration.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from md.domain.communicator import Communicator
 from md.domain.partition import Partition, around
 from md.particles.arrays import ParticleArrays
 from sfc.compile import kernel
+
+HEAD = -1  # in place of the row of the first line of a message
 
 
 class Message(NamedTuple):
@@ -46,11 +49,9 @@ class Halo:
     Attributes:
         peers: ranks that have ghosts of this one, and it of them; ascending.
         table: (cells,) int32 key by which owned particles are sorted: the place of their cell among the owned
-            ones, those of border cells first, together if they are ghosts of the same peers; the number of
-            cells for those of other ranks.
-        borders: number of border cells.
-        rows: peer -> (m,) rows of the particles that it has as ghosts.
-        ghosts: peer -> rows of its particles that are ghosts here.
+            ones, those of border cells first, together if they are ghosts of the same peers; their number for
+            those of other ranks.
+        cells, borders: number of the own cells, and of the border cells among them.
     """
 
     def __init__(self, partition: Partition, communicator: Communicator, place: np.ndarray | None = None):
@@ -67,44 +68,45 @@ class Halo:
         along = np.empty(grid.size, np.int32)
         along[partition.place if place is None else place] = np.arange(grid.size, dtype=np.int32)
         along = along[own[along]]
-        cells = along[is_border[along]]
+        self.cells, cells = len(along), along[is_border[along]]
         if len(self.peers):
             # Border cells of the same peers are together: what a peer gets is in few pieces of memory.
             of_peers = np.packbits([self._borders[rank][cells] for rank in self.peers], axis=0)
             cells = cells[np.argsort(np.unique(of_peers, axis=1, return_inverse=True)[1], kind="stable")]
-        self.table = np.full(grid.size, grid.size, np.int32)
+        self.table = np.full(grid.size, len(along), np.int32)
         self.table[cells] = np.arange(len(cells), dtype=np.int32)
         self.table[along[~is_border[along]]] = np.arange(len(cells), len(along), dtype=np.int32)
-        self.rows: dict[int, np.ndarray] = {}
-        self.ghosts: dict[int, np.ndarray] = {}
 
     def places(self, rank: int) -> np.ndarray:
         """Return the places, in the order of `table`, of the border cells that a peer has as ghosts."""
         return np.sort(self.table[self._borders[rank]])
 
-    def list_border(self, cells: np.ndarray) -> None:
-        """List the rows that each peer has as ghosts.
+    def border_of(self, cells: np.ndarray) -> dict[int, np.ndarray]:
+        """Return the rows that each peer has as ghosts, by peer.
 
         Args:
             cells: row-major number of the cell of each particle of the border, the first rows.
         """
-        self.rows = {rank: np.flatnonzero(border[cells]) for rank, border in self._borders.items()}
+        return {rank: np.flatnonzero(border[cells]) for rank, border in self._borders.items()}
 
-    def place_ghosts(self, owned: int, counts: dict[int, int], particles: ParticleArrays) -> None:
+    def place_ghosts(
+        self, border: dict[int, np.ndarray], owned: int, counts: dict[int, int], particles: ParticleArrays
+    ) -> None:
         """Place the ghosts after the owned particles.
 
         Args:
+            border: peer -> rows that it has as ghosts.
             owned: number of owned particles.
             counts: peer -> number of its particles that are ghosts here.
             particles: of the rank.
         """
-        self._owned, row = owned, owned
+        self._owned, row, ghosts = owned, owned, {}
         for rank in self.peers:
-            self.ghosts[rank] = np.arange(row, row + counts.get(rank, 0))
+            ghosts[rank] = np.arange(row, row + counts.get(rank, 0))
             row += counts.get(rank, 0)
-        dim, precision = particles.box.dim, particles.pos.dtype
-        self._every = Rows(self.rows, self.ghosts, dim, precision)
-        self._named: Rows | None = None
+        self._layout = particles.box.dim, particles.pos.dtype
+        self._every = Rows(border, *self._layout), Rows(ghosts, *self._layout)
+        self._named: tuple[Rows, Rows] | None = None
 
     def rows_moved(self, moved: np.ndarray) -> None:
         """Find the rows again after they were permuted; what is sent keeps its order.
@@ -112,10 +114,8 @@ class Halo:
         Args:
             moved: (rows,) int32 new row of each row.
         """
-        every = [self._every] if self._named is None else [self._every, self._named]
-        for some in every:
-            for rows in (some.rows, some.ghosts):
-                rows.update({rank: moved[one] for rank, one in rows.items()})
+        for some in (*self._every, *(self._named or ())):
+            some.move(moved)
 
     def name(self, is_named: np.ndarray) -> None:
         """Tell the peers which ghosts are needed until the search is built again.
@@ -123,12 +123,13 @@ class Halo:
         Args:
             is_named: (ghosts,) uint8, 1 for the rows that are needed.
         """
-        asked = {rank: is_named[rows - self._owned] for rank, rows in self.ghosts.items()}
-        found = {rank: np.empty(len(rows), np.uint8) for rank, rows in self.rows.items()}
+        border, ghosts = ({rank: some.rows_of(rank) for rank in some.messages} for some in self._every)
+        asked = {rank: is_named[rows - self._owned] for rank, rows in ghosts.items()}
+        found = {rank: np.empty(len(rows), np.uint8) for rank, rows in border.items()}
         self._communicator.exchange(asked, found)
-        rows = {rank: rows[found[rank] == 1] for rank, rows in self.rows.items()}
-        ghosts = {rank: rows[asked[rank] == 1] for rank, rows in self.ghosts.items()}
-        self._named = Rows(rows, ghosts, self._every.dim, self._every.precision)
+        border = {rank: rows[found[rank] == 1] for rank, rows in border.items()}
+        ghosts = {rank: rows[asked[rank] == 1] for rank, rows in ghosts.items()}
+        self._named = Rows(border, *self._layout), Rows(ghosts, *self._layout)
 
     def refresh(self, particles: ParticleArrays, said: Message, is_whole: bool) -> Message:
         """Send positions and velocities of border rows, and store those of the ghosts.
@@ -142,51 +143,66 @@ class Halo:
             The largest stride of this rank and its peers, and the nearest deadline, build and end.
         """
         pos, vel = particles.pos, particles.vel
-        some = self._every if is_whole or self._named is None else self._named
-        for rank, rows in some.rows.items():
-            some.sent[rank][0, :4] = said
-            pack(rows, pos, vel, some.sent[rank])
-        self._communicator.exchange(some.sent, some.found)
+        border, ghosts = self._every if is_whole or self._named is None else self._named
+        for message in border.messages.values():
+            message[0, :4] = said
+        pack(border.rows, pos, vel, border.lines)
+        self._communicator.exchange(border.messages, ghosts.messages)
         stride, *steps = said
-        for rank, rows in some.ghosts.items():
-            found = some.found[rank]
-            stride = max(stride, float(found[0, 0]))
-            steps = [min(one, int(other)) for one, other in zip(steps, found[0, 1:4], strict=True)]
-            unpack(found, rows, pos, vel)
+        for message in ghosts.messages.values():
+            stride = max(stride, float(message[0, 0]))
+            steps = [min(one, int(other)) for one, other in zip(steps, message[0, 1:4], strict=True)]
+        unpack(ghosts.lines, ghosts.rows, pos, vel)
         return Message(stride, *steps)
 
 
 class Rows:
-    """Rows that are sent to peers, and ghosts that are received, with their messages.
+    """Rows whose positions and velocities travel to peers, or come from them, and their messages.
 
     Args:
-        rows: peer -> rows that it has as ghosts.
-        ghosts: peer -> rows of the ghosts that it owns.
+        rows: peer -> (m,) its rows.
         dim: of the box.
         precision: of positions.
+
+    Attributes:
+        rows: (lines,) int32 row of each line; `HEAD` for the first line of a message, see `Message`.
+        lines: (lines, 2 * dim) position and velocity of each row.
+        messages: peer -> its lines.
     """
 
-    def __init__(self, rows: dict[int, np.ndarray], ghosts: dict[int, np.ndarray], dim: int, precision: Any):
-        self.rows, self.ghosts, self.dim, self.precision = rows, ghosts, dim, precision
-        self.sent, self.found = (
-            {rank: np.empty((1 + len(some), 2 * dim), precision) for rank, some in them.items()}
-            for them in (rows, ghosts)
-        )
+    def __init__(self, rows: dict[int, np.ndarray], dim: int, precision: Any):
+        parts = [part for some in rows.values() for part in ([HEAD], some)]
+        self.rows = np.concatenate([[], *parts], dtype=np.int32, casting="unsafe")
+        self.lines = np.empty((len(self.rows), 2 * dim), precision)
+        ends = np.cumsum([1 + len(some) for some in rows.values()]).tolist()
+        starts = [0, *ends[:-1]]
+        self._parts = {rank: slice(*part) for rank, *part in zip(rows, starts, ends, strict=False)}
+        self.messages = {rank: self.lines[part] for rank, part in self._parts.items()}
+
+    def rows_of(self, rank: int) -> np.ndarray:
+        """Return the rows of a peer."""
+        return self.rows[self._parts[rank]][1:]
+
+    def move(self, moved: np.ndarray) -> None:
+        """Take the new row, (rows,) int32, of each row."""
+        self.rows = np.where(self.rows == HEAD, np.int32(HEAD), moved[self.rows])
 
 
 @kernel(parallel=True)
-def pack(rows, pos, vel, out):
-    """Copy rows of positions and velocities to `out`, after its first row."""
+def pack(rows, pos, vel, lines):
+    """Copy positions and velocities of rows to their lines."""
     for k in numba.prange(len(rows)):
-        for axis in range(pos.shape[1]):
-            out[k + 1, axis] = pos[rows[k], axis]
-            out[k + 1, pos.shape[1] + axis] = vel[rows[k], axis]
+        if rows[k] != HEAD:
+            for axis in range(pos.shape[1]):
+                lines[k, axis] = pos[rows[k], axis]
+                lines[k, pos.shape[1] + axis] = vel[rows[k], axis]
 
 
 @kernel(parallel=True)
-def unpack(found, rows, pos, vel):
-    """Copy positions and velocities after the first row of `found` to rows."""
+def unpack(lines, rows, pos, vel):
+    """Copy positions and velocities of lines to their rows."""
     for k in numba.prange(len(rows)):
-        for axis in range(pos.shape[1]):
-            pos[rows[k], axis] = found[k + 1, axis]
-            vel[rows[k], axis] = found[k + 1, pos.shape[1] + axis]
+        if rows[k] != HEAD:
+            for axis in range(pos.shape[1]):
+                pos[rows[k], axis] = lines[k, axis]
+                vel[rows[k], axis] = lines[k, pos.shape[1] + axis]

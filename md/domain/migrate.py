@@ -36,18 +36,21 @@ def cells_of(partition: Partition, pos: np.ndarray, table: np.ndarray | None = N
     return backend.download(keys) if backend.runs_ahead else keys
 
 
-def find_leaving(keys: np.ndarray, pos: np.ndarray, partition: Partition) -> tuple[np.ndarray, np.ndarray]:
+def find_leaving(
+    keys: np.ndarray, pos: np.ndarray, partition: Partition, halo: Halo
+) -> tuple[np.ndarray, np.ndarray]:
     """Find the particles in cells of other ranks.
 
     Args:
-        keys: (owned,) int32 entry of `Halo.table` for each owned particle.
+        keys: (owned,) int32 entry of `halo.table` for each owned particle.
         pos: (rows, dim) positions.
         partition: of the box.
+        halo: of this rank.
 
     Returns:
         Their rows, and the rank that owns the cell of each.
     """
-    leaving = np.flatnonzero(keys == partition.grid.size)
+    leaving = np.flatnonzero(keys == halo.cells)
     return leaving, partition.owner[cells_of(partition, pos[leaving])]
 
 
@@ -60,29 +63,29 @@ def migrate(
         particles: of this rank; the ghosts among them are not read.
         keys: (owned,) int32 entry of `halo.table` for each owned particle.
         partition: of the box.
-        halo: of this rank; its rows and ghosts are set.
+        halo: of this rank; its border and ghosts are set.
         communicator: of the ranks.
 
     Returns:
         What `ParticleArrays.take_over` stores.
     """
     me, backend = communicator.rank, particles.backend
-    leaving, owner = find_leaving(keys, particles.pos, partition)
+    leaving, owner = find_leaving(keys, particles.pos, partition, halo)
     owners = np.flatnonzero(np.bincount(owner)).tolist()
     leavers = {rank: particles.records(leaving[owner == rank]) for rank in owners}
     none = particles.records(leaving[:0])
     found = communicator.send_rows(leavers or {me: none})
     arrived = np.concatenate([none, *(found[rank] for rank in sorted(found))])
     keys = np.concatenate([keys, cells_of(partition, np.ascontiguousarray(arrived["pos"]), halo.table)])
-    bins = len(halo.table) + 1  # the last one is of those that have left
+    bins = halo.cells + 1  # the last one is of those that have left
     order, start = backend.empty(len(keys), np.int32), backend.empty(bins + 1, np.int32)
     backend.sort(keys, start, order, backend.sort_scratch(len(keys), bins))
     order = order[: len(keys) - len(leaving)]
     border = particles.records(order[: start[halo.borders]], arrived)
-    halo.list_border(cells_of(partition, np.ascontiguousarray(border["pos"])))
-    pick = {rank: border.take(rows) for rank, rows in halo.rows.items()}
+    seen = halo.border_of(cells_of(partition, np.ascontiguousarray(border["pos"])))
+    pick = {rank: border.take(rows) for rank, rows in seen.items()}
     ghosts = communicator.send_rows(pick or {me: none})
-    halo.place_ghosts(len(order), {rank: len(rows) for rank, rows in ghosts.items()}, particles)
+    halo.place_ghosts(seen, len(order), {rank: len(rows) for rank, rows in ghosts.items()}, particles)
     return Moved(
         arrived, order, np.concatenate([none, *(ghosts[rank] for rank in halo.peers if rank in ghosts)])
     )

@@ -79,6 +79,7 @@ class ParticleArrays:
 
     velocities: Array  # (n, dim) velocities, or `pos` if the rows are packed
     row_keys: Any = None  # `md.particles.cell_sort.Keys` of rows of which some have no particle
+    region: Any = None  # `md.particles.cell_sort.Region` in which the particles of a rank on the CPU are
 
     def __init__(self, state: State, precision: np.dtype, backend: Backend):
         self.backend, self.box, self.n = backend, state.box, len(state)

@@ -47,6 +47,13 @@ class Keys(Protocol):
         """
 
 
+class Region(Protocol):
+    """Part of a box, outside of which no particles are."""
+
+    def cells_of(self, grid: CellGrid) -> np.ndarray:
+        """Return which cells of a grid of the box it overlaps: (cells,) bool by row-major number."""
+
+
 class CellSort:
     """Stable counting sort of particles by the rank of their cell, with its buffers.
 
@@ -56,6 +63,8 @@ class CellSort:
         n: number of particles.
         grid: the cells.
         backend: on which the particles are stored.
+        region: in which all particles are, on the CPU: the sort then takes time for its cells alone, which
+            have ranks of their own; all other cells have the next one. None for the whole box.
 
     Attributes:
         table: (cells,) int32 rank of each cell by row-major number; or (0,) if it is that number.
@@ -69,7 +78,9 @@ class CellSort:
         ValueError: an unknown ordering, one of another dimension, or more cells than there is memory for.
     """
 
-    def __init__(self, order: str | Curve, n: int, grid: CellGrid, backend: Backend):
+    def __init__(
+        self, order: str | Curve, n: int, grid: CellGrid, backend: Backend, region: Region | None = None
+    ):
         self._grid, self._backend = grid.on(backend), backend
         grid.require_memory(SORTING + 4 * min(backend.workers, MAX_PARTS), backend.free_memory)
         self._unranked = self.table = backend.empty(0, np.int32)
@@ -81,25 +92,45 @@ class CellSort:
             ranks = covering(order, grid.shape).dense_ranks().astype(np.int32)
             if (ranks != np.arange(grid.size)).any():
                 self.table = backend.upload(ranks)
+        self._ranks, self._cells = self.table, grid.size
+        self._region: Region | None = None
         self._starts = backend.empty(0, np.int32)
-        self.make_room(n)
+        self.make_room(n, region=region)
 
-    def make_room(self, n: int, keys: Keys | None = None) -> None:
+    def make_room(self, n: int, keys: Keys | None = None, region: Region | None = None) -> None:
         """Allocate what depends on the number of particles, n, or keep it where it has room for them.
 
         Args:
             n: number of rows.
             keys: finds the sort keys; None for those of the cells.
+            region: as for the constructor.
         """
-        backend, kept, bins = self._backend, getattr(self, "_kept", ()), self._grid.size
-        self._finder, bins = keys, bins if keys is None else bins + keys.more
-        if not kept or len(kept[0]) < n or len(self._starts) <= bins:
+        backend, kept = self._backend, getattr(self, "_kept", ())
+        has_other_cells = region is not self._region
+        if has_other_cells:
+            self._rank_within(region)
+        self._finder, bins = keys, self._cells if keys is None else self._cells + keys.more
+        if not kept or len(kept[0]) < n or len(self._starts) <= bins or has_other_cells:
             room = n + n // ROOM if kept else n
             self._kept = kept = backend.empty(room, np.int32), backend.empty(-(-room // 4) * 4, np.int32)
             self._starts = backend.empty(bins + 1, np.int32)
             self._scratch = backend.sort_scratch(room, bins)
         self.order, self.scratch = kept[0][:n], kept[1][: -(-n // 4) * 4]
         self.start, self._keys = self._starts[: bins + 1], self.scratch[:n]
+
+    def _rank_within(self, region: Region | None) -> None:
+        """Rank the cells of a region alone, as they follow each other in the order."""
+        self._region, self.table, self._cells = region, self._ranks, self._grid.size
+        self.__dict__.pop("rank", None)
+        is_inside = None if region is None else region.cells_of(self._grid)
+        if is_inside is None or is_inside.all():
+            return
+        ranks = self._ranks if len(self._ranks) else slice(None)
+        is_taken = np.empty_like(is_inside)
+        is_taken[ranks] = is_inside
+        place = np.cumsum(is_taken, dtype=np.int32) - 1
+        self._cells = int(place[-1]) + 2  # the last one is of all others
+        self.table = np.where(is_inside, place[ranks], np.int32(self._cells - 1))
 
     @cached_property
     def rank(self) -> Array:

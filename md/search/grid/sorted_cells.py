@@ -61,13 +61,14 @@ class SortedCellsSearch(Search):
         super().__init__(config, system, divided(system.grid, config.division))
         if system.rows_stay:
             self.capabilities = replace(self.capabilities, moves_particles=False)
-        self._sort = CellSort(config.cell_order, self.particles.rows, self.grid, self.backend)
+        rows, region = self.particles.rows, self.particles.region
+        self._sort = CellSort(config.cell_order, rows, self.grid, self.backend, region)
         if config.division is not None:
             self._kernel = "force_rows"
 
     def rows_changed(self) -> None:
         """Make room for the slots of all rows."""
-        self._sort.make_room(self.particles.rows)
+        self._sort.make_room(self.particles.rows, region=self.particles.region)
 
     def build(self) -> None:
         """Sort the particles in memory, or the list of their slots, by the rank of the cell."""

@@ -89,11 +89,13 @@ class CellLister(Lister):
         """
         self.__dict__.pop("_sort", None)  # its memory is free before more is allocated
         self._grid = grid
-        self._sort = CellSort(self._order, self._particles.rows, grid, self._backend)
+        particles = self._particles
+        self._sort = CellSort(self._order, particles.rows, grid, self._backend, particles.region)
 
     def rows_changed(self) -> None:
         """Make room for the sort of other rows."""
-        self._sort.make_room(self._particles.rows, self._particles.row_keys)
+        particles = self._particles
+        self._sort.make_room(particles.rows, particles.row_keys, particles.region)
 
     def sort(self, keep_roles: bool) -> Array | None:
         """Sort the particles in memory by the rank of their cell, unless they are to stay where they are."""
@@ -271,14 +273,19 @@ def _build_lists(
                     cell = rank_of(rank, row + columns[k])
                     j = start[at(cell)]
                     length = start[at(cell + (3 if joined else 1))] - j
+                    if len(order) and length > 0:
+                        begin_row = np.int64(order[at(j)])
+                        if order[at(j + length - 1)] - begin_row != length - 1:  # owned particles and ghosts
+                            for b in range(length):
+                                near[at(around + b)] = order[at(j + b)]
+                            around += length
+                            continue
+                        j = begin_row
                     for b in range(WIDTH):  # most ranges are shorter; the excess is overwritten
                         near[at(around + b)] = j + b
                     for b in range(WIDTH, length):
                         near[at(around + b)] = j + b
                     around += length
-            if len(order):
-                for k in range(around):
-                    near[at(k)] = order[at(near[at(k)])]
             # No branch, which would be mispredicted: an entry beyond the distance is overwritten by the next.
             if is_interior(g, home):
                 for k in range(around):

@@ -7,7 +7,7 @@ import md
 import sfc
 from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
-from md.particles.cell_sort import CellSort
+from md.particles.cell_sort import CellSort, owned_first
 from sfc.orderings.scans import TILE
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 from tests.tiers import full
@@ -85,3 +85,50 @@ def test_starts_of_rows_of_cells_are_stored_by_both_backends():
 def test_the_scratch_is_padded_so_that_four_numbers_can_be_read_at_once(n, padded):
     sort = CellSort("row", n, cloud()[1], CPU)
     assert (len(sort.scratch), len(sort.order)) == (padded, n)
+
+
+class Part:
+    """Region of some cells of a grid."""
+
+    def __init__(self, is_inside: np.ndarray):
+        self._is_inside = is_inside
+
+    def cells_of(self, grid: CellGrid) -> np.ndarray:
+        assert len(self._is_inside) == grid.size
+        return self._is_inside
+
+
+@pytest.mark.parametrize("order", ["row", "hilbert"])
+def test_cells_of_a_region_are_ranked_as_they_follow_each_other_in_the_order(order):
+    state, grid = cloud()
+    numbers, random = numbers_of(grid, state.pos), np.random.default_rng(1)
+    whole = CellSort(order, len(state), grid, CPU)
+    sort = CellSort(order, len(state), grid, CPU, Part(random.random(grid.size) < 0.5))
+    for share in (0.2, 0.7, 1.0, None):
+        is_inside = np.ones(grid.size, bool)
+        if share is not None:
+            is_inside = random.random(grid.size) < share
+            is_inside[numbers[:40]] = True
+        some = state.pos[is_inside[numbers]]
+        sort.make_room(len(some), region=None if share is None else Part(is_inside))
+        whole.make_room(len(some))
+        for one in (sort, whole):
+            one.find(CPU.upload_rows(some))
+        np.testing.assert_array_equal(sort.order, whole.order)
+        counts, right = np.diff(sort.start), np.diff(whole.start)
+        np.testing.assert_array_equal(counts[sort.rank[is_inside]], right[whole.rank[is_inside]])
+        assert len(sort.start) == (grid.size + 1 if is_inside.all() else is_inside.sum() + 2)
+        assert is_inside.all() or (sort.table[~is_inside] == len(counts) - 1).all()
+        assert is_inside.all() or counts[-1] == 0
+
+
+@pytest.mark.parametrize("parts", [1, 3, 7])
+@pytest.mark.parametrize("owned", [0, 1, 60, 100])
+def test_owned_particles_come_before_ghosts_in_the_same_order(parts, owned):
+    sorted_rows = np.random.default_rng(owned).permutation(100).astype(np.int32)
+    order, before, moved = sorted_rows.copy(), np.empty(100, np.int32), np.empty(100, np.int32)
+    owned_first(owned, parts, order, before, moved)
+    right = np.concatenate([sorted_rows[sorted_rows < owned], sorted_rows[sorted_rows >= owned]])
+    np.testing.assert_array_equal(before, right)
+    np.testing.assert_array_equal(moved[before], np.arange(100))
+    np.testing.assert_array_equal(before[order], sorted_rows)
