@@ -11,6 +11,7 @@ from tqdm import tqdm
 from md.backend.base import Array
 from md.boundaries.base import ActiveBoundaries
 from md.domain.on_device.ahead import Look
+from md.errors import HaloOutrun
 from md.integrate.base import Stepper
 from md.io.interrupt import defer_sigint
 from md.particles.system import System
@@ -31,6 +32,7 @@ from md.simulation.stepping import (
 )
 
 MOST_INTERVALS = 10  # poll intervals between two polls, if planned steps are left
+STEPS_OF_RANKS = 20  # between two polls on the CPU, for which ranks wait for each other
 
 
 class StepLoop:
@@ -154,10 +156,12 @@ class StepLoop:
         if self._ahead is not None:
             self._take_periods(last, phases)
             return
+        interval = self._backend.check_interval
         if self._system.domain is not None:
             self._system.domain.resume()
-        check = self.step + self._backend.check_interval
-        end = min(last, check + MOST_INTERVALS * self._backend.check_interval)
+            interval = STEPS_OF_RANKS
+        check = self.step + interval
+        end = min(last, check + MOST_INTERVALS * interval)
         end = max(end, min(last, self.step + self._search.most_steps))
         while self.step < min(check, last) or (self.step < end and self._is_mid_plan()):
             with self._monitor.overflows(self.step):
@@ -254,15 +258,20 @@ class StepLoop:
         own = search.last_stride
         if self._fused and domain.is_built:  # those that are not named are not updated in each step
             self._system.particles.carry_ghosts()
-        found = domain.after_step(own, search.policy.is_due_within, search.policy.limit, search.named_ghosts)
+        policy = search.policy
+        try:
+            found = domain.after_step(own, policy.is_due_within, policy.limit, search.named_ghosts)
+        except HaloOutrun:  # on all ranks in this step
+            self._undo_halted_steps(*self._sample())  # raises a fault by which a particle moved too far
+            raise
         domain.resume()
         if found.has_migrated:
             search.rows_changed()
             return
         if own is not None:
-            search.policy.others_moved(found.stride - own)
+            policy.others_moved(found.stride - own)
         if found.builds:
-            search.policy.begin_build()
+            policy.begin_build()
 
     def _is_mid_plan(self) -> bool:
         """Return whether planned fused steps are left; the host polls between two plans."""
