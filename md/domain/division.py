@@ -23,7 +23,7 @@ import numpy as np
 from md import checks
 from md.domain.communicator import Communicator
 from md.domain.halo import Halo, Message
-from md.domain.migrate import cells_of, find_leaving, migrate
+from md.domain.migrate import Located, cells_of, locate, migrate
 from md.domain.partition import Owners, Partition
 from md.domain.region import Region
 from md.errors import HaloOutrun
@@ -156,7 +156,7 @@ class Domain:
         self.is_built = True
         self._by_time, self._uneven = division.weights == "time", UNEVEN[division.weights]
         self._worked, self._since_s, self._steps = 0.0, time.perf_counter(), 0  # since the last migration
-        self._keys: np.ndarray | None = None  # of owned particles, if they are known
+        self._located: Located | None = None  # of the present cut
         self._has_lists, self._fastest = False, 0.0  # largest stride of all ranks at the last migration
         particles, down = system.particles, system.backend.download
         communicator.require_equal("the largest diameter", particles.widest)
@@ -275,7 +275,7 @@ class Domain:
             counts = communicator.reduce(self._count_by_cell().astype(float), "sum")
             self.partition.cut(counts * rates[self.partition.owner])
             self.halo = Halo(self.partition, communicator)
-            self._keys = None
+            self._located = None
             self._was_cut()
         self._move()
         self._system.rows_changed()
@@ -291,21 +291,15 @@ class Domain:
 
     def _count_by_rank(self) -> np.ndarray:
         """Return how many particles of this rank are in cells of each: (ranks,) int64."""
-        pos, ranks = self._system.particles.pos, self.communicator
-        self._keys = self._find_keys()
-        leaving, owner = find_leaving(self._keys, pos, self.partition, self.halo)
-        counts = np.bincount(owner, minlength=ranks.size)
-        counts[ranks.rank] += len(self._keys) - len(leaving)
+        found = self._located = locate(self._system.particles, self.partition, self.halo)
+        counts = np.bincount(found.owner, minlength=self.communicator.size)
+        counts[self.communicator.rank] = len(found.keys) - len(found.leaving)
         return counts
 
     def _count_by_cell(self) -> np.ndarray:
         """Return how many particles of this rank are in each cell: (cells,) int64."""
         cells = cells_of(self.partition, self._system.particles.pos[: self._system.n_owned])
         return np.bincount(cells, minlength=self.partition.grid.size)
-
-    def _find_keys(self) -> np.ndarray:
-        """Return the entry of the table of the halo for each owned particle: (owned,) int32."""
-        return cells_of(self.partition, self._system.particles.pos[: self._system.n_owned], self.halo.table)
 
     def _was_cut(self) -> None:
         """Tell the searches in which cells particles may be now."""
@@ -326,8 +320,8 @@ class Domain:
     def _move(self) -> None:
         """Let particles go to the ranks that own their cells, and list the ghosts."""
         particles = self._system.particles
-        keys = self._find_keys() if self._keys is None else self._keys
-        moved = migrate(particles, keys, self.partition, self.halo, self.communicator)
+        located = self._located or locate(particles, self.partition, self.halo)
+        moved = migrate(particles, located, self.partition, self.halo, self.communicator)
         particles.take_over(moved.arrived, moved.order, moved.ghosts)
 
     def _rates(self) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,20 @@ from md.domain.communicator import Communicator
 from md.domain.halo import Halo
 from md.domain.partition import Partition
 from md.particles.arrays import ParticleArrays
+
+
+class Located(NamedTuple):
+    """Cells of the owned particles of a rank.
+
+    Attributes:
+        keys: (owned,) int32 entry of `Halo.table` for each.
+        leaving: rows of those in cells of other ranks.
+        owner: rank that owns the cell of each of these.
+    """
+
+    keys: np.ndarray
+    leaving: np.ndarray
+    owner: np.ndarray
 
 
 @dataclass
@@ -36,32 +51,21 @@ def cells_of(partition: Partition, pos: np.ndarray, table: np.ndarray | None = N
     return backend.download(keys) if backend.runs_ahead else keys
 
 
-def find_leaving(
-    keys: np.ndarray, pos: np.ndarray, partition: Partition, halo: Halo
-) -> tuple[np.ndarray, np.ndarray]:
-    """Find the particles in cells of other ranks.
-
-    Args:
-        keys: (owned,) int32 entry of `halo.table` for each owned particle.
-        pos: (rows, dim) positions.
-        partition: of the box.
-        halo: of this rank.
-
-    Returns:
-        Their rows, and the rank that owns the cell of each.
-    """
+def locate(particles: ParticleArrays, partition: Partition, halo: Halo) -> Located:
+    """Find the cells of the owned particles, and those that leave."""
+    keys = cells_of(partition, particles.pos[: particles.n], halo.table)
     leaving = np.flatnonzero(keys == halo.cells)
-    return leaving, partition.owner[cells_of(partition, pos[leaving])]
+    return Located(keys, leaving, partition.owner[cells_of(partition, particles.pos[leaving])])
 
 
 def migrate(
-    particles: ParticleArrays, keys: np.ndarray, partition: Partition, halo: Halo, communicator: Communicator
+    particles: ParticleArrays, located: Located, partition: Partition, halo: Halo, communicator: Communicator
 ) -> Moved:
     """Send each owned particle to the rank that owns its cell, and list the border and the ghosts.
 
     Args:
         particles: of this rank; the ghosts among them are not read.
-        keys: (owned,) int32 entry of `halo.table` for each owned particle.
+        located: as from `locate`.
         partition: of the box.
         halo: of this rank; its border and ghosts are set.
         communicator: of the ranks.
@@ -70,7 +74,7 @@ def migrate(
         What `ParticleArrays.take_over` stores.
     """
     me, backend = communicator.rank, particles.backend
-    leaving, owner = find_leaving(keys, particles.pos, partition, halo)
+    keys, leaving, owner = located
     owners = np.flatnonzero(np.bincount(owner)).tolist()
     leavers = {rank: particles.records(leaving[owner == rank]) for rank in owners}
     none = particles.records(leaving[:0])
