@@ -14,6 +14,7 @@ DIVISIONS = ("hilbert", "row", "morton", "gilbert", "bricks", "bisection", "meti
 DENSITIES = ("uniform", "clusters", "gravity")
 RANKS = (2, 4, 8, 16)
 LARGEST = "n == 262144"
+CARD_SIZES = (2**21, 2**23, 2**25)
 
 
 def of_case(density: str, ranks: int) -> pd.DataFrame:
@@ -75,6 +76,30 @@ def test_a_row_of_other_densities_is_that_of_the_run(division):
 @pytest.mark.parametrize("density", DENSITIES)
 def test_a_row_of_hilbert_over_slabs_is_that_of_the_run(density):
     assert cells(PAGE, f"{density}, Hilbert over slabs") == ranks_row(density)
+
+
+def of_cards(n: int, mode: str) -> pd.DataFrame:
+    return rows_of("cards/h200_2", f"n == {n} and mode == '{mode}'")
+
+
+def gain_of_two_cards(n: int, mode: str) -> str:
+    found = gains.gains(of_cards(n, mode), [], "cards", "1 card").set_index("cards")
+    return gain_in_words(found.loc["2 cards"].to_dict())
+
+
+@pytest.mark.parametrize("n", CARD_SIZES)
+def test_a_row_of_two_cards_is_that_of_the_run(n):
+    two = of_cards(n, "weak").query("cards == '2 cards'").median(numeric_only=True)
+    assert cells(PAGE, f"{n:,}, two cards") == [
+        gain_of_two_cards(n, "strong"), gain_of_two_cards(n, "weak"),
+        percent(two["halo_share"]), rounded(two["particle_steps_per_ns"]),
+    ]  # fmt: skip
+
+
+def test_what_a_second_card_brings_is_that_of_the_run():
+    least, most = (gain_of_two_cards(n, "strong") for n in (CARD_SIZES[0], CARD_SIZES[-1]))
+    assert f"spheres is {least} to {most} times as fast on two cards" in text_of(PAGE)
+    assert f"A second H200 makes 34 million spheres {most} times as fast" in text_of("README.md")
 
 
 @pytest.mark.parametrize("division", DIVISIONS)
