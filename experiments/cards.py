@@ -132,12 +132,12 @@ VIEWS = (
     Chart(
         "weak", "{n} particles a card: {best} are {value} times as fast as one", DOTS,
         Points("time_ms", **_OVER), Scale("", "cards"), Scale("time of one card over that of all", line=1),
-        "n", prepare=_weak, files=_WHERE, note="{devices}",
+        "n", prepare=_weak, files=_WHERE, note="{devices}", title_of_series="particles a card",
     ),
     Chart(
         "strong", "{n} particles in all: {best} are {value} times as fast as one", DOTS,
         Points("time_ms", **_OVER), Scale("", "cards"), Scale("gain over one card", log=2),
-        "n", prepare=_strong, files=_WHERE, note="{devices}",
+        "n", prepare=_strong, files=_WHERE, note="{devices}", title_of_series="particles in all",
     ),
     Summary(
         ("mode", "n", *_WHERE), "cards", (ONE,),

@@ -77,6 +77,7 @@ NAMES: dict[str, OldNames] = {  # by the name of the experiment that a run recor
     "speed_up": OldNames(values={"ordering": {LATTICE: AGED}}, now="timing", adds={"scene": "box"}),
     "fence": OldNames(now="contacts", adds={"array": "boxes", "n": [2**20]}),
     "grid_limits": OldNames(now="contacts", adds={"array": "cells", "n": [2**17]}),
+    "cards": OldNames(fields={"samples": "samples"}),  # a present field of its own
     "cache_map": OldNames(now="cache_hit", adds=_MAPS),
 }
 

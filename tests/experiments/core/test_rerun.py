@@ -45,7 +45,7 @@ def test_a_run_that_is_kept_can_be_asked_for_again(folder, a_large_machine):
     assert config.seed == message["seed"]
     if config.CHANCE == "run":
         assert config.repeats == 1
-        older = "samples" in message  # with other words for runs and rounds
+        older = "runs" not in message  # with other words for runs and rounds
         assert config.runs == (message.get("repeats", 3) if older else message["runs"])
         assert config.rounds == message["samples" if older else "rounds"]
 
@@ -54,6 +54,11 @@ def kept(name: str, run: str):
     folder = next(path for path in KEPT if path.parent.name == name and path.name == run)
     now = experiment_now(name)
     return config_of(folder, "--from", importlib.import_module(f"experiments.{now}").Config, now)
+
+
+def test_samples_of_a_process_are_not_taken_for_rounds(a_large_machine):
+    config = kept("cards", "h200_2")
+    assert (config.samples, config.rounds, config.runs) == (3, 1, 5)
 
 
 def test_words_of_older_runs_are_those_of_now(a_large_machine):
