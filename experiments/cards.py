@@ -155,7 +155,7 @@ def answer(table: pd.DataFrame) -> Answer:
         return Answer(pd.DataFrame(), f"Only one card was measured; give --cards.{one_run(rows)}")
     most = rows.sort_values("particle_steps_per_ns").iloc[-1]
     found["case"] = found["mode"] + " " + found["n"].map("{:,}".format)
-    cells = grid(found, "cards", "case", gain_in_words, f"gain over {ONE}")
+    cells = grid(found, "case", "cards", gain_in_words, f"gain over {ONE}")
     sentence = (
         f"{rounded(most['particle_steps_per_ns'])} particle-steps a nanosecond by {most['n_all']:,} "
         f"particles on {most['cards']} ({most['devices']}). Gain in time over one card: weak 1 is ideal, "

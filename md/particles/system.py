@@ -159,7 +159,7 @@ class System:
 
     @property
     def rows_stay(self) -> bool:
-        """Whether no search may move the rows, since ranks send them in the order in which they lie."""
+        """Whether rows are sent to other ranks: lists on the CPU alone may sort them, and tell the domain."""
         return self.domain is not None
 
     def divide(self, domain: Any) -> None:

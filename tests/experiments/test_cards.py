@@ -52,7 +52,8 @@ def test_each_number_of_cards_is_timed_once_a_round_and_one_card_twice(timed, tm
     answer = cards.answer(table)
     assert answer.sentence.startswith("3.20 particle-steps a nanosecond by ")
     assert "particles on 4 cards (H200)" in answer.sentence
-    assert list(answer.table.index) == ["2 cards", "4 cards"]
+    assert list(answer.table.index) == ["weak 2,000", "weak 4,000", "strong 2,000", "strong 4,000"]
+    assert list(answer.table.columns) == ["2 cards", "4 cards"]
 
 
 def test_one_card_alone_has_no_gain(timed, tmp_path):
