@@ -185,7 +185,8 @@ class Rows:
 
     def move(self, moved: np.ndarray) -> None:
         """Take the new row, (rows,) int32, of each row."""
-        self.rows = np.where(self.rows == HEAD, np.int32(HEAD), moved[self.rows])
+        is_row = self.rows != HEAD
+        self.rows[is_row] = moved[self.rows[is_row]]
 
 
 @kernel(parallel=True)

@@ -171,18 +171,18 @@ class CellSort:
     def apply(self, particles: ParticleArrays, keep_roles: bool = False) -> Array | None:
         """Sort the particles in memory; particles of one cell keep their order.
 
-        On the CPU there may be ghosts: they are sorted among themselves, after the owned particles. `order`
-        then has the row of each sorted particle after the sort.
+        Ghosts of a rank on the CPU are sorted among themselves, after the owned particles. `order` then has
+        the row of each sorted particle after the sort.
 
         Args:
             particles: the particles.
             keep_roles: as in `ParticleArrays.permute`.
 
         Returns:
-            (rows,) int32 row, after the sort, of the particle of each row before it; None without ghosts.
+            (rows,) int32 row, after the sort, of the particle of each row before it; None of one rank alone.
         """
         self.find(particles.pos)
-        if particles.rows == particles.n:
+        if particles.region is None:
             particles.permute(self.order, keep_roles)
             return None
         moved, before = self._backend.empty(particles.rows, np.int32), self._keys

@@ -94,7 +94,7 @@ class Lister(ABC):
             keep_roles: as in `ParticleArrays.permute`.
 
         Returns:
-            (rows,) int32 new row of each row, if there are ghosts and they are sorted too.
+            (rows,) int32 new row of each row of a rank; None of one rank alone, or if they stay.
         """
 
     @abstractmethod
