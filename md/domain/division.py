@@ -156,7 +156,7 @@ class Domain:
         self.is_built = True
         self._by_time, self._uneven = division.weights == "time", UNEVEN[division.weights]
         self._worked, self._since_s, self._steps = 0.0, time.perf_counter(), 0  # since the last migration
-        self._located: Located | None = None  # of the present cut
+        self._located: Located | None = None  # at a migration
         self._has_lists, self._fastest = False, 0.0  # largest stride of all ranks at the last migration
         particles, down = system.particles, system.backend.download
         communicator.require_equal("the largest diameter", particles.widest)
@@ -275,7 +275,7 @@ class Domain:
             counts = communicator.reduce(self._count_by_cell().astype(float), "sum")
             self.partition.cut(counts * rates[self.partition.owner])
             self.halo = Halo(self.partition, communicator)
-            self._located = None
+            self._located = None  # by the former cut
             self._was_cut()
         self._move()
         self._system.rows_changed()
@@ -322,6 +322,7 @@ class Domain:
         particles = self._system.particles
         located = self._located or locate(particles, self.partition, self.halo)
         moved = migrate(particles, located, self.partition, self.halo, self.communicator)
+        self._located = None
         particles.take_over(moved.arrived, moved.order, moved.ghosts)
 
     def _rates(self) -> np.ndarray:

@@ -114,7 +114,10 @@ class Halo:
         Args:
             moved: (rows,) int32 new row of each row.
         """
-        for some in (*self._every, *(self._named or ())):
+        for some in (
+            *self._every,
+            *(self._named or ()),
+        ):  # named ones too: the build may be of this rank alone
             some.move(moved)
 
     def name(self, is_named: np.ndarray) -> None:
@@ -157,7 +160,7 @@ class Halo:
 
 
 class Rows:
-    """Rows whose positions and velocities travel to peers, or come from them, and their messages.
+    """Rows of which positions and velocities travel to peers, or come from them, and the messages.
 
     Args:
         rows: peer -> (m,) its rows.

@@ -12,7 +12,7 @@ class Region:
     """Cells of a partition in which particles of a rank and its ghosts are, or to which they travel.
 
     These are its own cells, those of the ghosts around them, and the next ones: a particle travels less than
-    the width of a cell before particles migrate.
+    the width of a cell before particles migrate, or the run ends with `HaloOutrun` some steps later.
 
     Args:
         partition: of the box, as it is cut now.

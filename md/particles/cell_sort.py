@@ -63,12 +63,13 @@ class CellSort:
         n: number of particles.
         grid: the cells.
         backend: on which the particles are stored.
-        region: in which all particles are, on the CPU: the sort then takes time for its cells alone, which
-            have ranks of their own; all other cells have the next one. None for the whole box.
+        region: in which the particles of a rank on the CPU are, until it is cut again: the sort takes time
+            for its cells alone, which have ranks of their own; all other cells have the next one. If a
+            particle is outside, all cells are ranked. None for the whole box.
 
     Attributes:
         table: (cells,) int32 rank of each cell by row-major number; or (0,) if it is that number.
-        start: (cells + 1,) int32; sorted, the particles of the cell of rank k are at start[k] ..
+        start: (ranks + 1,) int32; sorted, the particles of the cell of rank k are at start[k] ..
             start[k + 1] - 1. After `find` by number, k is the row-major number of the cell.
         order: (n,) int32; the slot before the sort of each sorted particle.
         scratch: int32 array that is free between two sorts, of n entries and up to 3 more: its length is a
@@ -77,6 +78,8 @@ class CellSort:
     Raises:
         ValueError: an unknown ordering, one of another dimension, or more cells than there is memory for.
     """
+
+    _kept: tuple[Array, ...]  # memory of `order` and `scratch`
 
     def __init__(
         self, order: str | Curve, n: int, grid: CellGrid, backend: Backend, region: Region | None = None
@@ -92,9 +95,9 @@ class CellSort:
             ranks = covering(order, grid.shape).dense_ranks().astype(np.int32)
             if (ranks != np.arange(grid.size)).any():
                 self.table = backend.upload(ranks)
-        self._ranks, self._cells = self.table, grid.size
+        self._ranks, self._cells, self._is_part = self.table, grid.size, False
         self._region: Region | None = None
-        self._starts = backend.empty(0, np.int32)
+        self._starts, self._kept = backend.empty(0, np.int32), ()
         self.make_room(n, region=region)
 
     def make_room(self, n: int, keys: Keys | None = None, region: Region | None = None) -> None:
@@ -105,26 +108,30 @@ class CellSort:
             keys: finds the sort keys; None for those of the cells.
             region: as for the constructor.
         """
-        backend, kept = self._backend, getattr(self, "_kept", ())
+        backend, kept = self._backend, self._kept
         has_other_cells = region is not self._region
         if has_other_cells:
-            self._rank_within(region)
+            self._region = region
+            self._rank_cells(region)
         self._finder, bins = keys, self._cells if keys is None else self._cells + keys.more
-        if not kept or len(kept[0]) < n or len(self._starts) <= bins or has_other_cells:
+        has_room = len(kept) > 0 and len(kept[0]) >= n
+        if not has_room:
             room = n + n // ROOM if kept else n
             self._kept = kept = backend.empty(room, np.int32), backend.empty(-(-room // 4) * 4, np.int32)
+        if not has_room or len(self._starts) <= bins or has_other_cells:
             self._starts = backend.empty(bins + 1, np.int32)
-            self._scratch = backend.sort_scratch(room, bins)
+            self._scratch = backend.sort_scratch(len(kept[0]), bins)
         self.order, self.scratch = kept[0][:n], kept[1][: -(-n // 4) * 4]
         self.start, self._keys = self._starts[: bins + 1], self.scratch[:n]
 
-    def _rank_within(self, region: Region | None) -> None:
-        """Rank the cells of a region alone, as they follow each other in the order."""
-        self._region, self.table, self._cells = region, self._ranks, self._grid.size
+    def _rank_cells(self, region: Region | None) -> None:
+        """Rank all cells, or those of a region alone, as they follow each other in the order."""
+        self.table, self._cells, self._is_part = self._ranks, self._grid.size, False
         self.__dict__.pop("rank", None)
         is_inside = None if region is None else region.cells_of(self._grid)
         if is_inside is None or is_inside.all():
             return
+        self._is_part = True
         ranks = self._ranks if len(self._ranks) else slice(None)
         is_taken = np.empty_like(is_inside)
         is_taken[ranks] = is_inside
@@ -157,6 +164,8 @@ class CellSort:
             by_number: sort by the row-major number of the cells instead of their rank.
         """
         backend, keys, scratch = self._backend, self._keys, self._scratch
+        if by_number and self._is_part:
+            raise ValueError("a sort by number within a region; allowed: by rank, or in the whole box")
         table = self._unranked if by_number else self.table
         if self._finder is not None:
             self._finder.find(pos, table, self._grid.record, self._grid.size, keys)
@@ -167,6 +176,14 @@ class CellSort:
         else:
             self._grid.keys(pos, table, keys)
         backend.sort(keys, self.start, self.order, scratch, are_counted=backend.runs_ahead)
+        if self._is_part and self.start[-2] != self.start[-1]:
+            # Particles are outside the region, as in a run that will end with `HaloOutrun`. Cells that share
+            # a rank would be visited several times.
+            self._rank_cells(None)
+            self._starts = backend.empty(self._cells + 1, np.int32)
+            self._scratch = backend.sort_scratch(len(self._kept[0]), self._cells)
+            self.start = self._starts
+            self.find(pos)
 
     def apply(self, particles: ParticleArrays, keep_roles: bool = False) -> Array | None:
         """Sort the particles in memory; particles of one cell keep their order.
@@ -186,13 +203,13 @@ class CellSort:
             particles.permute(self.order, keep_roles)
             return None
         moved, before = self._backend.empty(particles.rows, np.int32), self._keys
-        owned_first(particles.n, self._backend.workers, self.order, before, moved)
+        _owned_first(particles.n, self._backend.workers, self.order, before, moved)
         particles.permute(before, keep_roles)
         return moved
 
 
 @kernel(parallel=True)
-def owned_first(owned, parts, order, before, moved):
+def _owned_first(owned, parts, order, before, moved):
     """Order the owned particles before the ghosts, and each of them as they are sorted.
 
     Args:

@@ -357,7 +357,7 @@ def require_divisible(config: SimulationConfig, system: System) -> None:
         f"a device and layout {config.backend.layout!r}; allowed: 'aos4'":
             ahead and config.backend.layout != "aos4" and config.backend.name == "cuda",
         f"search {search.name!r}; allowed: {divisible(SEARCHES)}": not search.capabilities.divisible,
-        "a reorder; allowed: none, since ranks sort their particles when they migrate":
+        "a reorder; allowed: none, since ranks sort their particles themselves":
             config.reorder is not None,
         "surroundings; allowed: none": bool(config.surroundings),
         f"integrator {integrator.name!r}; allowed: {divisible(INTEGRATORS)}":

@@ -218,7 +218,7 @@ class Simulation:
                 build the search's structure, if its policy returns that it is due
                 force = law over pairs + boundaries + walls and gravity
                 integrate: kick and drift (in the force kernel, if fused)
-                every `backend.check_interval` steps (20 of ranks on the CPU): poll the status, raise faults
+                every `backend.check_interval` steps (ranks on the CPU: up to 20): poll, raise faults
                 at steps that are multiples of its interval: call each reporter
 
         A device that runs ahead gets up to `backend.piece_lengths[0]` steps at once, as a captured graph. The

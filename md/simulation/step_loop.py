@@ -32,7 +32,8 @@ from md.simulation.stepping import (
 )
 
 MOST_INTERVALS = 10  # poll intervals between two polls, if planned steps are left
-STEPS_OF_RANKS = 20  # between two polls on the CPU, for which ranks wait for each other
+# Between two polls on the CPU, for which ranks wait for each other, at most; of each rank in seconds.
+STEPS_OF_RANKS, PARTICLE_STEPS_OF_RANKS = 20, 2**24
 
 
 class StepLoop:
@@ -159,7 +160,8 @@ class StepLoop:
         interval = self._backend.check_interval
         if self._system.domain is not None:
             self._system.domain.resume()
-            interval = STEPS_OF_RANKS
+            interval = min(STEPS_OF_RANKS, PARTICLE_STEPS_OF_RANKS // max(1, self._system.n_usual))
+            interval = max(1, min(interval, self._monitor.steps_to_next(self.step)))
         check = self.step + interval
         end = min(last, check + MOST_INTERVALS * interval)
         end = max(end, min(last, self.step + self._search.most_steps))

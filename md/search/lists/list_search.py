@@ -520,7 +520,7 @@ class ListSearch(Search):
         """Return which ghosts the lists name, (ghosts,) uint8."""
         p, lists = self.particles, self._block_lists
         found = np.zeros(p.rows - p.n, np.uint8)
-        find_named(p.n, lists, found)
+        _find_named(p.n, lists, found)
         return found
 
     def rows_changed(self) -> None:
@@ -574,7 +574,7 @@ def farthest(n, pos, reference_pos, grid, most):
 
 
 @kernel(parallel=True)
-def find_named(n, lists, found):
+def _find_named(n, lists, found):
     """Set entry j - n of `found` to 1 for each partner j from n on."""
     for b in numba.prange(len(lists.first)):
         for entry in range(lists.first[b], lists.first[b] + lists.count[b]):

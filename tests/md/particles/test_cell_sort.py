@@ -7,7 +7,7 @@ import md
 import sfc
 from md.particles.arrays import ParticleArrays
 from md.particles.cell_grid import CellGrid
-from md.particles.cell_sort import CellSort, owned_first
+from md.particles.cell_sort import CellSort, _owned_first
 from sfc.orderings.scans import TILE
 from tests.md.cavity.strategies.emulated_cuda import EmulatedCuda
 from tests.tiers import full
@@ -122,12 +122,39 @@ def test_cells_of_a_region_are_ranked_as_they_follow_each_other_in_the_order(ord
         assert is_inside.all() or counts[-1] == 0
 
 
+def test_all_cells_are_ranked_where_a_particle_is_outside_the_region():
+    state, grid = cloud()
+    numbers = numbers_of(grid, state.pos)
+    is_inside = np.zeros(grid.size, bool)
+    is_inside[numbers[1:]] = True
+    is_inside[numbers[0]] = False
+    region = Part(is_inside)
+    whole, sort = CellSort("row", len(state), grid, CPU), CellSort("row", len(state), grid, CPU, region)
+    for pos in (state.pos[is_inside[numbers]], state.pos, state.pos):
+        for one in (whole, sort):
+            one.make_room(len(pos), region=region if one is sort else None)
+            one.find(CPU.upload_rows(pos))
+        np.testing.assert_array_equal(sort.order, whole.order)
+        if len(pos) == len(state):
+            np.testing.assert_array_equal(sort.start, whole.start)
+            np.testing.assert_array_equal(sort.rank, whole.rank)
+        else:
+            assert len(sort.start) < len(whole.start)
+
+
+def test_a_sort_by_number_within_a_region_is_refused():
+    state, grid = cloud()
+    sort = CellSort("hilbert", len(state), grid, CPU, Part(np.arange(grid.size) > 3))
+    with pytest.raises(ValueError, match="a sort by number within a region; allowed: by rank"):
+        sort.find(CPU.upload_rows(state.pos), by_number=True)
+
+
 @pytest.mark.parametrize("parts", [1, 3, 7])
 @pytest.mark.parametrize("owned", [0, 1, 60, 100])
 def test_owned_particles_come_before_ghosts_in_the_same_order(parts, owned):
     sorted_rows = np.random.default_rng(owned).permutation(100).astype(np.int32)
     order, before, moved = sorted_rows.copy(), np.empty(100, np.int32), np.empty(100, np.int32)
-    owned_first(owned, parts, order, before, moved)
+    _owned_first(owned, parts, order, before, moved)
     right = np.concatenate([sorted_rows[sorted_rows < owned], sorted_rows[sorted_rows >= owned]])
     np.testing.assert_array_equal(before, right)
     np.testing.assert_array_equal(moved[before], np.arange(100))
