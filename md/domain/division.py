@@ -157,6 +157,7 @@ class Domain:
         self._by_time, self._uneven = division.weights == "time", UNEVEN[division.weights]
         self._worked, self._since_s, self._steps = 0.0, time.perf_counter(), 0  # since the last migration
         self._located: Located | None = None  # at a migration
+        self._sorts, self._are_rows_sorted = True, False  # by a migration, and by the search
         self._has_lists, self._fastest = False, 0.0  # largest stride of all ranks at the last migration
         particles, down = system.particles, system.backend.download
         communicator.require_equal("the largest diameter", particles.widest)
@@ -277,6 +278,7 @@ class Domain:
             self.halo = Halo(self.partition, communicator)
             self._located = None  # by the former cut
             self._was_cut()
+        self._sorts = cuts or is_first or not self._are_rows_sorted  # a checkpoint has rows in this order
         self._move()
         self._system.rows_changed()
         self.migrations += 1
@@ -316,12 +318,13 @@ class Domain:
             moved: (rows,) int32 new row of each row; those of owned particles are the first ones.
         """
         self.halo.rows_moved(moved)
+        self._are_rows_sorted = True
 
     def _move(self) -> None:
         """Let particles go to the ranks that own their cells, and list the ghosts."""
         particles = self._system.particles
         located = self._located or locate(particles, self.partition, self.halo)
-        moved = migrate(particles, located, self.partition, self.halo, self.communicator)
+        moved = migrate(particles, located, self.partition, self.halo, self.communicator, self._sorts)
         self._located = None
         particles.take_over(moved.arrived, moved.order, moved.ghosts)
 

@@ -1,9 +1,9 @@
 """Halo: copies (ghosts) of the particles around those that a rank owns, and their update at each step.
 
-Which cells are ghosts of which rank follows from the partition alone. After a migration the rows of a rank
-are in this order: owned particles of border cells, which other ranks have as ghosts; other owned particles;
-ghosts by owner. On the CPU a search then sorts the owned rows, and the ghosts, by cells of its own. What is
-sent keeps the order that it had after the migration.
+Which cells are ghosts of which rank follows from the partition alone. The ghosts of a rank follow its owned
+particles. A migration sorts these by cell, those of border cells first, which other ranks have as ghosts. On
+the CPU lists sort the owned rows, and the ghosts, by cells of their own at each build, and later migrations
+keep that order. What is sent keeps the order that it had at the migration.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ class Halo:
         return np.sort(self.table[self._borders[rank]])
 
     def border_of(self, cells: np.ndarray) -> dict[int, np.ndarray]:
-        """Return the rows that each peer has as ghosts, by peer.
+        """Return which particles each peer has as ghosts, by peer.
 
         Args:
-            cells: row-major number of the cell of each particle of the border, the first rows.
+            cells: row-major number of the cell of each particle.
         """
         return {rank: np.flatnonzero(border[cells]) for rank, border in self._borders.items()}
 

@@ -59,7 +59,12 @@ def locate(particles: ParticleArrays, partition: Partition, halo: Halo) -> Locat
 
 
 def migrate(
-    particles: ParticleArrays, located: Located, partition: Partition, halo: Halo, communicator: Communicator
+    particles: ParticleArrays,
+    located: Located,
+    partition: Partition,
+    halo: Halo,
+    communicator: Communicator,
+    sorts: bool = True,
 ) -> Moved:
     """Send each owned particle to the rank that owns its cell, and list the border and the ghosts.
 
@@ -69,6 +74,8 @@ def migrate(
         partition: of the box.
         halo: of this rank; its border and ghosts are set.
         communicator: of the ranks.
+        sorts: whether the owned particles are sorted by the place of their cell; else they keep their order,
+            and those that arrive follow them.
 
     Returns:
         What `ParticleArrays.take_over` stores.
@@ -81,13 +88,19 @@ def migrate(
     found = communicator.send_rows(leavers or {me: none})
     arrived = np.concatenate([none, *(found[rank] for rank in sorted(found))])
     keys = np.concatenate([keys, cells_of(partition, np.ascontiguousarray(arrived["pos"]), halo.table)])
-    bins = halo.cells + 1  # the last one is of those that have left
-    order, start = backend.empty(len(keys), np.int32), backend.empty(bins + 1, np.int32)
-    backend.sort(keys, start, order, backend.sort_scratch(len(keys), bins))
-    order = order[: len(keys) - len(leaving)]
-    border = particles.records(order[: start[halo.borders]], arrived)
+    if sorts:
+        bins = halo.cells + 1  # the last one is of those that have left
+        order, start = backend.empty(len(keys), np.int32), backend.empty(bins + 1, np.int32)
+        backend.sort(keys, start, order, backend.sort_scratch(len(keys), bins))
+        order = order[: len(keys) - len(leaving)]
+        rows = np.arange(start[halo.borders])
+    else:
+        order = np.delete(np.arange(len(keys), dtype=np.int32), leaving)
+        rows = np.flatnonzero(np.delete(keys, leaving) < halo.borders)
+    border = particles.records(order[rows], arrived)
     seen = halo.border_of(cells_of(partition, np.ascontiguousarray(border["pos"])))
-    pick = {rank: border.take(rows) for rank, rows in seen.items()}
+    pick = {rank: border.take(some) for rank, some in seen.items()}
+    seen = {rank: rows[some] for rank, some in seen.items()}
     ghosts = communicator.send_rows(pick or {me: none})
     halo.place_ghosts(seen, len(order), {rank: len(rows) for rank, rows in ghosts.items()}, particles)
     return Moved(
