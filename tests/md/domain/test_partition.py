@@ -1,6 +1,7 @@
-"""Chunks of cells along an ordering, and the cells around some."""
+"""Chunks of cells along an ordering, the cells around some, and the region of a rank."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import md
 from md import backend
 from md.domain.partition import Partition, around
+from md.domain.region import Region
 from md.particles.cell_grid import CellGrid
 
 
@@ -65,3 +67,26 @@ def test_few_ranks_of_a_cube_have_slabs_and_many_have_chunks_of_a_curve():
         return min(("row", "hilbert"), key=lambda order: partition_of(ranks, order, (48.0,) * 3).ghosts)
 
     assert [best(2), best(32)] == ["row", "hilbert"]
+
+
+@pytest.mark.parametrize("cutoff", [0.9, 1.5, 2.3, 4.1])
+@pytest.mark.parametrize("periodic", [True, False])
+def test_a_region_is_of_all_cells_that_overlap_those_within_two_of_the_own(cutoff, periodic):
+    box = md.Box((23.0, 9.0, 31.0), periodic)
+    coarse, fine = (CellGrid(box, width, np.dtype(float), backend.get("cpu")) for width in (1.5, cutoff))
+    partition = Partition("hilbert", coarse, 20)
+    near = partition.owner == 4
+    for _ in range(2):
+        near = around(near, coarse.shape, (periodic,) * 3)
+
+    def overlapping(axis: int, cell: int) -> list[int]:
+        of, among = fine.shape[axis], coarse.shape[axis]
+        ends = Fraction(cell, of), Fraction(cell + 1, of)
+        return [k for k in range(among) if Fraction(k, among) < ends[1] and Fraction(k + 1, among) > ends[0]]
+
+    spans = [[overlapping(axis, cell) for cell in range(fine.shape[axis])] for axis in range(3)]
+    near = near.reshape(coarse.shape[::-1])
+    right = [near[np.ix_(z, y, x)].any() for z, y, x in itertools.product(*spans[::-1])]
+    assert any(right)
+    assert not all(right)
+    np.testing.assert_array_equal(Region(partition, 4).cells_of(fine), right)

@@ -82,3 +82,31 @@ def test_a_migration_keeps_the_order_of_lists_and_sorts_that_of_cells(search, ke
 
     in_turn(3, work)
     assert found == 3 * [keeps]
+
+
+@pytest.mark.parametrize("search", ["verlet", "coherent"])
+def test_all_rows_are_in_the_region_of_the_rank_and_the_sort_has_no_more_cells(search):
+    state = md.scenes.benchmark_gas(20000, 0.1, seed=2)
+    state.vel[...] *= 3
+    counts = []
+
+    def work(ranks):
+        run = md.Simulation(
+            state, LAW, search=search, dt=1e-3, backend="cpu", communicator=ranks, division=md.Division("row")
+        )
+        for _ in range(30):
+            run.run(7)
+            particles, grid = run.system.particles, run.search.grid
+            is_inside = particles.region.cells_of(grid)
+            cells = np.empty(particles.rows, np.int32)
+            grid.keys(particles.pos, np.empty(0, np.int32), cells)
+            assert is_inside[cells].all()
+            sort = run.search._sort if search == "coherent" else run.search._lister._sort
+            assert len(sort.start) == is_inside.sum() + 2
+            sort.find(particles.pos)
+            assert sort.start[-1] == sort.start[-2] == particles.rows
+            counts.append((is_inside.mean(), run.system.domain.migrations))
+
+    in_turn(4, work)
+    assert max(share for share, _ in counts) < 0.9
+    assert max(migrations for _, migrations in counts) > 3
