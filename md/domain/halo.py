@@ -114,10 +114,8 @@ class Halo:
         Args:
             moved: (rows,) int32 new row of each row.
         """
-        for some in (
-            *self._every,
-            *(self._named or ()),
-        ):  # named ones too: the build may be of this rank alone
+        named = self._named or ()  # used again, if this rank alone has sorted its rows
+        for some in (*self._every, *named):
             some.move(moved)
 
     def name(self, is_named: np.ndarray) -> None:
@@ -178,8 +176,10 @@ class Rows:
         self.rows = np.concatenate([[], *parts], dtype=np.int32, casting="unsafe")
         self.lines = np.empty((len(self.rows), 2 * dim), precision)
         ends = np.cumsum([1 + len(some) for some in rows.values()]).tolist()
-        starts = [0, *ends[:-1]]
-        self._parts = {rank: slice(*part) for rank, *part in zip(rows, starts, ends, strict=False)}
+        self._parts = {
+            rank: slice(end - 1 - len(some), end)
+            for (rank, some), end in zip(rows.items(), ends, strict=True)
+        }
         self.messages = {rank: self.lines[part] for rank, part in self._parts.items()}
 
     def rows_of(self, rank: int) -> np.ndarray:

@@ -32,7 +32,7 @@ from md.simulation.stepping import (
 )
 
 MOST_INTERVALS = 10  # poll intervals between two polls, if planned steps are left
-# Between two polls on the CPU, for which ranks wait for each other, at most; of each rank in seconds.
+# Most steps between two polls on the CPU, for which ranks wait, and most particle-steps of a rank.
 STEPS_OF_RANKS, PARTICLE_STEPS_OF_RANKS = 20, 2**24
 
 
