@@ -38,6 +38,8 @@ USUAL = "row", "hilbert"
 LONGEST = 1000  # steps between two migrations, at most
 UNEVEN = {"particles": 1.01, "time": 1.05}  # most of a rank over the mean, from which on the box is cut again
 UNEVEN_RATES = 3.0
+UNSURE = 0.1  # is added to the latter by the first time that is measured after a cut, less by later ones
+REMEMBERED = 8  # periods of which measured times are averaged
 TRANSPORTS = "peer", "nccl", "host"
 NEVER = 2**20  # steps, which float32 counts
 HURRY = 1.5  # times the last stride, until all ranks have heard of a deadline
@@ -156,6 +158,7 @@ class Domain:
         self.is_built = True
         self._by_time, self._uneven = division.weights == "time", UNEVEN[division.weights]
         self._worked, self._since_s, self._steps = 0.0, time.perf_counter(), 0  # since the last migration
+        self._mean_rates, self._measured = np.zeros(communicator.size), 0  # since the last cut
         self._located: Located | None = None  # at a migration
         self._sorts, self._are_rows_sorted = True, False  # by a migration, and by the search
         self._has_lists, self._fastest = False, 0.0  # largest stride of all ranks at the last migration
@@ -269,10 +272,12 @@ class Domain:
         is_first = not self.migrations
         if not is_first:
             shares = communicator.reduce(self._count_by_rank(), "sum").astype(float)
-        rates = np.ones(communicator.size)
+        rates, uneven = np.ones(communicator.size), self._uneven
         if self._by_time and not cuts:  # a checkpoint is cut as it will be when it is loaded
             rates = self._rates()
-        if cuts or is_first or (rates * shares).max() > self._uneven * (rates * shares).mean():
+            uneven += UNSURE / max(1, self._measured)
+        if cuts or is_first or (rates * shares).max() > uneven * (rates * shares).mean():
+            self._measured = 0
             counts = communicator.reduce(self._count_by_cell().astype(float), "sum")
             self.partition.cut(counts * rates[self.partition.owner])
             self.halo = Halo(self.partition, communicator)
@@ -329,10 +334,10 @@ class Domain:
         particles.take_over(moved.arrived, moved.order, moved.ghosts)
 
     def _rates(self) -> np.ndarray:
-        """Return the time of a particle in a step on each rank, since the last migration.
+        """Return the time of a particle in a step on each rank, the mean of periods since the last cut.
 
-        They are within a factor of `UNEVEN_RATES` of their median: a rank may have been stopped for a while.
-        The first period, in which code is compiled, does not count.
+        Those of a period are within a factor of `UNEVEN_RATES` of their median: a rank may have been stopped
+        for a while. The first period, in which code is compiled, does not count.
         """
         ranks, steps = self.communicator, self._steps
         rate = self._worked / max(1, steps * self._system.n_owned)
@@ -341,7 +346,10 @@ class Domain:
         if self.migrations < 2 or not steps or rates.min() <= 0:
             return np.ones(ranks.size)
         middle = float(np.median(rates))
-        return np.clip(rates, middle / UNEVEN_RATES, middle * UNEVEN_RATES)
+        rates = np.clip(rates, middle / UNEVEN_RATES, middle * UNEVEN_RATES)
+        self._measured += 1
+        self._mean_rates += (rates - self._mean_rates) / min(self._measured, REMEMBERED)
+        return self._mean_rates
 
     def _stride(self) -> float:
         """Return the largest displacement of an owned particle in a step at the present speeds, in d."""

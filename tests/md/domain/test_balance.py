@@ -9,6 +9,7 @@ import md
 from md.domain import division as divisions
 from md.domain.communicator import in_turn
 from md.domain.division import Domain
+from md.domain.partition import Partition
 from tests.md.domain.test_divided import check, gas, simulation
 
 BY_TIME = md.Division("row", weights="time")
@@ -58,6 +59,27 @@ def test_a_rank_that_was_stopped_for_a_while_does_not_move_the_box(monkeypatch):
         return most
 
     assert 1.1 < max(in_turn(3, work)) < 1.8
+
+
+def test_times_that_vary_do_not_move_the_box(monkeypatch):
+    def pause(domain):
+        noise = np.random.default_rng([domain.migrations, domain.communicator.rank]).normal()
+        domain._worked += domain._system.n_owned * (1 + 0.06 * noise)
+
+    monkeypatch.setattr(Domain, "pause", pause)
+    cuts, cut = [], Partition.cut
+    monkeypatch.setattr(Partition, "cut", lambda *args: (cuts.append(args), cut(*args)))
+    state = gas(8000)
+
+    def work(ranks):
+        sim = simulation(state, ranks, division=BY_TIME)
+        sim.run(1, phases=False)
+        before = len(cuts)
+        while sim.system.domain.migrations < 40:
+            sim.run(10, phases=False)
+        return len(cuts) - before
+
+    assert max(in_turn(3, work)) <= 2 * 3
 
 
 def test_ranks_stay_even_while_a_gas_falls():
