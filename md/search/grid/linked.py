@@ -31,6 +31,8 @@ from md.particles.system import System
 from md.search.base import Search, SearchConfig
 from sfc.compile import kernel
 
+CLEARED = 4  # lists that are cleared, in order, in the time that one of a particle is found and cleared
+
 
 @dataclass(frozen=True)
 class Linked(SearchConfig):
@@ -62,13 +64,19 @@ class LinkedSearch(Search):
         self.rows_changed()
 
     def rows_changed(self) -> None:
-        """Make room for the links of all rows."""
+        """Make room for the links of all rows, of which none is linked yet."""
+        self._is_linked = False
         self._keys, self._next = (self.backend.empty(self.particles.rows, np.int32) for _ in range(2))
 
     def build(self) -> None:
         """Link every particle into the list of its cell."""
         backend, particles = self.backend, self.particles
-        backend.fill(self._head, -1)
+        is_rank = particles.region is not None  # on the CPU; most cells of the box are of other ranks
+        if is_rank and self._is_linked and self.grid.size > CLEARED * particles.rows:
+            _empty_lists(self._keys, self._head)
+        else:
+            backend.fill(self._head, -1)
+        self._is_linked = True
         backend.kernels(__name__).link(
             particles.rows,
             particles.pos,
@@ -102,6 +110,13 @@ def link(n, pos, grid, keys, head, next, parts):
             if low <= key < high:
                 next[i] = head[key]
                 head[key] = i
+
+
+@kernel(parallel=True)
+def _empty_lists(keys, head):
+    """Empty the lists that particles were linked into, by the cell of each particle."""
+    for i in numba.prange(len(keys)):
+        head[keys[i]] = -1
 
 
 @OnDevice(registers=(32, 54), of_boids=(47, 66))

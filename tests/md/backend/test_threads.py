@@ -217,15 +217,19 @@ def looked_at():
     return [*table, np.array([look.temperature, look.mean_speed]), look.profiles[0].temperature]
 
 
-def two_ranks():
-    def work(ranks):
-        gas = md.scenes.benchmark_gas(3000, 0.2)
-        run = md.Simulation(gas, md.scenes.BENCHMARK_LAW, search="verlet", backend="cpu", communicator=ranks)
-        run.run(3)
-        return run.state
+def two_ranks(search, filling_fraction=0.2):
+    def at_once():
+        def work(ranks):
+            gas = md.scenes.benchmark_gas(3000, filling_fraction)
+            law = md.scenes.BENCHMARK_LAW
+            run = md.Simulation(gas, law, search=search, backend="cpu", communicator=ranks)
+            run.run(3)
+            return run.state
 
-    end = in_turn(2, work)[0]
-    return [end.pos, end.vel, end.id]
+        end = in_turn(2, work)[0]
+        return [end.pos, end.vel, end.id]
+
+    return at_once
 
 
 def benchmark_gas():
@@ -264,7 +268,8 @@ ONCE = {
     "a wing, through the tree": in_parallel_only("md.boundaries.wing", through_a_wing("lbvh")),
     "observables": in_parallel_only("md.observe", looked_at),  # functions that call kernels in parts
     "benchmark gas": benchmark_gas,
-    "two ranks": two_ranks,
+    "two ranks": two_ranks("verlet"),
+    "two ranks, of a dilute gas": two_ranks("linked", 0.05),
     **{name: work for name, work in WORKS.items() if name.startswith("cavity")},
 }
 BY_DEFAULT = (
