@@ -56,8 +56,8 @@ class Division:
             and twice that. None for 0.8, on a device for 1.6 where the box has room for it: steps are short
             there, beside a migration.
         is_part: whether the state of each rank has particles of its own, and not all particles.
-        weights: what is divided evenly: "particles", or "time", which each rank measures between two
-            migrations; sums of forces then differ in rounding from run to run.
+        weights: what is divided evenly: "particles", or "time", which each rank measures between migrations,
+            the mean of up to eight periods; sums of forces then differ in rounding from run to run.
         transport: how ghosts go from device to device: "peer", stored into the memory of the other one;
             "nccl", sent by NCCL, also to other hosts; or "host", through the communicator. None for "peer"
             where all ranks are on one host, and else for "nccl" where it is installed.
