@@ -35,7 +35,7 @@ SETTINGS: dict[str, Any] = {
     "figure.titlesize": 9,
     "legend.frameon": False,
 }
-COLOURS = 256  # of a PNG; a figure has a dozen and their shades
+COLOURS = 192  # of a PNG; a figure has a dozen and their shades
 _FOOTER_SIZE, _LETTERS_AN_INCH = 6, 20  # points, and how many letters of that size
 _TITLE_LETTERS_AN_INCH = 14
 _LINE, _MARGIN = 1.3 * _FOOTER_SIZE / 72, 0.04  # inches
