@@ -37,9 +37,9 @@ PLANNED = 0.6  # of the distance that is allowed, at the speed of the fastest pa
 USUAL = "row", "hilbert"
 LONGEST = 1000  # steps between two migrations, at most
 UNEVEN = {"particles": 1.01, "time": 1.05}  # most of a rank over the mean, from which on the box is cut again
-UNEVEN_RATES = 3.0
-UNSURE = 0.1  # is added to the latter by the first time that is measured after a cut, less by later ones
-REMEMBERED = 8  # periods of which measured times are averaged
+UNEVEN_RATES = 3.0  # times the median: most of the rate of a rank in one period
+UNSURE = 0.05  # is added to `UNEVEN["time"]` after one period, less after several, whose mean is surer
+REMEMBERED = 4  # periods from which on a mean of rates forgets old ones
 TRANSPORTS = "peer", "nccl", "host"
 NEVER = 2**20  # steps, which float32 counts
 HURRY = 1.5  # times the last stride, until all ranks have heard of a deadline
@@ -57,7 +57,7 @@ class Division:
             there, beside a migration.
         is_part: whether the state of each rank has particles of its own, and not all particles.
         weights: what is divided evenly: "particles", or "time", which each rank measures between migrations,
-            the mean of up to eight periods; sums of forces then differ in rounding from run to run.
+            the mean of about four periods; sums of forces then differ in rounding from run to run.
         transport: how ghosts go from device to device: "peer", stored into the memory of the other one;
             "nccl", sent by NCCL, also to other hosts; or "host", through the communicator. None for "peer"
             where all ranks are on one host, and else for "nccl" where it is installed.
@@ -212,8 +212,6 @@ class Domain:
                 ghosts reach, or the lists.
         """
         self._end -= 1
-        if self._end <= 0:
-            raise self._error or HaloOutrun.elsewhere()
         self._steps += 1
         own = self._stride() if stride is None else stride
         self._travelled += own
@@ -223,8 +221,8 @@ class Domain:
             self._left = min(self._left, hops)
         if self._travelled > self._allowed:
             self._fail(HaloOutrun(self.communicator.rank, self._travelled, self._allowed), hops)
-        if self._left <= 0:
-            self.migrate()
+        if min(self._left, self._end) <= 0:
+            self.migrate()  # before the error of an end too: reads then find all pairs
             return Exchanged(True, own, True)
         if self.is_built:
             is_named = named()
@@ -275,11 +273,16 @@ class Domain:
         rates, uneven = np.ones(communicator.size), self._uneven
         if self._by_time and not cuts:  # a checkpoint is cut as it will be when it is loaded
             rates = self._rates()
-            uneven += UNSURE / max(1, self._measured)
+            uneven += UNSURE / min(max(1, self._measured), REMEMBERED)
         if cuts or is_first or (rates * shares).max() > uneven * (rates * shares).mean():
-            self._measured = 0
-            counts = communicator.reduce(self._count_by_cell().astype(float), "sum")
-            self.partition.cut(counts * rates[self.partition.owner])
+            counts, owner = (
+                communicator.reduce(self._count_by_cell().astype(float), "sum"),
+                self.partition.owner,
+            )
+            self.partition.cut(counts * rates[owner])
+            self._worked, self._steps = 0.0, 0
+            if not np.array_equal(owner, self.partition.owner):
+                self._measured = 0
             self.halo = Halo(self.partition, communicator)
             self._located = None  # by the former cut
             self._was_cut()
@@ -334,17 +337,21 @@ class Domain:
         particles.take_over(moved.arrived, moved.order, moved.ghosts)
 
     def _rates(self) -> np.ndarray:
-        """Return the time of a particle in a step on each rank, the mean of periods since the last cut.
+        """Return the time of a particle in a step on each rank, a mean of the periods since the last cut.
 
         Those of a period are within a factor of `UNEVEN_RATES` of their median: a rank may have been stopped
         for a while. The first period, in which code is compiled, does not count.
+
+        Returns:
+            (ranks,) the mean of the first `REMEMBERED` periods, into which later ones enter by that share; 1
+            if none has been measured.
         """
         ranks, steps = self.communicator, self._steps
         rate = self._worked / max(1, steps * self._system.n_owned)
         self._worked, self._steps = 0.0, 0
         rates = ranks.reduce(np.where(np.arange(ranks.size) == ranks.rank, rate, 0.0), "sum")
         if self.migrations < 2 or not steps or rates.min() <= 0:
-            return np.ones(ranks.size)
+            return self._mean_rates if self._measured else np.ones(ranks.size)
         middle = float(np.median(rates))
         rates = np.clip(rates, middle / UNEVEN_RATES, middle * UNEVEN_RATES)
         self._measured += 1

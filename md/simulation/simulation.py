@@ -465,8 +465,8 @@ class Simulation:
 
         The run that continues from here and the one that `load` makes are the same, if the search is bitwise
         on the backend (`md.search.Capabilities`) and nothing depends on the times of steps (`Decayed`, a
-        skin "auto"). On the CPU `md.search.Reflexive` needs the same number of threads too, because each
-        thread sums forces separately.
+        skin "auto", `md.Division(weights="time")`). On the CPU `md.search.Reflexive` needs the same number
+        of threads too, because each thread sums forces separately.
 
         Args:
             path: of the file, usually `.npz`. An existing file is replaced once the new one is complete.

@@ -76,7 +76,6 @@ class LinkedSearch(Search):
             _empty_lists(self._keys, self._head)
         else:
             backend.fill(self._head, -1)
-        self._is_linked = True
         backend.kernels(__name__).link(
             particles.rows,
             particles.pos,
@@ -86,6 +85,7 @@ class LinkedSearch(Search):
             self._next,
             backend.workers,
         )
+        self._is_linked = True
 
     def structure(self) -> tuple[Array, Array]:
         """Return the head of each cell's list and the link of each particle."""

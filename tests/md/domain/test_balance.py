@@ -9,7 +9,6 @@ import md
 from md.domain import division as divisions
 from md.domain.communicator import in_turn
 from md.domain.division import Domain
-from md.domain.partition import Partition
 from tests.md.domain.test_divided import check, gas, simulation
 
 BY_TIME = md.Division("row", weights="time")
@@ -61,25 +60,62 @@ def test_a_rank_that_was_stopped_for_a_while_does_not_move_the_box(monkeypatch):
     assert 1.1 < max(in_turn(3, work)) < 1.8
 
 
-def test_times_that_vary_do_not_move_the_box(monkeypatch):
+def shares_of_the_first(monkeypatch, rate, migrations, size=2, saves=()):
+    """Particles of the first rank over all, from migration to migration; each rank has a planted rate."""
+
     def pause(domain):
-        noise = np.random.default_rng([domain.migrations, domain.communicator.rank]).normal()
-        domain._worked += domain._system.n_owned * (1 + 0.06 * noise)
+        domain._worked += domain._system.n_owned * rate(domain.migrations, domain.communicator.rank)
 
     monkeypatch.setattr(Domain, "pause", pause)
-    cuts, cut = [], Partition.cut
-    monkeypatch.setattr(Partition, "cut", lambda *args: (cuts.append(args), cut(*args)))
     state = gas(8000)
 
     def work(ranks):
-        sim = simulation(state, ranks, division=BY_TIME)
-        sim.run(1, phases=False)
-        before = len(cuts)
-        while sim.system.domain.migrations < 40:
-            sim.run(10, phases=False)
-        return len(cuts) - before
+        sim, shares = simulation(state, ranks, division=BY_TIME), {}
+        domain = sim.system.domain
+        while domain.migrations < migrations:
+            before = domain.migrations
+            sim.run(1, phases=False)
+            if domain.migrations in saves and domain.migrations > before:
+                sim.run(domain._left - 1, phases=False)
+                domain.migrate(cuts=True)  # as `save` does
+            shares[domain.migrations] = sim.system.n_owned / len(sim)
+        return shares
 
-    assert max(in_turn(3, work)) <= 2 * 3
+    return in_turn(size, work)[0]
+
+
+def test_times_that_vary_do_not_move_the_box(monkeypatch):
+    def noisy(period, rank):
+        return 1 + 0.06 * np.random.default_rng([period, rank]).normal()
+
+    found = list(shares_of_the_first(monkeypatch, noisy, 40, size=3).values())
+    moved = np.abs(np.diff(found)) > 0.01  # cells of the box have 2 % of the particles in a plane
+    assert moved.sum() <= 3
+
+
+def test_a_period_alone_is_unsure(monkeypatch):
+    found = shares_of_the_first(monkeypatch, lambda period, rank: 1.16 if (period, rank) == (2, 0) else 1, 8)
+    assert max(abs(share - 0.5) for share in found.values()) < 0.01
+
+
+def test_times_before_a_cut_do_not_count(monkeypatch):
+    found = shares_of_the_first(monkeypatch, lambda period, rank: 3 if rank and period > 6 else 1, 12)
+    assert abs(found[6] - 0.5) < 0.01
+    assert abs(found[12] - 0.75) < 0.02
+
+
+def test_times_of_long_ago_are_forgotten(monkeypatch):
+    found = shares_of_the_first(monkeypatch, lambda period, rank: 1.5 if rank and period > 40 else 1, 44)
+    assert abs(found[41] - 0.5) < 0.01
+    assert found[44] > 0.55
+
+
+def test_a_checkpoint_begins_another_measurement(monkeypatch):
+    def only_at_first(period, rank):
+        return 100 if (period, rank) == (1, 1) else 1
+
+    found = shares_of_the_first(monkeypatch, only_at_first, 6, saves=(1,))
+    assert max(abs(share - 0.5) for share in found.values()) < 0.01
 
 
 def test_ranks_stay_even_while_a_gas_falls():
