@@ -140,12 +140,15 @@ def test_a_gas_that_gets_energy_migrates_sooner_and_misses_no_pair():
     assert all(domain.migrations > 3 for domain in domains)
 
 
-@pytest.mark.parametrize(("search", "pull"), itertools.product(("linked", "coherent", "verlet"), (3e5, 1e6)))
+@pytest.mark.parametrize("pull", [3e5, 1e6])
+@pytest.mark.parametrize("search", ["linked", "coherent", "verlet"])
 def test_a_particle_faster_than_ghosts_reach_ends_all_ranks(search, pull):
-    state, ends = gas(500, speed=1e-3, filling=0.4), []
+    before, ends = simulation(gas(2000, filling=0.3)), []
+    before.run(100)
+    slow = md.State(before.state.pos, 1e-3 * before.state.vel, before.state.box)
 
     def work(ranks):
-        sim = simulation(state, ranks, search, gravity=(pull, 0.0, 0.0))
+        sim = simulation(slow, ranks, search, gravity=(pull, 0.0, 0.0))
         for _ in range(2):
             with pytest.raises((md.HaloOutrun, md.SimulationFault)) as found:
                 sim.run(50)
@@ -155,7 +158,8 @@ def test_a_particle_faster_than_ghosts_reach_ends_all_ranks(search, pull):
     (pairs, state), *_ = in_turn(3, work)
     assert len(ends) == 3
     assert len(set(ends)) == 1
-    assert np.array_equal(pairs, simulation(state, search="naive", fused=False, allow_overlap=True).pairs())
+    assert len(pairs) > 20
+    assert np.array_equal(pairs, simulation(state, search="naive", fused=False).pairs())
 
 
 def test_a_fault_is_raised_on_all_ranks_with_step_and_id():
