@@ -31,7 +31,7 @@ from md.particles.system import System
 from md.search.base import Search, SearchConfig
 from sfc.compile import kernel
 
-CLEARED = 4  # lists that are cleared, in order, in the time that one of a particle is found and cleared
+CLEARED = 4  # lists that are emptied in their order in the time of one that is found by a particle
 
 
 @dataclass(frozen=True)
