@@ -14,6 +14,7 @@ DIVISIONS = ("hilbert", "row", "morton", "gilbert", "bricks", "bisection", "meti
 DENSITIES = ("uniform", "clusters", "gravity")
 RANKS = (2, 4, 8, 16)
 LARGEST = "n == 262144"
+PROCESSES = "cards/cpu_16"
 CARDS, CARD_SIZES = "cards/h200_2", (2**21, 2**23, 2**25)
 
 
@@ -98,6 +99,16 @@ def test_what_a_second_card_brings_is_that_of_the_run():
     assert f"A second H200 makes 34 million spheres {most} times as fast" in text_of("README.md")
 
 
+def test_what_one_more_process_brings_is_that_of_the_run():
+    rows = rows_of(PROCESSES, "round >= 0")
+    found = gains.gains(rows, ["mode", "n"], "cards", "1 card").set_index("cards").to_dict("index")
+    two, four = (gain_in_words(found[name]) for name in ("2 cards", "4 cards"))
+    floors = gains.noise_floors(rows, ["mode", "n"], "cards")
+    page = text_of(PAGE)
+    assert f"on 16 cores take a step {four} times as fast as one, two {two}" in page
+    assert f"one process measured twice differed by up to {max(floors.values()):.2f}" in page
+
+
 @pytest.mark.parametrize("division", DIVISIONS)
 def test_a_row_of_the_forecast_is_that_of_the_laws(division):
     assert cells(PAGE, f"{division}, forecast") == forecast_row(division)
@@ -117,12 +128,19 @@ def test_the_noise_is_that_of_the_run():
     assert f"Hilbert's division measured twice differed by up to {max(floors.values()):.2f}" in text_of(PAGE)
 
 
+def resolved(density: str, baseline: str) -> tuple[set[str], set[str]]:
+    """Divisions that are slower and faster than one on 16 ranks."""
+    rows = gains.gains(of_case(density, 16), [], "division", baseline).set_index("division")
+    slower, faster = (rows.index[rows["difference"] == one] for one in (gains.SLOWER, gains.FASTER))
+    return set(slower), set(faster)
+
+
 def test_the_divisions_that_are_resolved_on_16_ranks_are_those_of_the_run():
-    slower = {"uniform": set(), "clusters": {"row", "bisection"}, "gravity": {"row", "bricks", "bisection"}}
-    for density in DENSITIES:
-        rows = gains.gains(of_case(density, 16), [], "division", "hilbert").set_index("division")
-        assert set(rows.index[rows["difference"] == gains.SLOWER]) == slower[density]
-        assert set(rows["difference"]) <= {gains.SLOWER, gains.NO_DIFFERENCE}
+    for baseline in ("hilbert", "row"):
+        assert resolved("uniform", baseline) == (set(), {"metis", "gilbert"})
+    for density in DENSITIES[1:]:
+        assert resolved(density, "hilbert") == ({"row", "bricks", "bisection"}, set())
+        assert {"hilbert", "morton", "gilbert", "metis"} <= resolved(density, "row")[1]
     clusters, gravity = (gains_over(of_case(density, 16), "row")["hilbert"] for density in DENSITIES[1:])
     assert (
         f"Hilbert's chunks are {clusters} times as fast as slabs for clusters, {gravity} under gravity"
