@@ -275,10 +275,8 @@ class Domain:
             rates = self._rates()
             uneven += UNSURE / min(max(1, self._measured), REMEMBERED)
         if cuts or is_first or (rates * shares).max() > uneven * (rates * shares).mean():
-            counts, owner = (
-                communicator.reduce(self._count_by_cell().astype(float), "sum"),
-                self.partition.owner,
-            )
+            owner = self.partition.owner
+            counts = communicator.reduce(self._count_by_cell().astype(float), "sum")
             self.partition.cut(counts * rates[owner])
             self._worked, self._steps = 0.0, 0
             if not np.array_equal(owner, self.partition.owner):
