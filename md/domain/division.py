@@ -222,7 +222,7 @@ class Domain:
         if self._travelled > self._allowed:
             self._fail(HaloOutrun(self.communicator.rank, self._travelled, self._allowed), hops)
         if min(self._left, self._end) <= 0:
-            self.migrate()  # before the error of an end too: reads then find all pairs
+            self.migrate()  # at an end too, of which it raises the error: reads then find all pairs
             return Exchanged(True, own, True)
         if self.is_built:
             is_named = named()
@@ -265,6 +265,9 @@ class Domain:
 
         Args:
             cuts: cut the box in any case.
+
+        Raises:
+            HaloOutrun: on all ranks, after the migration, where a particle has moved too far before it.
         """
         communicator = self.communicator
         is_first = not self.migrations
@@ -278,7 +281,6 @@ class Domain:
             owner = self.partition.owner
             counts = communicator.reduce(self._count_by_cell().astype(float), "sum")
             self.partition.cut(counts * rates[owner])
-            self._worked, self._steps = 0.0, 0
             if not np.array_equal(owner, self.partition.owner):
                 self._measured = 0
             self.halo = Halo(self.partition, communicator)
@@ -288,6 +290,7 @@ class Domain:
         self._move()
         self._system.rows_changed()
         self.migrations += 1
+        self._worked, self._steps = 0.0, 0
         stride, has_error = communicator.reduce(np.array([self._stride(), self._error is not None]), "max")
         if has_error:
             self._end = 0
@@ -346,7 +349,6 @@ class Domain:
         """
         ranks, steps = self.communicator, self._steps
         rate = self._worked / max(1, steps * self._system.n_owned)
-        self._worked, self._steps = 0.0, 0
         rates = ranks.reduce(np.where(np.arange(ranks.size) == ranks.rank, rate, 0.0), "sum")
         if self.migrations < 2 or not steps or rates.min() <= 0:
             return self._mean_rates if self._measured else np.ones(ranks.size)

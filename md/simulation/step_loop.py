@@ -264,7 +264,7 @@ class StepLoop:
         try:
             found = domain.after_step(own, policy.is_due_within, policy.limit, search.named_ghosts)
         except HaloOutrun:  # on all ranks in this step
-            search.rows_changed()
+            search.rows_changed()  # particles have migrated
             self._undo_halted_steps(*self._sample())  # raises a fault by which a particle moved too far
             raise
         domain.resume()
